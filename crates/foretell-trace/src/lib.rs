@@ -1,0 +1,19 @@
+//! What a run did: events, symbolic terms, source sites, and the formats that carry them.
+//!
+//! This crate is the bottom of the stream *program → trace → model → formula → schedule → replay →
+//! report*. It knows nothing of analysis.
+
+pub mod event;
+pub mod id;
+pub mod term;
+pub mod trace;
+
+pub use event::{
+    Access, Condition, Event, Guarded, LockMode, LockStep, MemoryOrder, Op, ReadModifyWrite,
+    Transition,
+};
+pub use id::{EventId, ObjectId, SiteId, SymbolId, TermId, ThreadId, VariableId};
+pub use term::{Operator, Rational, ScalarSort, Sort, Term, TermStore, Value};
+pub use trace::{
+    Indexer, MemoryRange, Metadata, Object, ObjectKind, Scope, Site, Thread, Trace, Variable,
+};

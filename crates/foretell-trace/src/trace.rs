@@ -1,0 +1,224 @@
+//! A whole trace in memory: the events in recorded order and the tables they refer to.
+
+use std::collections::BTreeMap;
+
+use crate::event::{Event, Op};
+use crate::id::{EventId, ObjectId, SiteId, TermId, ThreadId, VariableId};
+use crate::term::{Sort, TermStore, Value};
+
+/// A recorded run, a hand-written text trace, or the content of a CTRC or STD file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// Where it comes from and what it lacks.
+    pub metadata: Metadata,
+    /// The threads.
+    pub threads: Vec<Thread>,
+    /// The memory locations and variables.
+    pub variables: Vec<Variable>,
+    /// The synchronisation objects.
+    pub objects: Vec<Object>,
+    /// The source positions.
+    pub sites: Vec<Site>,
+    /// The symbolic expressions that events refer to.
+    pub terms: TermStore,
+    /// The events in recorded order. Where no order was recorded (CTRC), thread after thread.
+    pub events: Vec<Event>,
+    /// Holds of the variables' initial values.
+    pub precondition: Option<TermId>,
+    /// Pairs that every interleaving keeps in this order.
+    pub orders: Vec<(EventId, EventId)>,
+    /// Events of one thread, from first to last, that always run without interruption. (Blocks
+    /// that *should* be atomic are [`Op::RegionBegin`] events.)
+    pub atomic_sections: Vec<(EventId, EventId)>,
+    /// Names given to events by a person, e.g. CTRC's `w1`.
+    pub labels: BTreeMap<EventId, Box<str>>,
+}
+
+/// What is known about a trace as a whole.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Metadata {
+    /// The program and its arguments.
+    pub command: Vec<Box<str>>,
+    /// The program's build id in hexadecimal.
+    pub build_id: Option<Box<str>>,
+    /// Writes and conditions carry expressions: an absent term means "depends on no read". When
+    /// false, every read must return its recorded value for the run to go on as recorded.
+    pub symbolic: bool,
+    /// The order of `events` was observed in a run.
+    pub observed_order: bool,
+    /// What was not seen, one sentence each (dropped events, uninstrumented modules, ...).
+    pub gaps: Vec<Box<str>>,
+}
+
+/// A thread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Thread {
+    /// For people.
+    pub name: Box<str>,
+    /// Creation path: the main thread is `[]`; the second thread that thread `p` creates is `p`
+    /// followed by 1. Stays the same from run to run.
+    pub path: Vec<u32>,
+}
+
+/// A memory location or program variable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    /// For people: `counter`, `account.balance`, `0x55d0c8`.
+    pub name: Box<str>,
+    /// The values it takes.
+    pub sort: Sort,
+    /// Who can see it.
+    pub scope: Scope,
+    /// Address and size in bytes, for memory. Ranges of two variables may overlap.
+    pub memory: Option<MemoryRange>,
+    /// Value before the first event, when known.
+    pub initial: Option<Value>,
+}
+
+/// Who can see a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Every thread.
+    Shared,
+    /// One thread.
+    Local(ThreadId),
+}
+
+/// Where a variable lies. A freed and reused address is another generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MemoryRange {
+    /// First byte.
+    pub address: u64,
+    /// Bytes, at most 8.
+    pub size: u8,
+    /// How often the address had been freed before.
+    pub generation: u32,
+}
+
+/// A synchronisation object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object {
+    /// For people.
+    pub name: Box<str>,
+    /// What it is.
+    pub kind: ObjectKind,
+}
+
+/// The kinds of synchronisation objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ObjectKind {
+    /// A mutex that deadlocks on a second acquire by its holder.
+    Mutex,
+    /// A mutex that counts acquires by its holder.
+    RecursiveMutex,
+    /// A mutex whose second acquire by its holder fails (seen as a failed acquire).
+    ErrorCheckingMutex,
+    /// A reader-writer lock.
+    ReaderWriterLock,
+    /// A condition variable.
+    Condition,
+    /// A counting semaphore.
+    Semaphore {
+        /// Count before the first event.
+        initial: u32,
+    },
+    /// A barrier.
+    Barrier {
+        /// How many threads meet.
+        parties: u32,
+    },
+}
+
+/// A source position.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Site {
+    /// File name as the compiler had it; empty when unknown.
+    pub file: Box<str>,
+    /// Line from 1; 0 when unknown.
+    pub line: u32,
+    /// Column from 1; 0 when unknown.
+    pub column: u32,
+    /// Function; empty when unknown.
+    pub function: Box<str>,
+}
+
+impl Trace {
+    /// An empty trace.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a thread.
+    pub fn add_thread(&mut self, name: &str, path: Vec<u32>) -> ThreadId {
+        self.threads.push(Thread { name: name.into(), path });
+        ThreadId::from(self.threads.len() - 1)
+    }
+
+    /// Adds a variable.
+    pub fn add_variable(&mut self, variable: Variable) -> VariableId {
+        self.variables.push(variable);
+        VariableId::from(self.variables.len() - 1)
+    }
+
+    /// Adds a synchronisation object.
+    pub fn add_object(&mut self, name: &str, kind: ObjectKind) -> ObjectId {
+        self.objects.push(Object { name: name.into(), kind });
+        ObjectId::from(self.objects.len() - 1)
+    }
+
+    /// Adds a source position. Does not look for an equal one.
+    pub fn add_site(&mut self, site: Site) -> SiteId {
+        self.sites.push(site);
+        SiteId::from(self.sites.len() - 1)
+    }
+
+    /// Appends an event at the end of the recorded order; `index` must be the number of events the
+    /// thread had before (see [`Indexer`]).
+    pub fn push(&mut self, event: Event) -> EventId {
+        self.events.push(event);
+        EventId::from(self.events.len() - 1)
+    }
+
+    /// The event.
+    pub fn event(&self, id: EventId) -> &Event {
+        &self.events[id.index()]
+    }
+
+    /// The events of each thread, in program order.
+    pub fn events_by_thread(&self) -> Vec<Vec<EventId>> {
+        let mut chains = vec![Vec::new(); self.threads.len()];
+        for (position, event) in self.events.iter().enumerate() {
+            chains[event.thread.index()].push(EventId::from(position));
+        }
+        chains
+    }
+
+    /// How a person calls the event: its label, or `thread#index`.
+    pub fn event_name(&self, id: EventId) -> String {
+        match self.labels.get(&id) {
+            Some(label) => label.to_string(),
+            None => {
+                let event = self.event(id);
+                format!("{}#{}", self.threads[event.thread.index()].name, event.index)
+            }
+        }
+    }
+}
+
+/// Numbers the events of each thread while a trace is built.
+#[derive(Clone, Debug, Default)]
+pub struct Indexer {
+    next: Vec<u32>,
+}
+
+impl Indexer {
+    /// An event of `thread` with the next index of that thread.
+    pub fn event(&mut self, thread: ThreadId, site: Option<SiteId>, op: Op) -> Event {
+        if self.next.len() <= thread.index() {
+            self.next.resize(thread.index() + 1, 0);
+        }
+        let index = self.next[thread.index()];
+        self.next[thread.index()] += 1;
+        Event { thread, index, site, op }
+    }
+}
