@@ -1,0 +1,533 @@
+//! The contract between code that `foretell cc` compiled (crate `foretell-instrument`) and the
+//! library it is linked with (crate `foretell-runtime`).
+//!
+//! # When hooks run
+//! Every memory hook is called **right after** its access, by the thread that did it, with the
+//! value. Under a serialising scheduler this is enough for an exact order: the hook records the
+//! event and then, at its end, may hand the turn to another thread, so that a turn always begins
+//! with the access and ends in its hook. (A switch after event *i* is a switch before event *i + 1*;
+//! a thread's start is a scheduling point of its own.) A faulting access thus has no event: the
+//! fault itself is what the runtime sees. Hooks must not unwind and must not touch `errno`.
+//!
+//! # Shadows
+//! A shadow is a 32-bit name that the runtime gives to a symbolic expression. **0 means concrete**:
+//! the value depends on no read. Shadows belong to the thread that made them and are never freed by
+//! instrumented code. A value that is a pointer has a 64-bit shadow, a `float` or `double` that is
+//! only moved has the shadow of its bits, a comparison's result has a 1-bit shadow. Builders are
+//! only called when at least one operand's shadow is not 0 (checked inline); an operand whose shadow
+//! is 0 stands for the constant given beside it, zero-extended to 64 bits.
+//!
+//! Operations without a builder (floating point, vectors, integers wider than 64 bits, arguments of
+//! functions that are not instrumented) go on with concrete results. Before that, [`hooks`]
+//! `__foretell_pin` says that the operand had to be what it was.
+//!
+//! # Memory
+//! *Local* memory is a stack variable whose address never leaves its function: it has no events, and
+//! its shadows live in SSA values, in the frame, or in the runtime's map behind the
+//! `__foretell_local_*` hooks. Everything else is an event, and a load's shadow names what that
+//! read returned. Accesses of constants are not reported.
+//!
+//! # Calls
+//! Shadows of arguments and results travel through the calling thread's [`CallSlots`]:
+//! 1. The caller writes `arguments`, then `callee` (the address it calls), and sets `returned_by`
+//!    to 0.
+//! 2. An instrumented callee takes the shadows if `callee` is its own address, then sets `callee`
+//!    to 0. Any other address means that an uninstrumented function called it: all concrete.
+//! 3. Before it returns it writes `results` and, in `returned_by`, its own address.
+//! 4. The caller takes `results` if `returned_by` is what it called. If `callee` still stands, the
+//!    callee is not instrumented and the shadowed arguments are pinned.
+//!
+//! # The stack of calls
+//! `frame` is the value of the stack pointer's canonical frame address; stacks grow down, so calls
+//! whose frame is lower than the current one's are over (they were left by an exception or by
+//! `longjmp`).
+#![no_std]
+
+use core::ffi::c_char;
+
+/// The version of this contract; a module says which one it was compiled for.
+pub const ABI_VERSION: u32 = 1;
+
+/// A place in the source. Sites are constants in the instrumented module; one site has one address
+/// for the life of the process, which serves as its identity.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// As given to the compiler, `?` when unknown. Ends in NUL, as do all strings here.
+    pub file: *const c_char,
+    /// Demangled.
+    pub function: *const c_char,
+    /// 1-based; 0 when unknown.
+    pub line: u32,
+    /// 1-based; 0 when unknown.
+    pub column: u32,
+}
+
+/// A global variable of a module.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Global {
+    /// First byte.
+    pub address: *const u8,
+    /// Bytes.
+    pub size: u64,
+    /// As in the source where debug information knows it, else the demangled symbol.
+    pub name: *const c_char,
+    /// Where it is declared, `?` when unknown.
+    pub file: *const c_char,
+    /// 1-based; 0 when unknown.
+    pub line: u32,
+    /// Explicit padding.
+    pub reserved: u32,
+}
+
+/// What a module tells about itself when it is loaded.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Module {
+    /// [`ABI_VERSION`] of the pass that made it.
+    pub abi_version: u32,
+    /// [`MODULE_SYMBOLIC`] or 0.
+    pub flags: u32,
+    /// The main source file.
+    pub name: *const c_char,
+    /// Its global variables, without constants and thread-locals.
+    pub globals: *const Global,
+    /// How many.
+    pub global_count: u64,
+}
+
+/// The module keeps shadows; without it, it only reports concrete accesses and calls.
+pub const MODULE_SYMBOLIC: u32 = 1;
+
+/// How many leading arguments travel with a shadow; later ones are pinned.
+pub const ARGUMENT_SLOTS: usize = 12;
+/// How many scalars of a result travel with a shadow (a small struct is returned in parts).
+pub const RESULT_SLOTS: usize = 4;
+
+/// A thread's mailbox for shadows, see the module's text. Starts all zero.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CallSlots {
+    /// The function for which `arguments` are meant, 0 for none.
+    pub callee: usize,
+    /// The function that left `results`, 0 for none.
+    pub returned_by: usize,
+    /// Shadows by position of the argument.
+    pub arguments: [u32; ARGUMENT_SLOTS],
+    /// Shadows of the result's scalars in order.
+    pub results: [u32; RESULT_SLOTS],
+    /// How many bytes of local memory of this thread have a shadow; while 0, the
+    /// `__foretell_local_*` hooks are not called for concrete values.
+    pub local_shadows: u32,
+    /// Explicit padding.
+    pub reserved: u32,
+}
+
+/// The packed description of an access: size in bits 0..8, order in bits 8..16, flags from 16, kind
+/// of read-modify-write in bits 24..32.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessInfo(pub u32);
+
+impl AccessInfo {
+    /// The access is `volatile`.
+    pub const VOLATILE: u32 = 1 << 16;
+    /// The shadow that the hook returns is used; without it the hook may return 0.
+    pub const SYMBOLIC: u32 = 1 << 17;
+    /// The value is a `float` or `double`.
+    pub const FLOAT: u32 = 1 << 18;
+
+    /// Bytes: 1, 2, 4 or 8.
+    pub const fn size(self) -> u32 {
+        self.0 & 0xff
+    }
+
+    /// The memory order; `None` for a plain access or a byte that is none of ours.
+    pub const fn order(self) -> Option<Order> {
+        Order::from_code((self.0 >> 8) & 0xff)
+    }
+
+    /// Whether all bits of `flag` are set.
+    pub const fn has(self, flag: u32) -> bool {
+        self.0 & flag == flag
+    }
+
+    /// What a read-modify-write computes.
+    pub const fn rmw(self) -> RmwKind {
+        RmwKind::from_code(self.0 >> 24)
+    }
+}
+
+/// Memory orders of atomic accesses; code 0 is a plain access.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// `memory_order_relaxed`
+    Relaxed = 1,
+    /// `memory_order_acquire` and consume
+    Acquire = 2,
+    /// `memory_order_release`
+    Release = 3,
+    /// `memory_order_acq_rel`
+    AcquireRelease = 4,
+    /// `memory_order_seq_cst`
+    SequentiallyConsistent = 5,
+}
+
+impl Order {
+    /// From the number in [`AccessInfo`] or given to `__foretell_fence`.
+    pub const fn from_code(code: u32) -> Option<Order> {
+        match code {
+            1 => Some(Order::Relaxed),
+            2 => Some(Order::Acquire),
+            3 => Some(Order::Release),
+            4 => Some(Order::AcquireRelease),
+            5 => Some(Order::SequentiallyConsistent),
+            _ => None,
+        }
+    }
+}
+
+/// What an atomic read-modify-write stores, from the old value and the operand.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RmwKind {
+    /// Not one of the others (floating point, wrapping increments): the runtime reads the new value
+    /// from memory and takes it as concrete, so it pins the old value.
+    Other = 0,
+    /// The operand.
+    Exchange = 1,
+    /// old + operand
+    Add = 2,
+    /// old - operand
+    Sub = 3,
+    /// old & operand
+    And = 4,
+    /// !(old & operand)
+    Nand = 5,
+    /// old | operand
+    Or = 6,
+    /// old ^ operand
+    Xor = 7,
+    /// Signed maximum.
+    Max = 8,
+    /// Signed minimum.
+    Min = 9,
+    /// Unsigned maximum.
+    UMax = 10,
+    /// Unsigned minimum.
+    UMin = 11,
+}
+
+impl RmwKind {
+    /// Unknown codes are [`RmwKind::Other`].
+    pub const fn from_code(code: u32) -> RmwKind {
+        match code {
+            1 => RmwKind::Exchange,
+            2 => RmwKind::Add,
+            3 => RmwKind::Sub,
+            4 => RmwKind::And,
+            5 => RmwKind::Nand,
+            6 => RmwKind::Or,
+            7 => RmwKind::Xor,
+            8 => RmwKind::Max,
+            9 => RmwKind::Min,
+            10 => RmwKind::UMax,
+            11 => RmwKind::UMin,
+            _ => RmwKind::Other,
+        }
+    }
+}
+
+/// Operators of `__foretell_expr_binary`. Meaning is LLVM's; comparisons give one bit.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // LLVM's own names
+pub enum BinaryOp {
+    Add = 0,
+    Sub = 1,
+    Mul = 2,
+    UDiv = 3,
+    SDiv = 4,
+    URem = 5,
+    SRem = 6,
+    And = 7,
+    Or = 8,
+    Xor = 9,
+    Shl = 10,
+    LShr = 11,
+    AShr = 12,
+    Eq = 13,
+    Ne = 14,
+    Ult = 15,
+    Ule = 16,
+    Ugt = 17,
+    Uge = 18,
+    Slt = 19,
+    Sle = 20,
+    Sgt = 21,
+    Sge = 22,
+}
+
+impl BinaryOp {
+    /// All operators, by code.
+    pub const ALL: [BinaryOp; 23] = {
+        use BinaryOp::*;
+        [
+            Add, Sub, Mul, UDiv, SDiv, URem, SRem, And, Or, Xor, Shl, LShr, AShr, Eq, Ne, Ult, Ule,
+            Ugt, Uge, Slt, Sle, Sgt, Sge,
+        ]
+    };
+
+    /// The operator with this code.
+    pub const fn from_code(code: u32) -> Option<BinaryOp> {
+        if (code as usize) < Self::ALL.len() { Some(Self::ALL[code as usize]) } else { None }
+    }
+
+    /// Whether the result is one bit.
+    pub const fn is_comparison(self) -> bool {
+        self as u32 >= BinaryOp::Eq as u32
+    }
+}
+
+/// Conversions of `__foretell_expr_cast`.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CastOp {
+    /// Keeps the low bits.
+    Truncate = 0,
+    /// Fills with zeros.
+    ZeroExtend = 1,
+    /// Fills with the sign.
+    SignExtend = 2,
+}
+
+impl CastOp {
+    /// The conversion with this code.
+    pub const fn from_code(code: u32) -> Option<CastOp> {
+        match code {
+            0 => Some(CastOp::Truncate),
+            1 => Some(CastOp::ZeroExtend),
+            2 => Some(CastOp::SignExtend),
+            _ => None,
+        }
+    }
+}
+
+/// Why an expression was concretised; the runtime counts by reason.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PinReason {
+    /// Any operation that has no builder.
+    Other = 0,
+    /// Floating point.
+    Float = 1,
+    /// A vector, or an integer of more than 64 bits.
+    Wide = 2,
+    /// An argument of a function that is not instrumented, or of inline assembly.
+    External = 3,
+    /// Address or length of a memory copy, an alloca's size, an indirect callee.
+    Address = 4,
+    /// An argument beyond [`ARGUMENT_SLOTS`] or a variadic one.
+    Argument = 5,
+}
+
+impl PinReason {
+    /// How many reasons there are.
+    pub const COUNT: usize = 6;
+}
+
+/// In the flags of `__foretell_memcpy` and `__foretell_memset`: the destination is local memory.
+pub const LOCAL_DESTINATION: u32 = 1;
+/// In the flags of `__foretell_memcpy`: the source is local memory.
+pub const LOCAL_SOURCE: u32 = 2;
+/// In the flags of `__foretell_memcpy` and `__foretell_memset`: the module keeps shadows.
+pub const COPY_SYMBOLIC: u32 = 4;
+
+/// The hooks as types; the runtime exports one `extern "C"` function of the same name with the
+/// prefix `__foretell_`, e.g. [`hooks::load`] is `__foretell_load`. `bool`s are `u32` 0 or 1.
+pub mod hooks {
+    use super::{AccessInfo, CallSlots, Module, Site};
+    use core::ffi::c_char;
+
+    /// `module`: called by a constructor of each instrumented module (with priority 100, before the
+    /// program's own constructors).
+    #[allow(non_camel_case_types)]
+    pub type module = unsafe extern "C" fn(module: *const Module);
+
+    /// `load`: a scalar of 1, 2, 4 or 8 bytes was read. Gives the shadow that names this read.
+    /// `value` is zero-extended; `address_shadow` is the shadow of the address.
+    #[allow(non_camel_case_types)]
+    pub type load = unsafe extern "C" fn(
+        address: *const u8,
+        info: AccessInfo,
+        value: u64,
+        address_shadow: u32,
+        site: *const Site,
+    ) -> u32;
+
+    /// `store`: a scalar was written; `shadow` is the value's.
+    #[allow(non_camel_case_types)]
+    pub type store = unsafe extern "C" fn(
+        address: *const u8,
+        info: AccessInfo,
+        value: u64,
+        shadow: u32,
+        address_shadow: u32,
+        site: *const Site,
+    );
+
+    /// `rmw`: an atomic read-modify-write of the kind in `info` read `old`. Gives the shadow that
+    /// names what it read.
+    #[allow(non_camel_case_types)]
+    pub type rmw = unsafe extern "C" fn(
+        address: *const u8,
+        info: AccessInfo,
+        old: u64,
+        operand: u64,
+        operand_shadow: u32,
+        address_shadow: u32,
+        site: *const Site,
+    ) -> u32;
+
+    /// `cmpxchg`: a compare-and-swap read `old`; it stored `desired` if `success` is 1. Gives the
+    /// shadow that names what it read. (The shadow of `success` is built by the caller.)
+    #[allow(non_camel_case_types)]
+    pub type cmpxchg = unsafe extern "C" fn(
+        address: *const u8,
+        info: AccessInfo,
+        old: u64,
+        expected: u64,
+        desired: u64,
+        success: u32,
+        expected_shadow: u32,
+        desired_shadow: u32,
+        address_shadow: u32,
+        site: *const Site,
+    ) -> u32;
+
+    /// `fence`: a memory fence; `order` as in [`super::Order`].
+    #[allow(non_camel_case_types)]
+    pub type fence = unsafe extern "C" fn(order: u32, site: *const Site);
+
+    /// `read_range`: bytes were read in a way that keeps no shadows (vectors, wide floats, structs
+    /// passed by value): in a symbolic module the values read are pinned (`symbolic` is 1).
+    #[allow(non_camel_case_types)]
+    pub type read_range =
+        unsafe extern "C" fn(address: *const u8, size: u64, symbolic: u32, site: *const Site);
+
+    /// `write_range`: bytes were written, all concrete.
+    #[allow(non_camel_case_types)]
+    pub type write_range = unsafe extern "C" fn(address: *const u8, size: u64, site: *const Site);
+
+    /// `memcpy`: `length` bytes were copied (`memcpy` and `memmove`; may overlap, so the values are
+    /// to be taken from the destination). See [`super::LOCAL_DESTINATION`] for `flags`. Shadows of
+    /// local sources go to the destination and those of reads to local destinations.
+    #[allow(non_camel_case_types)]
+    pub type memcpy = unsafe extern "C" fn(
+        destination: *const u8,
+        source: *const u8,
+        length: u64,
+        flags: u32,
+        site: *const Site,
+    );
+
+    /// `memset`: `length` bytes were set to `byte`, whose shadow is `shadow` (8 bits).
+    #[allow(non_camel_case_types)]
+    pub type memset = unsafe extern "C" fn(
+        destination: *const u8,
+        byte: u32,
+        shadow: u32,
+        length: u64,
+        flags: u32,
+        site: *const Site,
+    );
+
+    /// `local_load`: the shadow of `size` bytes (1, 2, 4, 8) of local memory; the runtime joins and
+    /// cuts byte-wise where they were not stored as one. `value` is what the bytes hold.
+    #[allow(non_camel_case_types)]
+    pub type local_load = unsafe extern "C" fn(address: *const u8, size: u32, value: u64) -> u32;
+
+    /// `local_store`: gives local memory a shadow (0: none). Keeps [`CallSlots::local_shadows`].
+    #[allow(non_camel_case_types)]
+    pub type local_store = unsafe extern "C" fn(address: *const u8, size: u64, shadow: u32);
+
+    /// `expr_binary`: operator as in [`super::BinaryOp`]; `width` is that of the operands (1..=64).
+    #[allow(non_camel_case_types)]
+    pub type expr_binary = unsafe extern "C" fn(
+        op: u32,
+        width: u32,
+        left: u32,
+        left_value: u64,
+        right: u32,
+        right_value: u64,
+    ) -> u32;
+
+    /// `expr_cast`: operator as in [`super::CastOp`], between widths in bits.
+    #[allow(non_camel_case_types)]
+    pub type expr_cast = unsafe extern "C" fn(op: u32, from: u32, to: u32, shadow: u32) -> u32;
+
+    /// `expr_select`: if-then-else over values of `width` bits.
+    #[allow(non_camel_case_types)]
+    pub type expr_select = unsafe extern "C" fn(
+        width: u32,
+        condition: u32,
+        condition_value: u32,
+        then: u32,
+        then_value: u64,
+        otherwise: u32,
+        otherwise_value: u64,
+    ) -> u32;
+
+    /// `branch`: the path went on because the 1-bit expression evaluated to `outcome`.
+    #[allow(non_camel_case_types)]
+    pub type branch = unsafe extern "C" fn(shadow: u32, outcome: u32, site: *const Site);
+
+    /// `switch`: a multi-way branch on `value`: taken by its case if it is among the `count` cases,
+    /// else by default (the expression then differs from all).
+    #[allow(non_camel_case_types)]
+    pub type switch = unsafe extern "C" fn(
+        shadow: u32,
+        width: u32,
+        value: u64,
+        cases: *const u64,
+        count: u64,
+        site: *const Site,
+    );
+
+    /// `assert`: a branch one side of which reaches `abort`, `__assert_fail` or a trap. The
+    /// assertion is that the 1-bit expression evaluates to `wanted`; it evaluated to `outcome`.
+    /// Called also where the expression is concrete (`shadow` 0).
+    #[allow(non_camel_case_types)]
+    pub type assert =
+        unsafe extern "C" fn(shadow: u32, outcome: u32, wanted: u32, site: *const Site);
+
+    /// `pin`: the expression is used as the constant `value` (of `width` bits) from here on; reason
+    /// as in [`super::PinReason`].
+    #[allow(non_camel_case_types)]
+    pub type pin =
+        unsafe extern "C" fn(shadow: u32, width: u32, value: u64, reason: u32, site: *const Site);
+
+    /// `enter`: a function was entered; `site` is its declaration. Gives the thread's slots, whose
+    /// address stays the same for the life of the thread.
+    #[allow(non_camel_case_types)]
+    pub type enter = unsafe extern "C" fn(site: *const Site, frame: *const u8) -> *mut CallSlots;
+
+    /// `exit`: the function with this frame is left, by return or by an exception passing on.
+    #[allow(non_camel_case_types)]
+    pub type exit = unsafe extern "C" fn(frame: *const u8);
+
+    /// `unwind`: control arrived in the function with this frame from an exception or `longjmp`:
+    /// all calls inside it are over.
+    #[allow(non_camel_case_types)]
+    pub type unwind = unsafe extern "C" fn(frame: *const u8);
+
+    /// `region_begin`: the user's mark (`FORETELL_ATOMIC_BEGIN` in `foretell.h`).
+    #[allow(non_camel_case_types)]
+    pub type region_begin = unsafe extern "C" fn(name: *const c_char, site: *const Site);
+
+    /// `region_end`: the end of the innermost marked region.
+    #[allow(non_camel_case_types)]
+    pub type region_end = unsafe extern "C" fn(site: *const Site);
+}
