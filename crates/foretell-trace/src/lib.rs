@@ -4,6 +4,7 @@
 //! report*. It knows nothing of analysis.
 
 pub mod event;
+pub mod format;
 pub mod id;
 pub mod term;
 pub mod trace;
@@ -12,6 +13,7 @@ pub use event::{
     Access, Condition, Event, Guarded, LockMode, LockStep, MemoryOrder, Op, ReadModifyWrite,
     Transition,
 };
+pub use format::{Format, Position, ReadError, WriteError, read_path, write_path};
 pub use id::{EventId, ObjectId, SiteId, SymbolId, TermId, ThreadId, VariableId};
 pub use term::{Operator, Rational, ScalarSort, Sort, Term, TermStore, Value};
 pub use trace::{

@@ -1,0 +1,191 @@
+//! The files that carry traces: which format a file has, reading and writing by path.
+//!
+//! A reader never panics, allocates no more than the file's size warrants, and says where and what
+//! is wrong. A writer refuses what its format cannot say, naming the first such thing, and never
+//! leaves a partial file under the final name.
+
+mod error;
+
+pub use error::{Position, ReadError, WriteError};
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
+
+use crate::trace::Trace;
+
+/// The formats of trace files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Our own binary format: what the recorder writes.
+    Binary,
+    /// Our own text format: what people write and read.
+    Text,
+    /// TARA's format of abstract traces.
+    Ctrc,
+    /// RAPID's text format, plain or compressed with gzip.
+    Std,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Binary => "binary",
+            Format::Text => "text",
+            Format::Ctrc => "CTRC",
+            Format::Std => "STD",
+        })
+    }
+}
+
+impl Format {
+    /// How many of a file's first bytes [`Format::detect`] looks at.
+    pub const DETECT_BYTES: usize = 4096;
+
+    /// The format of the file, by its first bytes where they tell, else by its name. `None` when
+    /// neither does.
+    pub fn detect(path: &Path, first: &[u8]) -> Option<Format> {
+        Self::of_content(first).or_else(|| Self::of_name(path))
+    }
+
+    /// The format that a file of this name should have.
+    pub fn of_name(path: &Path) -> Option<Format> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        [
+            (".std.gz", Format::Std),
+            (".std", Format::Std),
+            (".ctrc", Format::Ctrc),
+            (".ft", Format::Text),
+            (".trace", Format::Text),
+            (".ftb", Format::Binary),
+        ]
+        .into_iter()
+        .find_map(|(extension, format)| name.ends_with(extension).then_some(format))
+    }
+
+    fn of_content(first: &[u8]) -> Option<Format> {
+        const GZIP: &[u8] = &[0x1f, 0x8b];
+        if first.starts_with(GZIP) {
+            return Some(Format::Std);
+        }
+        let text = String::from_utf8_lossy(first);
+        let line =
+            text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
+        if line.split_whitespace().next() == Some("foretell-trace") {
+            Some(Format::Text)
+        } else if line.strip_prefix("global").is_some_and(|rest| rest.trim_start().starts_with(':'))
+        {
+            Some(Format::Ctrc)
+        } else {
+            // `T0|r(V1)|12`
+            let mut fields = line.split('|');
+            let operation = fields.nth(1)?;
+            (fields.next().is_some() && operation.contains('(')).then_some(Format::Std)
+        }
+    }
+}
+
+/// Reads a trace of any format.
+pub fn read_path(path: &Path) -> Result<Trace, ReadError> {
+    let mut file = File::open(path).map_err(|error| ReadError::io(path, &error))?;
+    let mut first = Vec::new();
+    (&mut file)
+        .take(Format::DETECT_BYTES as u64)
+        .read_to_end(&mut first)
+        .map_err(|error| ReadError::io(path, &error))?;
+    if first.is_empty() {
+        return Err(ReadError::new(Position::None, "the file is empty")
+            .help("record a run with `foretell record`")
+            .in_file(path));
+    }
+    let format = Format::detect(path, &first).ok_or_else(|| {
+        ReadError::new(Position::None, "not a trace of a known format")
+            .help("name the file .ftb (binary), .ft (text), .ctrc or .std")
+            .in_file(path)
+    })?;
+    let unsupported = ReadError::new(Position::None, format!("no reader for the {format} format"));
+    Err(unsupported.in_file(path))
+}
+
+/// Writes a trace; the file appears under its name only when it is whole.
+pub fn write_path(trace: &Trace, path: &Path, format: Format) -> Result<(), WriteError> {
+    let _ = trace;
+    write_whole(path, |_| Err(WriteError::cannot_carry(format, "any trace")))
+}
+
+/// Lets `write` fill a temporary file beside `path` and renames it to `path` when that succeeded;
+/// removes it otherwise.
+pub fn write_whole(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    let io_error = |error: io::Error| WriteError::Io { path: path.to_owned(), error };
+    let name = path
+        .file_name()
+        .ok_or_else(|| io_error(io::Error::new(io::ErrorKind::InvalidInput, "not a file name")))?;
+    let mut temporary_name = std::ffi::OsString::from(".");
+    temporary_name.push(name);
+    temporary_name.push(format!(".{}.partial", std::process::id()));
+    let temporary = path.with_file_name(temporary_name);
+    let result = (|| {
+        let mut file = BufWriter::new(File::create(&temporary).map_err(io_error)?);
+        write(&mut file)?;
+        file.flush().map_err(io_error)?;
+        std::fs::rename(&temporary, path).map_err(io_error)
+    })();
+    if result.is_err() {
+        let _ = std::fs::remove_file(&temporary); // the first error is the one to report
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_tells_the_format_before_the_name_does() {
+        let detect =
+            |name: &str, content: &str| Format::detect(Path::new(name), content.as_bytes());
+        assert_eq!(detect("x", "# made by hand\nforetell-trace 1\n"), Some(Format::Text));
+        assert_eq!(detect("x.std", "global: x y\n"), Some(Format::Ctrc));
+        assert_eq!(detect("x", "T0|r(V1)|12\n"), Some(Format::Std));
+        assert_eq!(detect("x.std.gz", "\u{1f}"), Some(Format::Std));
+        assert_eq!(detect("x.ft", "thread"), Some(Format::Text));
+        assert_eq!(detect("x.txt", "hello"), None);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_no_file() {
+        let directory = std::env::temp_dir().join(format!("foretell-write-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("out.std");
+        let refused = write_whole(&path, |file| {
+            file.write_all(b"half").unwrap();
+            Err(WriteError::cannot_carry(Format::Std, "event T1#3: a barrier"))
+        });
+        assert_eq!(
+            refused.unwrap_err().to_string(),
+            "the STD format cannot carry event T1#3: a barrier; choose text or binary"
+        );
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
+        write_whole(&path, |file| {
+            file.write_all(b"whole").unwrap();
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn an_error_says_where_what_and_what_to_do() {
+        let text = "global: x\npre: (= ü z)\n";
+        let error =
+            ReadError::new(Position::in_text(text, text.find('z').unwrap()), "z is unknown")
+                .help("declare it under `global:`")
+                .in_file(Path::new("a.ctrc"));
+        assert_eq!(error.to_string(), "a.ctrc:2:11: z is unknown; declare it under `global:`");
+    }
+}
