@@ -4,6 +4,7 @@
 //! is wrong. A writer refuses what its format cannot say, naming the first such thing, and never
 //! leaves a partial file under the final name.
 
+pub mod binary;
 mod error;
 
 pub use error::{Position, ReadError, WriteError};
@@ -58,7 +59,7 @@ impl Format {
             (".ctrc", Format::Ctrc),
             (".ft", Format::Text),
             (".trace", Format::Text),
-            (".ftb", Format::Binary),
+            (".ftrace", Format::Binary),
         ]
         .into_iter()
         .find_map(|(extension, format)| name.ends_with(extension).then_some(format))
@@ -68,6 +69,9 @@ impl Format {
         const GZIP: &[u8] = &[0x1f, 0x8b];
         if first.starts_with(GZIP) {
             return Some(Format::Std);
+        }
+        if first.starts_with(&binary::FILE_HEADER[..8]) {
+            return Some(Format::Binary);
         }
         let text = String::from_utf8_lossy(first);
         let line =
@@ -101,7 +105,7 @@ pub fn read_path(path: &Path) -> Result<Trace, ReadError> {
     }
     let format = Format::detect(path, &first).ok_or_else(|| {
         ReadError::new(Position::None, "not a trace of a known format")
-            .help("name the file .ftb (binary), .ft (text), .ctrc or .std")
+            .help("name the file .ftrace (binary), .ft (text), .ctrc or .std")
             .in_file(path)
     })?;
     let unsupported = ReadError::new(Position::None, format!("no reader for the {format} format"));
