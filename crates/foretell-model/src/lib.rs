@@ -6,4 +6,6 @@
 
 pub mod cssa;
 pub mod ctp;
+pub mod lockset;
+pub mod must_order;
 pub mod validate;

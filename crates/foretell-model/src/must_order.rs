@@ -1,0 +1,339 @@
+//! Must-happens-before: pairs of events whose order no interleaving can change, by vector clocks
+//! (000 section 6, "a simple must-happen-before analysis").
+//!
+//! `before(a, b)` means: in every feasible prefix in which `b` takes place, `a` took place before.
+//! Program order, fork and join, the trace's own fixed orders, barriers, and semaphores and
+//! conditions where only one event can have let the waiter go. Locks and data give no must-order.
+//! What is not found here is left to the solver, so missing a pair costs time only.
+//!
+//! One pass; memory is one clock for each event that has a predecessor in another thread, not for
+//! each event.
+
+use std::collections::HashMap;
+
+use foretell_trace::{EventId, ObjectId, ObjectKind, Op, ThreadId, Trace};
+
+/// Must-happens-before of a trace.
+#[derive(Clone, Debug)]
+pub struct MustOrder {
+    threads: usize,
+    /// Thread and index of each event.
+    place: Vec<(ThreadId, u32)>,
+    /// Which clock holds for the event.
+    segment: Vec<u32>,
+    /// `threads` entries a clock: how many events of the thread come before.
+    clocks: Vec<u32>,
+}
+
+/// The fixed orders of a trace contradict each other: no run has all of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CyclicOrder {
+    /// An event that can never take place.
+    pub event: EventId,
+}
+
+impl std::fmt::Display for CyclicOrder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "event {} must come before itself; check the fixed orders, forks and joins",
+            self.event.0
+        )
+    }
+}
+
+impl std::error::Error for CyclicOrder {}
+
+impl MustOrder {
+    /// Computes the order.
+    pub fn new(trace: &Trace) -> Result<Self, CyclicOrder> {
+        let chains = trace.events_by_thread();
+        let threads = chains.len();
+        let mut incoming: HashMap<EventId, Vec<EventId>> = HashMap::new();
+        for (first, second) in cross_edges(trace, &chains) {
+            if trace.event(first).thread != trace.event(second).thread {
+                incoming.entry(second).or_default().push(first);
+            } else if first >= second {
+                return Err(CyclicOrder { event: second });
+            }
+        }
+        let mut order = Self {
+            threads,
+            place: vec![(ThreadId(0), 0); trace.events.len()],
+            segment: vec![u32::MAX; trace.events.len()],
+            clocks: Vec::new(),
+        };
+        // Threads advance as far as their predecessors allow; an event that waits wakes its thread.
+        let mut next = vec![0; threads];
+        let mut waiting: HashMap<EventId, Vec<usize>> = HashMap::new();
+        let mut ready: Vec<usize> = (0..threads).rev().collect();
+        let mut clock = vec![0; threads];
+        while let Some(thread) = ready.pop() {
+            while let Some(&event) = chains[thread].get(next[thread]) {
+                let sources = incoming.get(&event).map_or(&[][..], Vec::as_slice);
+                if let Some(&missing) =
+                    sources.iter().find(|source| order.segment[source.index()] == u32::MAX)
+                {
+                    waiting.entry(missing).or_default().push(thread);
+                    break;
+                }
+                let position = next[thread];
+                order.place[event.index()] = (ThreadId::from(thread), position as u32);
+                order.segment[event.index()] = if position > 0 && sources.is_empty() {
+                    order.segment[chains[thread][position - 1].index()]
+                } else {
+                    clock.fill(0);
+                    if position > 0 {
+                        let previous = order.segment[chains[thread][position - 1].index()];
+                        clock.copy_from_slice(order.clock(previous));
+                    }
+                    for &source in sources {
+                        let (from, index) = order.place[source.index()];
+                        let seen = order.clock(order.segment[source.index()]);
+                        clock.iter_mut().zip(seen).for_each(|(mine, &other)| {
+                            *mine = (*mine).max(other);
+                        });
+                        clock[from.index()] = clock[from.index()].max(index + 1);
+                    }
+                    order.clocks.extend_from_slice(&clock);
+                    (order.clocks.len() / threads - 1) as u32
+                };
+                next[thread] += 1;
+                ready.extend(waiting.remove(&event).into_iter().flatten());
+            }
+        }
+        match (0..threads).find(|&thread| next[thread] < chains[thread].len()) {
+            Some(thread) => Err(CyclicOrder { event: chains[thread][next[thread]] }),
+            None => Ok(order),
+        }
+    }
+
+    fn clock(&self, segment: u32) -> &[u32] {
+        &self.clocks[segment as usize * self.threads..][..self.threads]
+    }
+
+    /// Does `a` come before `b` in every run in which `b` takes place?
+    pub fn before(&self, a: EventId, b: EventId) -> bool {
+        let (a_thread, a_index) = self.place[a.index()];
+        let (b_thread, b_index) = self.place[b.index()];
+        if a_thread == b_thread {
+            a_index < b_index
+        } else {
+            self.clock(self.segment[b.index()])[a_thread.index()] > a_index
+        }
+    }
+
+    /// Is neither before the other?
+    pub fn concurrent(&self, a: EventId, b: EventId) -> bool {
+        a != b && !self.before(a, b) && !self.before(b, a)
+    }
+
+    /// How many events of `thread` (from its first) come before `event` in every run.
+    pub fn count_before(&self, thread: ThreadId, event: EventId) -> u32 {
+        let (own, index) = self.place[event.index()];
+        if own == thread { index } else { self.clock(self.segment[event.index()])[thread.index()] }
+    }
+}
+
+/// The certain orders between events of different threads.
+fn cross_edges(trace: &Trace, chains: &[Vec<EventId>]) -> Vec<(EventId, EventId)> {
+    let mut edges = trace.orders.clone();
+    let mut uses: HashMap<ObjectId, ObjectUses> = HashMap::new();
+    for (position, event) in trace.events.iter().enumerate() {
+        let id = EventId::from(position);
+        match event.op {
+            Op::Fork(child) => {
+                let first = chains.get(child.index()).and_then(|chain| chain.first());
+                edges.extend(first.map(|&first| (id, first)));
+            }
+            Op::Join(child) => {
+                let last = chains.get(child.index()).and_then(|chain| chain.last());
+                edges.extend(last.map(|&last| (last, id)));
+            }
+            Op::SemaphorePost(object) => uses.entry(object).or_default().enablers.push(id),
+            Op::SemaphoreWait(object) => uses.entry(object).or_default().waiters.push(id),
+            Op::Signal(object) | Op::Broadcast(object) => {
+                uses.entry(object).or_default().enablers.push(id);
+            }
+            Op::WaitEnd { condition, timed_out: false, .. } => {
+                uses.entry(condition).or_default().waiters.push(id);
+            }
+            Op::BarrierArrive(object) => uses.entry(object).or_default().enablers.push(id),
+            Op::BarrierLeave(object) => uses.entry(object).or_default().waiters.push(id),
+            _ => {}
+        }
+    }
+    for (object, uses) in &uses {
+        match trace.objects[object.index()].kind {
+            ObjectKind::Semaphore { initial } => uses.semaphore(trace, initial, &mut edges),
+            ObjectKind::Barrier { parties } => uses.barrier(trace, parties, &mut edges),
+            _ => uses.condition(&mut edges),
+        }
+    }
+    edges
+}
+
+/// The events that may let somebody go, and those that were let go, in recorded order.
+#[derive(Default)]
+struct ObjectUses {
+    enablers: Vec<EventId>,
+    waiters: Vec<EventId>,
+}
+
+impl ObjectUses {
+    /// A thread's k-th wait needs at least `k - initial` posts before it; with one posting thread
+    /// these are its first ones.
+    fn semaphore(&self, trace: &Trace, initial: u32, edges: &mut Vec<(EventId, EventId)>) {
+        let thread = |event: &EventId| trace.event(*event).thread;
+        let Some(poster) = self.enablers.first().map(thread) else { return };
+        if self.enablers.iter().any(|post| thread(post) != poster) {
+            return;
+        }
+        let mut waits: HashMap<ThreadId, usize> = HashMap::new();
+        for wait in &self.waiters {
+            let count = waits.entry(thread(wait)).or_default();
+            *count += 1;
+            if let Some(needed) = count.checked_sub(initial as usize).filter(|&needed| needed > 0)
+                && let Some(&post) = self.enablers.get(needed - 1)
+            {
+                edges.push((post, *wait));
+            }
+        }
+    }
+
+    /// With as many threads as parties, a thread's k-th arrival belongs to the k-th meeting.
+    fn barrier(&self, trace: &Trace, parties: u32, edges: &mut Vec<(EventId, EventId)>) {
+        let mut arrivals: HashMap<ThreadId, Vec<EventId>> = HashMap::new();
+        for &arrive in &self.enablers {
+            arrivals.entry(trace.event(arrive).thread).or_default().push(arrive);
+        }
+        if arrivals.len() != parties as usize {
+            return;
+        }
+        let mut leaves: HashMap<ThreadId, usize> = HashMap::new();
+        for &leave in &self.waiters {
+            let meeting = leaves.entry(trace.event(leave).thread).or_default();
+            for arrivals in arrivals.values() {
+                edges.extend(arrivals.get(*meeting).map(|&arrive| (arrive, leave)));
+            }
+            *meeting += 1;
+        }
+    }
+
+    /// Nobody wakes without a signal; with a single one it is that.
+    fn condition(&self, edges: &mut Vec<(EventId, EventId)>) {
+        if let [only] = self.enablers[..] {
+            edges.extend(self.waiters.iter().map(|&waiter| (only, waiter)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foretell_trace::Indexer;
+
+    struct Builder {
+        trace: Trace,
+        indexer: Indexer,
+    }
+
+    impl Builder {
+        fn new(threads: u32) -> Self {
+            let mut trace = Trace::new();
+            for thread in 0..threads {
+                trace.add_thread(&format!("T{thread}"), vec![thread]);
+            }
+            Self { trace, indexer: Indexer::default() }
+        }
+
+        fn push(&mut self, thread: u32, op: Op) -> EventId {
+            let event = self.indexer.event(ThreadId(thread), None, op);
+            self.trace.push(event)
+        }
+
+        fn order(&self) -> MustOrder {
+            MustOrder::new(&self.trace).expect("no cycle")
+        }
+    }
+
+    #[test]
+    fn fork_and_join_order_a_child_with_its_parent_only() {
+        let mut b = Builder::new(3);
+        let before = b.push(0, Op::Return);
+        b.push(0, Op::Fork(ThreadId(1)));
+        let between = b.push(0, Op::Fork(ThreadId(2)));
+        let one = b.push(1, Op::Return);
+        let two = b.push(2, Op::Return);
+        b.push(0, Op::Join(ThreadId(1)));
+        let after = b.push(0, Op::Return);
+        let order = b.order();
+        assert!(order.before(before, one) && order.before(before, two));
+        assert!(order.before(one, after) && !order.before(two, after));
+        assert!(order.concurrent(one, two) && order.concurrent(between, one));
+        assert!(order.before(between, two));
+    }
+
+    #[test]
+    fn a_semaphore_with_one_poster_orders_the_nth_wait_after_the_nth_post() {
+        let mut b = Builder::new(2);
+        let semaphore = b.trace.add_object("s", ObjectKind::Semaphore { initial: 1 });
+        let first_post = b.push(0, Op::SemaphorePost(semaphore));
+        let first_wait = b.push(1, Op::SemaphoreWait(semaphore));
+        let second_wait = b.push(1, Op::SemaphoreWait(semaphore));
+        let order = b.order();
+        assert!(order.concurrent(first_post, first_wait));
+        assert!(order.before(first_post, second_wait));
+    }
+
+    #[test]
+    fn a_barrier_orders_all_arrivals_before_all_leaves() {
+        let mut b = Builder::new(3);
+        let barrier = b.trace.add_object("b", ObjectKind::Barrier { parties: 3 });
+        let arrivals: Vec<_> = (0..3).map(|t| b.push(t, Op::BarrierArrive(barrier))).collect();
+        let leaves: Vec<_> = (0..3).map(|t| b.push(t, Op::BarrierLeave(barrier))).collect();
+        let order = b.order();
+        for &arrive in &arrivals {
+            for &leave in &leaves {
+                assert!(order.before(arrive, leave));
+            }
+        }
+        assert!(order.concurrent(leaves[0], leaves[1]));
+    }
+
+    #[test]
+    fn a_barrier_with_more_threads_than_parties_orders_nothing() {
+        let mut b = Builder::new(3);
+        let barrier = b.trace.add_object("b", ObjectKind::Barrier { parties: 2 });
+        let arrive = b.push(0, Op::BarrierArrive(barrier));
+        b.push(1, Op::BarrierArrive(barrier));
+        let leave = b.push(1, Op::BarrierLeave(barrier));
+        b.push(2, Op::BarrierArrive(barrier));
+        assert!(b.order().concurrent(arrive, leave));
+    }
+
+    #[test]
+    fn the_only_signal_comes_before_the_wake_up() {
+        let mut b = Builder::new(3);
+        let mutex = b.trace.add_object("m", ObjectKind::Mutex);
+        let condition = b.trace.add_object("c", ObjectKind::Condition);
+        let begin = b.push(1, Op::WaitBegin { condition, mutex });
+        let signal = b.push(0, Op::Signal(condition));
+        let end = b.push(1, Op::WaitEnd { condition, mutex, timed_out: false });
+        assert!(b.order().before(signal, end));
+        assert!(b.order().concurrent(begin, signal), "a signal may be lost");
+        b.push(2, Op::Broadcast(condition));
+        assert!(b.order().concurrent(signal, end), "either may have woken the waiter");
+    }
+
+    #[test]
+    fn fixed_orders_may_point_back_in_the_listing_but_not_contradict_each_other() {
+        let mut b = Builder::new(2);
+        let one = b.push(0, Op::Return);
+        let two = b.push(1, Op::Return);
+        b.trace.orders = vec![(two, one)];
+        assert!(b.order().before(two, one));
+        b.trace.orders.push((one, two));
+        assert!(MustOrder::new(&b.trace).is_err());
+    }
+}
