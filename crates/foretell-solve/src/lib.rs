@@ -3,5 +3,13 @@
 //! [`problem`] says what a question is, [`solver`] what an answer is; the backends answer. Nothing
 //! here knows what a bug is.
 
+pub mod must;
 pub mod problem;
+pub mod process;
+pub mod smtlib;
 pub mod solver;
+
+pub use must::MustOrder;
+pub use problem::{OrderProblem, Pi};
+pub use process::{SmtLibSolver, z3};
+pub use solver::{Answer, Budget, Model, OrderSolver, SolveError, Statistics, UnknownReason};

@@ -66,6 +66,51 @@ pub struct Model {
     pub values: HashMap<SymbolId, Value>,
 }
 
+/// A question that cannot be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SolveError {
+    /// The event is in two chains.
+    TwoChains(EventId),
+    /// The event is in no chain.
+    NoChain(EventId),
+    /// A leaf that is neither `Before` nor a symbol.
+    Leaf(String),
+    /// The solver's process cannot be started.
+    Start {
+        /// What was run.
+        command: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// The process does not answer like an SMT-LIB solver.
+    NoSolver {
+        /// What was run.
+        command: String,
+        /// What it said or how it ended.
+        reason: String,
+    },
+}
+
+impl std::fmt::Display for SolveError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SolveError::TwoChains(event) => write!(f, "event {event:?} is in two chains"),
+            SolveError::NoChain(event) => write!(f, "event {event:?} is in no chain"),
+            SolveError::Leaf(leaf) => {
+                write!(f, "{leaf} in a formula; only `Before` and symbols have a meaning here")
+            }
+            SolveError::Start { command, reason } => {
+                write!(f, "cannot start the solver `{command}`: {reason}")
+            }
+            SolveError::NoSolver { command, reason } => {
+                write!(f, "`{command}` does not answer like an SMT-LIB solver: {reason}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SolveError {}
+
 /// What solving cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
