@@ -5,9 +5,11 @@
 //! three kinds of [`Action`] over variables; synchronisation uses auxiliary shared variables
 //! ([`Role`]). Event ids in a CTP are its own, dense from 0; [`CtpEvent::origin`] leads back to the
 //! trace.
+//!
+//! How each operation of a trace becomes an action is told in [`crate::build`].
 
 use foretell_trace::{
-    EventId, ObjectId, Scope, Sort, TermId, TermStore, ThreadId, Value, VariableId,
+    EventId, LockMode, ObjectId, Scope, Sort, TermId, TermStore, ThreadId, Value, VariableId,
 };
 
 /// The papers' `CTP_ρ`.
@@ -25,8 +27,29 @@ pub struct ConcurrentTraceProgram {
     pub orders: Vec<(EventId, EventId)>,
     /// First and last event of stretches of one thread that run without interruption.
     pub atomic_sections: Vec<(EventId, EventId)>,
+    /// The stretches in which a thread holds a lock; together with fixed values of the lock
+    /// variables they say all that acquire and release do.
+    pub sections: Vec<LockSection>,
     /// Holds of the initial values.
     pub precondition: Option<TermId>,
+}
+
+/// From an acquire to its release by one thread; the inner steps of a recursive mutex open none.
+/// Two sections of one lock exclude each other unless both are shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockSection {
+    /// The lock.
+    pub lock: ObjectId,
+    /// The holder.
+    pub thread: ThreadId,
+    /// How it is held.
+    pub mode: LockMode,
+    /// The event that takes it (an acquire or the end of a condition wait); `None`: it is held
+    /// from the start.
+    pub acquire: Option<EventId>,
+    /// The event that gives it back (a release or the begin of a condition wait); `None`: it is
+    /// held to the end.
+    pub release: Option<EventId>,
 }
 
 /// A variable of a CTP.
@@ -51,12 +74,16 @@ pub enum Role {
     Data,
     /// The result of a read, local to its thread.
     ReadValue,
-    /// Holder of a lock: 0 when free, else the thread's number + 1.
+    /// Holder of a lock: 0 when free (or held by readers), else the thread's number + 1.
     Lock(ObjectId),
+    /// Does this thread hold the reader-writer lock as a reader?
+    Reader(ObjectId, ThreadId),
     /// Any other state of a synchronisation object.
     Synchronisation(ObjectId),
     /// How far a thread is: 0 not started, 1 running, 2 ended.
     ThreadState(ThreadId),
+    /// Which of several waiters a signal wakes: a free input, used by one event only.
+    Choice(ObjectId),
 }
 
 /// An event of a CTP.
@@ -94,4 +121,17 @@ pub enum Action {
         /// Over unprimed variables.
         condition: TermId,
     },
+}
+
+impl ConcurrentTraceProgram {
+    /// The event.
+    pub fn event(&self, id: EventId) -> &CtpEvent {
+        &self.events[id.index()]
+    }
+
+    /// The CTP event that models the trace's event, if the CTP has it.
+    pub fn event_of(&self, origin: EventId) -> Option<EventId> {
+        // Events are numbered in the trace's order, so their origins are sorted.
+        self.events.binary_search_by_key(&origin, |event| event.origin).ok().map(EventId::from)
+    }
 }

@@ -1,11 +1,16 @@
 //! The model of a trace: what every other interleaving of its events may do.
 //!
-//! [`ctp`] turns a trace into guarded assignments (004 and 000, section 2), [`cssa`] renames them
-//! so that each use names the definitions it may see, [`validate`] is the independent interpreter
-//! that accepts or rejects a witness. Nothing here knows a solver.
+//! [`build`] turns a trace into the guarded assignments of a [`ctp`] (004 and 000, section 2),
+//! [`replay`] gives the state at the start of a window, [`cssa`] renames the variables so that each
+//! use names the definitions it may see, [`validate`] is the independent interpreter that accepts
+//! or rejects a witness, [`must_order`] and [`lockset`] are the cheap analyses that come first.
+//! Nothing here knows a solver.
 
+pub mod build;
 pub mod cssa;
 pub mod ctp;
+mod layout;
 pub mod lockset;
 pub mod must_order;
+pub mod replay;
 pub mod validate;

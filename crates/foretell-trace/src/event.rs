@@ -160,7 +160,7 @@ pub struct LockStep {
 }
 
 /// How a lock is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockMode {
     /// By one thread.
     Exclusive,

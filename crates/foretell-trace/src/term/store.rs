@@ -427,6 +427,45 @@ impl TermStore {
         cache[&term]
     }
 
+    /// A copy of another store's term, with each leaf (an id of that store) replaced by what
+    /// `replace` makes of it here. `cache` keeps what was copied and can be reused for further terms of the same store with
+    /// the same replacement.
+    ///
+    /// # Panics
+    /// When `replace` gives a leaf another sort that does not fit where it stands.
+    pub fn import(
+        &mut self,
+        from: &TermStore,
+        term: TermId,
+        cache: &mut HashMap<TermId, TermId>,
+        replace: &mut impl FnMut(&mut TermStore, TermId) -> TermId,
+    ) -> TermId {
+        let mut stack = vec![term];
+        while let Some(&top) = stack.last() {
+            if cache.contains_key(&top) {
+                stack.pop();
+                continue;
+            }
+            let copy = match from.term(top) {
+                Term::Constant(value) => self.constant(value.clone()),
+                Term::Apply(operator, arguments) => {
+                    let before = stack.len();
+                    stack.extend(arguments.iter().filter(|argument| !cache.contains_key(argument)));
+                    if stack.len() > before {
+                        continue;
+                    }
+                    let arguments: Vec<TermId> =
+                        arguments.iter().map(|argument| cache[argument]).collect();
+                    self.build(*operator, &arguments)
+                }
+                _ => replace(self, top),
+            };
+            cache.insert(top, copy);
+            stack.pop();
+        }
+        cache[&term]
+    }
+
     /// The distinct leaves below `term` that are not constants.
     pub fn leaves(&self, term: TermId) -> Vec<TermId> {
         let mut seen = std::collections::HashSet::new();

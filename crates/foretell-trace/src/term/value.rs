@@ -99,6 +99,17 @@ impl Value {
         }
     }
 
+    /// Recorded bits as a value of the sort: two's complement for integers, non-zero is true.
+    /// `None` for sorts that do not fit in 64 bits.
+    pub fn from_bits(sort: Sort, bits: u64) -> Option<Value> {
+        match sort {
+            Sort::Scalar(ScalarSort::Bool) => Some(Value::Bool(bits != 0)),
+            Sort::Scalar(ScalarSort::Int) => Some(Value::Int(i128::from(bits as i64))),
+            Sort::Scalar(ScalarSort::BitVec(width)) => Some(Value::bit_vec(width, bits)),
+            Sort::Scalar(ScalarSort::Real) | Sort::Array { .. } => None,
+        }
+    }
+
     /// The truth value, for Booleans.
     pub fn as_bool(&self) -> Option<bool> {
         match self {

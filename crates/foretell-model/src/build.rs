@@ -1,0 +1,1053 @@
+//! From a trace to a [`ConcurrentTraceProgram`] (004 section 3, 000 section 2): each operation
+//! becomes one guarded assignment.
+//!
+//! | operation | guard | assignments |
+//! |---|---|---|
+//! | read | address = recorded; without terms: x = recorded | r := x |
+//! | write | address = recorded | x := term or recorded value |
+//! | read-modify-write | as read and write, in one step | r := x, x := term |
+//! | branch | condition = outcome | |
+//! | acquire of a mutex | l = 0 | l := me |
+//! | release | l = me | l := 0 |
+//! | inner acquire/release of a recursive mutex | l = me | |
+//! | read lock | l = 0 | reader(me) := true |
+//! | write lock | l = 0, no reader | l := me |
+//! | failed try | what keeps it from succeeding | |
+//! | semaphore wait, failed wait, post | s > 0; s = 0; true | s := s - 1; none; s := s + 1 |
+//! | begin of a condition wait | m = me | m := 0, w(me) := waiting |
+//! | end of a condition wait | m = 0, w(me) = woken | m := me, w(me) := none |
+//! | signal | | one w(t) that is waiting := woken |
+//! | broadcast | | every w(t) that is waiting := woken |
+//! | barrier | arrive: true; leave: the generation has changed | count; the last one starts a new generation |
+//! | fork, join | true; t has ended | t := running |
+//!
+//! How deep a thread is in a recursive mutex depends on its own steps only, so no counter is needed.
+//! A signal may wake any waiter: a free input ([`Role::Choice`]) says which. A signal that finds
+//! nobody is lost, as POSIX has it. Spurious wake-ups are not modelled (a run that needs one is
+//! missed). A wait that ended by its time limit is not in the queue of the condition: signals pass
+//! it by. Fences, calls, regions, allocations and inputs have no effect here.
+//!
+//! Without terms ([`foretell_trace::Metadata::symbolic`] is false) every read is guarded by its
+//! recorded value, without values by the token of the write it saw (the maximal causal model's
+//! reading of an event).
+
+use std::collections::{HashMap, HashSet};
+
+use foretell_trace::{
+    Access, EventId, LockMode, LockStep, ObjectId, Op, Operator, ReadModifyWrite, Scope, Sort,
+    Term, TermId, TermStore, ThreadId, Trace, Value, VariableId,
+};
+
+use crate::ctp::{Action, ConcurrentTraceProgram, CtpEvent, CtpVariable, LockSection, Role};
+use crate::layout::{
+    ENDED, Layout, ObjectLayout, RUNNING, STATE_WIDTH, WAITING, WOKEN, token, width_for,
+};
+use crate::replay::Replay;
+
+/// Why a trace has no CTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BuildError {
+    /// A term mentions the result of something that is not an earlier read of this thread.
+    UnknownRead {
+        /// The event with the term.
+        event: EventId,
+        /// The reader.
+        thread: ThreadId,
+        /// The index that should be a read.
+        index: u32,
+    },
+    /// A write has neither a value nor a term, or a read outside the window no value.
+    MissingValue {
+        /// The event.
+        event: EventId,
+    },
+    /// A term's sort is not that of the variable it is assigned to or stands for.
+    Sort {
+        /// The event.
+        event: EventId,
+        /// The sort that fits.
+        expected: Sort,
+        /// The sort it has.
+        found: Sort,
+    },
+    /// A term has a leaf that has no place in a trace.
+    Leaf {
+        /// The event.
+        event: EventId,
+    },
+    /// A thread uses another thread's local variable.
+    ForeignLocal {
+        /// The event.
+        event: EventId,
+        /// The variable.
+        variable: Box<str>,
+    },
+    /// An access has a symbolic address but its variable has no recorded one.
+    NoAddress {
+        /// The event.
+        event: EventId,
+    },
+    /// A variable overlaps others but is not a bit-vector of its size.
+    Overlap {
+        /// The variable.
+        variable: Box<str>,
+    },
+    /// The operation does not fit the kind of the object.
+    WrongObject {
+        /// The event.
+        event: EventId,
+        /// The object.
+        object: Box<str>,
+    },
+    /// A barrier for nobody.
+    EmptyBarrier {
+        /// The barrier.
+        object: Box<str>,
+    },
+    /// A lock is given back that the thread cannot hold.
+    ReleaseWithoutAcquire {
+        /// The event.
+        event: EventId,
+    },
+    /// An event of a window is not the next one of its thread.
+    NotNext {
+        /// The event.
+        event: EventId,
+    },
+    /// A transition predicate before the window leaves its state open.
+    NotDeterministic {
+        /// The event.
+        event: EventId,
+    },
+    /// The trace has no observed order but needs one: for a window, or because it has no values.
+    NotObserved,
+}
+
+impl std::fmt::Display for BuildError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            BuildError::UnknownRead { event, thread, index } => write!(
+                f,
+                "event {event:?} mentions the result of {thread:?}#{index}, which is no earlier read of its thread"
+            ),
+            BuildError::MissingValue { event } => {
+                write!(f, "event {event:?} has neither a value nor a term")
+            }
+            BuildError::Sort { event, expected, found } => {
+                write!(f, "event {event:?} needs a term of sort {expected}, not {found}")
+            }
+            BuildError::Leaf { event } => {
+                write!(f, "event {event:?} has a term with a leaf that cannot stand in a trace")
+            }
+            BuildError::ForeignLocal { event, variable } => {
+                write!(f, "event {event:?} uses `{variable}`, which is local to another thread")
+            }
+            BuildError::NoAddress { event } => write!(
+                f,
+                "event {event:?} has a symbolic address but its variable has no recorded address"
+            ),
+            BuildError::Overlap { variable } => write!(
+                f,
+                "variable `{variable}` overlaps others but is not a bit-vector of its size"
+            ),
+            BuildError::WrongObject { event, object } => {
+                write!(f, "event {event:?} does not fit the kind of `{object}`")
+            }
+            BuildError::EmptyBarrier { object } => write!(f, "barrier `{object}` has no parties"),
+            BuildError::ReleaseWithoutAcquire { event } => {
+                write!(f, "event {event:?} gives back a lock that its thread cannot hold")
+            }
+            BuildError::NotNext { event } => {
+                write!(f, "event {event:?} is not the next one of its thread in the window")
+            }
+            BuildError::NotDeterministic { event } => {
+                write!(f, "event {event:?} leaves the state at the window's start open")
+            }
+            BuildError::NotObserved => {
+                f.write_str("the trace has no observed order, which is needed here")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+impl ConcurrentTraceProgram {
+    /// The CTP of a whole trace.
+    pub fn build(trace: &Trace) -> Result<Self, BuildError> {
+        let everything: Vec<EventId> = (0..trace.events.len()).map(EventId::from).collect();
+        Self::build_window(&Replay::new(trace)?, &everything)
+    }
+
+    /// The CTP of some of the events that come after the point that the replay has reached. They
+    /// are given in recorded order, and those of each thread must be its next ones.
+    ///
+    /// The initial state is the replay's. What lies before the window has happened as recorded, so
+    /// every linearization of the window continues a real run.
+    pub fn build_window(start: &Replay, events: &[EventId]) -> Result<Self, BuildError> {
+        let trace = start.trace();
+        let mut next = start.next_index().to_vec();
+        for &id in events {
+            let event = trace.event(id);
+            let next = &mut next[event.thread.index()];
+            if event.index != *next {
+                return Err(BuildError::NotNext { event: id });
+            }
+            *next += 1;
+        }
+        let mut translator = Translator::new(start);
+        let mut ctp_events = Vec::with_capacity(events.len());
+        let mut threads = vec![Vec::new(); trace.threads.len()];
+        for (number, &origin) in events.iter().enumerate() {
+            let action = translator.translate(origin, EventId::from(number))?;
+            let thread = trace.event(origin).thread;
+            let chain: &mut Vec<EventId> = &mut threads[thread.index()];
+            let position = chain.len() as u32;
+            chain.push(EventId::from(number));
+            ctp_events.push(CtpEvent { thread, position, origin, action });
+        }
+        let number_of = |origin: EventId| events.binary_search(&origin).ok().map(EventId::from);
+        let orders = trace
+            .orders
+            .iter()
+            .chain(&translator.orders)
+            .filter_map(|&(before, after)| Some((number_of(before)?, number_of(after)?)))
+            .collect();
+        // A section cut by the window's border goes on to the border.
+        let atomic_sections = trace
+            .atomic_sections
+            .iter()
+            .filter_map(|&(first, last)| {
+                let thread = trace.event(first).thread;
+                let inside = threads[thread.index()]
+                    .iter()
+                    .copied()
+                    .filter(|&event| (first..=last).contains(&ctp_events[event.index()].origin));
+                let inside: Vec<EventId> = inside.collect();
+                Some((*inside.first()?, *inside.last()?))
+            })
+            .collect();
+        let precondition = match trace.precondition {
+            Some(term) if start.is_at_start() => Some(translator.precondition(term)?),
+            _ => None,
+        };
+        Ok(Self {
+            orders,
+            atomic_sections,
+            precondition,
+            sections: translator.sections,
+            terms: translator.terms,
+            variables: translator.variables,
+            threads,
+            events: ctp_events,
+        })
+    }
+}
+
+/// Guard and assignments of an event in the making.
+#[derive(Default)]
+struct Step {
+    guards: Vec<TermId>,
+    assignments: Vec<(VariableId, TermId)>,
+}
+
+/// Turns events into actions, one after the other in recorded order.
+struct Translator<'t> {
+    trace: &'t Trace,
+    layout: &'t Layout,
+    replay: &'t Replay<'t>,
+    terms: TermStore,
+    variables: Vec<CtpVariable>,
+    sections: Vec<LockSection>,
+    /// Between events of the trace, for threads without begin or end events.
+    orders: Vec<(EventId, EventId)>,
+    /// Open sections of each thread and lock; the inner levels of a recursive mutex repeat the
+    /// section.
+    held: HashMap<(ThreadId, ObjectId, LockMode), Vec<usize>>,
+    /// The variables of the window's reads.
+    read_values: HashMap<(ThreadId, u32), VariableId>,
+    /// The token that each variable has at this point of the recorded order.
+    tokens: HashMap<VariableId, Value>,
+    /// Terms of the trace that were translated, for each thread and for the precondition.
+    caches: Vec<HashMap<TermId, TermId>>,
+}
+
+impl<'t> Translator<'t> {
+    fn new(replay: &'t Replay<'t>) -> Self {
+        let layout = replay.layout();
+        let mut variables = layout.variables.clone();
+        for (variable, value) in variables.iter_mut().zip(replay.state()) {
+            variable.initial = value.clone();
+        }
+        let mut sections = Vec::new();
+        let mut held = HashMap::new();
+        for (&(thread, lock, mode), &depth) in replay.held() {
+            held.insert((thread, lock, mode), vec![sections.len(); depth as usize]);
+            sections.push(LockSection { lock, thread, mode, acquire: None, release: None });
+        }
+        Self {
+            trace: replay.trace(),
+            layout,
+            replay,
+            terms: TermStore::default(),
+            variables,
+            sections,
+            orders: Vec::new(),
+            held,
+            read_values: HashMap::new(),
+            tokens: HashMap::new(),
+            caches: vec![HashMap::new(); replay.trace().threads.len() + 1],
+        }
+    }
+
+    fn precondition(&mut self, term: TermId) -> Result<TermId, BuildError> {
+        self.import(term, EventId(0), None)
+    }
+
+    /// The action of the trace's event `origin`, which is event `number` of the CTP.
+    fn translate(&mut self, origin: EventId, number: EventId) -> Result<Action, BuildError> {
+        let trace = self.trace;
+        let event = trace.event(origin);
+        let thread = event.thread;
+        let mut step = Step::default();
+        match &event.op {
+            Op::ThreadBegin => {
+                let running = self.thread_state_is(thread, RUNNING);
+                step.guards.push(running);
+            }
+            Op::ThreadEnd => self.set_thread_state(&mut step, thread, ENDED),
+            Op::Fork(child) => {
+                self.set_thread_state(&mut step, *child, RUNNING);
+                if let Some(&first) = self.layout.chains[child.index()].first()
+                    && !matches!(trace.event(first).op, Op::ThreadBegin)
+                {
+                    self.orders.push((origin, first));
+                }
+            }
+            Op::Join(child) => self.join(&mut step, origin, *child),
+            Op::Read(access) => self.read(&mut step, origin, access)?,
+            Op::Write(access) => self.write(&mut step, origin, access)?,
+            Op::ReadModifyWrite(rmw) => self.read_modify_write(&mut step, origin, rmw)?,
+            Op::Acquire(lock) => self.acquire(&mut step, origin, number, *lock)?,
+            Op::AcquireFailed(lock) => self.acquire_failed(&mut step, origin, *lock)?,
+            Op::Release(lock) => self.release(&mut step, origin, number, *lock)?,
+            Op::WaitBegin { condition, mutex } => {
+                self.release(&mut step, origin, number, exclusive(*mutex))?;
+                if !self.layout.timed_out.contains(&origin) {
+                    let waiter = self.waiter(origin, *condition)?;
+                    let waiting = self.terms.bit_vec(STATE_WIDTH, WAITING);
+                    step.assignments.push((waiter, waiting));
+                }
+            }
+            Op::WaitEnd { condition, mutex, timed_out } => {
+                self.acquire(&mut step, origin, number, exclusive(*mutex))?;
+                if !timed_out {
+                    let waiter = self.waiter(origin, *condition)?;
+                    let woken = self.equals_bits(waiter, WOKEN);
+                    let none = self.terms.bit_vec(STATE_WIDTH, 0);
+                    step.guards.push(woken);
+                    step.assignments.push((waiter, none));
+                }
+            }
+            Op::Signal(condition) => self.signal(&mut step, origin, *condition)?,
+            Op::Broadcast(condition) => {
+                for (_, waiter) in self.waiters(origin, *condition)? {
+                    let (waiting, woken) = self.wake(waiter);
+                    let now = self.variable(waiter);
+                    let value = self.terms.ite(waiting, woken, now);
+                    step.assignments.push((waiter, value));
+                }
+            }
+            Op::SemaphoreWait(semaphore)
+            | Op::SemaphoreWaitFailed(semaphore)
+            | Op::SemaphorePost(semaphore) => self.semaphore(&mut step, origin, *semaphore)?,
+            Op::BarrierArrive(barrier) => self.barrier_arrive(&mut step, origin, *barrier)?,
+            Op::BarrierLeave(barrier) => {
+                let ObjectLayout::Barrier(layout) = self.object(*barrier) else {
+                    return Err(self.wrong_object(origin, *barrier));
+                };
+                let (now, then) = (layout.generation, layout.arrived_in[&thread]);
+                let (now, then) = (self.variable(now), self.variable(then));
+                let same = self.equal(now, then);
+                step.guards.push(self.terms.not(same));
+            }
+            Op::Branch(condition) => {
+                if let Some(term) = condition.term {
+                    let term = self.import_sorted(term, origin, Sort::BOOL)?;
+                    let outcome = self.terms.bool(condition.outcome);
+                    step.guards.push(self.equal(term, outcome));
+                }
+            }
+            Op::Assert(condition) => {
+                let condition = match condition.term {
+                    Some(term) => self.import_sorted(term, origin, Sort::BOOL)?,
+                    None => self.terms.bool(condition.outcome),
+                };
+                return Ok(Action::Assert { condition });
+            }
+            Op::Guarded(guarded) => {
+                step.guards.push(self.import_sorted(guarded.guard, origin, Sort::BOOL)?);
+                for &(variable, term) in &guarded.assignments {
+                    let sort = trace.variables[variable.index()].sort;
+                    let value = self.import_sorted(term, origin, sort)?;
+                    self.assign(&mut step, origin, variable, value)?;
+                }
+            }
+            Op::Transition(transition) => {
+                let predicate = self.import_sorted(transition.predicate, origin, Sort::BOOL)?;
+                let mut changed = Vec::new();
+                for &variable in &transition.changed {
+                    self.check_scope(origin, variable)?;
+                    changed.extend(self.layout.cells(variable).iter().map(|cell| cell.variable));
+                }
+                return Ok(Action::Transition { predicate, changed });
+            }
+            Op::Fence(_)
+            | Op::RegionBegin(_)
+            | Op::RegionEnd
+            | Op::Call(_)
+            | Op::Return
+            | Op::Alloc { .. }
+            | Op::Free { .. }
+            | Op::Input { .. } => {}
+        }
+        let guard = self.terms.and(&step.guards);
+        Ok(Action::Guarded { guard, assignments: step.assignments })
+    }
+
+    // Threads
+
+    fn thread_state_is(&mut self, thread: ThreadId, state: u64) -> TermId {
+        self.equals_bits(self.layout.thread_states[thread.index()], state)
+    }
+
+    fn set_thread_state(&mut self, step: &mut Step, thread: ThreadId, state: u64) {
+        let variable = self.layout.thread_states[thread.index()];
+        let state = self.terms.bit_vec(STATE_WIDTH, state);
+        step.assignments.push((variable, state));
+    }
+
+    fn join(&mut self, step: &mut Step, origin: EventId, child: ThreadId) {
+        let Some(&last) = self.layout.chains[child.index()].last() else { return };
+        if matches!(self.trace.event(last).op, Op::ThreadEnd) {
+            let ended = self.thread_state_is(child, ENDED);
+            step.guards.push(ended);
+        } else {
+            self.orders.push((last, origin));
+        }
+    }
+
+    // Memory
+
+    /// The value of a trace's variable: the concatenation of its cells.
+    fn place(&mut self, variable: VariableId, primed: bool) -> TermId {
+        let mut value = None;
+        for cell in self.layout.cells(variable) {
+            let sort = self.variables[cell.variable.index()].sort;
+            let part = match primed {
+                true => self.terms.primed(cell.variable, sort),
+                false => self.terms.variable(cell.variable, sort),
+            };
+            value = Some(match value {
+                None => part,
+                Some(low) => self.terms.build(Operator::Concat, &[part, low]),
+            });
+        }
+        value.expect("a variable has at least one cell")
+    }
+
+    fn assign(
+        &mut self,
+        step: &mut Step,
+        origin: EventId,
+        variable: VariableId,
+        value: TermId,
+    ) -> Result<(), BuildError> {
+        self.check_scope(origin, variable)?;
+        if !self.layout.is_split(variable) {
+            step.assignments.push((variable, value));
+            return Ok(());
+        }
+        for cell in self.layout.cells(variable) {
+            let bits = Operator::Extract { high: cell.low + cell.width - 1, low: cell.low };
+            let part = self.terms.build(bits, &[value]);
+            step.assignments.push((cell.variable, part));
+        }
+        Ok(())
+    }
+
+    fn check_scope(&self, origin: EventId, variable: VariableId) -> Result<(), BuildError> {
+        match self.variables[variable.index()].scope {
+            Scope::Local(owner) if owner != self.trace.event(origin).thread => {
+                let variable = self.variables[variable.index()].name.clone();
+                Err(BuildError::ForeignLocal { event: origin, variable })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn read(
+        &mut self,
+        step: &mut Step,
+        origin: EventId,
+        access: &Access,
+    ) -> Result<(), BuildError> {
+        self.check_scope(origin, access.variable)?;
+        self.pin_address(step, origin, access.variable, access.address)?;
+        if self.layout.holds_tokens(access.variable) {
+            self.demand_tokens(step, access.variable)?;
+            return Ok(());
+        }
+        let value = self.place(access.variable, false);
+        if !self.trace.metadata.symbolic {
+            self.demand_value(step, origin, value, access.value)?;
+        }
+        self.name_read(step, origin, value);
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        step: &mut Step,
+        origin: EventId,
+        access: &Access,
+    ) -> Result<(), BuildError> {
+        self.pin_address(step, origin, access.variable, access.address)?;
+        if self.layout.holds_tokens(access.variable) {
+            return self.assign_token(step, origin, access.variable);
+        }
+        let value = self.written(origin, access.variable, access.value, access.term)?;
+        self.assign(step, origin, access.variable, value)
+    }
+
+    fn read_modify_write(
+        &mut self,
+        step: &mut Step,
+        origin: EventId,
+        rmw: &ReadModifyWrite,
+    ) -> Result<(), BuildError> {
+        self.pin_address(step, origin, rmw.variable, rmw.address)?;
+        if self.layout.holds_tokens(rmw.variable) {
+            self.demand_tokens(step, rmw.variable)?;
+            return self.assign_token(step, origin, rmw.variable);
+        }
+        let old = self.place(rmw.variable, false);
+        if !self.trace.metadata.symbolic {
+            self.demand_value(step, origin, old, rmw.old)?;
+        }
+        let result = self.name_read(step, origin, old);
+        let new = self.written(origin, rmw.variable, rmw.new, rmw.term)?;
+        // In this step the result is what the location holds; its own name is set by the step.
+        let new = self.terms.substitute(new, &mut HashMap::new(), &mut |_, leaf| {
+            (*leaf == Term::Variable(result)).then_some(old)
+        });
+        self.assign(step, origin, rmw.variable, new)
+    }
+
+    /// The new local variable that names the result of a read.
+    fn name_read(&mut self, step: &mut Step, origin: EventId, value: TermId) -> VariableId {
+        let event = self.trace.event(origin);
+        let thread = &self.trace.threads[event.thread.index()].name;
+        let variable = VariableId::from(self.variables.len());
+        self.variables.push(CtpVariable {
+            name: format!("{thread}#{}", event.index).into(),
+            sort: self.terms.sort(value),
+            scope: Scope::Local(event.thread),
+            initial: Some(Value::zero(self.terms.sort(value))),
+            role: Role::ReadValue,
+        });
+        self.read_values.insert((event.thread, event.index), variable);
+        step.assignments.push((variable, value));
+        variable
+    }
+
+    fn demand_value(
+        &mut self,
+        step: &mut Step,
+        origin: EventId,
+        value: TermId,
+        recorded: Option<u64>,
+    ) -> Result<(), BuildError> {
+        let recorded = recorded
+            .and_then(|bits| Value::from_bits(self.terms.sort(value), bits))
+            .ok_or(BuildError::MissingValue { event: origin })?;
+        let recorded = self.terms.constant(recorded);
+        step.guards.push(self.equal(value, recorded));
+        Ok(())
+    }
+
+    fn written(
+        &mut self,
+        origin: EventId,
+        variable: VariableId,
+        recorded: Option<u64>,
+        term: Option<TermId>,
+    ) -> Result<TermId, BuildError> {
+        let sort = self.trace.variables[variable.index()].sort;
+        match (term, recorded) {
+            (Some(term), None) => self.import_sorted(term, origin, sort),
+            (Some(term), Some(_)) if self.trace.metadata.symbolic => {
+                self.import_sorted(term, origin, sort)
+            }
+            (_, bits) => {
+                let value = bits
+                    .and_then(|bits| Value::from_bits(sort, bits))
+                    .ok_or(BuildError::MissingValue { event: origin })?;
+                Ok(self.terms.constant(value))
+            }
+        }
+    }
+
+    /// The read must see, in each cell, the write that it saw in the recorded run.
+    fn demand_tokens(&mut self, step: &mut Step, variable: VariableId) -> Result<(), BuildError> {
+        if !self.trace.metadata.observed_order {
+            return Err(BuildError::NotObserved);
+        }
+        for cell in self.layout.cells(variable) {
+            let seen = match self.tokens.get(&cell.variable) {
+                Some(token) => token.clone(),
+                None => self.variables[cell.variable.index()]
+                    .initial
+                    .clone()
+                    .expect("tokens have an initial value"),
+            };
+            let seen = self.terms.constant(seen);
+            let now = self.variable(cell.variable);
+            step.guards.push(self.equal(now, seen));
+        }
+        Ok(())
+    }
+
+    fn assign_token(
+        &mut self,
+        step: &mut Step,
+        origin: EventId,
+        variable: VariableId,
+    ) -> Result<(), BuildError> {
+        self.check_scope(origin, variable)?;
+        let token = token(origin);
+        for cell in self.layout.cells(variable) {
+            let value = self.terms.constant(token.clone());
+            step.assignments.push((cell.variable, value));
+            self.tokens.insert(cell.variable, token.clone());
+        }
+        Ok(())
+    }
+
+    /// A symbolic address must come out as recorded, or the step would be on another location.
+    fn pin_address(
+        &mut self,
+        step: &mut Step,
+        origin: EventId,
+        variable: VariableId,
+        address: Option<TermId>,
+    ) -> Result<(), BuildError> {
+        let Some(address) = address else { return Ok(()) };
+        let memory = self.trace.variables[variable.index()]
+            .memory
+            .ok_or(BuildError::NoAddress { event: origin })?;
+        let term = self.import(address, origin, Some(self.trace.event(origin).thread))?;
+        let sort = self.terms.sort(term);
+        let recorded = Value::from_bits(sort, memory.address)
+            .filter(|_| sort != Sort::BOOL)
+            .ok_or(BuildError::Sort { event: origin, expected: Sort::bit_vec(64), found: sort })?;
+        let recorded = self.terms.constant(recorded);
+        step.guards.push(self.equal(term, recorded));
+        Ok(())
+    }
+
+    // Locks
+
+    fn me(&mut self, origin: EventId, holder: VariableId) -> TermId {
+        let number = u64::from(self.trace.event(origin).thread.0) + 1;
+        let width = self.variables[holder.index()].sort.width().expect("holders are bit-vectors");
+        self.terms.bit_vec(width, number)
+    }
+
+    fn acquire(
+        &mut self,
+        step: &mut Step,
+        origin: EventId,
+        number: EventId,
+        lock: LockStep,
+    ) -> Result<(), BuildError> {
+        let layout = self.layout;
+        let ObjectLayout::Lock { holder, recursive, readers } = self.object_of(layout, lock.lock)
+        else {
+            return Err(self.wrong_object(origin, lock.lock));
+        };
+        let thread = self.trace.event(origin).thread;
+        let me = self.me(origin, *holder);
+        let open = self.held.entry((thread, lock.lock, lock.mode)).or_default();
+        if let Some(&outer) = open.last()
+            && (*recursive || lock.mode == LockMode::Shared)
+        {
+            open.push(outer);
+            if *recursive {
+                let now = self.variable(*holder);
+                step.guards.push(self.equal(now, me));
+            }
+            return Ok(());
+        }
+        open.push(self.sections.len());
+        self.sections.push(LockSection {
+            lock: lock.lock,
+            thread,
+            mode: lock.mode,
+            acquire: Some(number),
+            release: None,
+        });
+        let free = self.equals_bits(*holder, 0);
+        step.guards.push(free);
+        match lock.mode {
+            LockMode::Exclusive => {
+                for &reader in readers.values() {
+                    let reading = self.variable(reader);
+                    step.guards.push(self.terms.not(reading));
+                }
+                step.assignments.push((*holder, me));
+            }
+            LockMode::Shared => {
+                let reader = readers.get(&thread).copied();
+                let reader = reader.ok_or_else(|| self.wrong_object(origin, lock.lock))?;
+                let reading = self.terms.bool(true);
+                step.assignments.push((reader, reading));
+            }
+        }
+        Ok(())
+    }
+
+    fn release(
+        &mut self,
+        step: &mut Step,
+        origin: EventId,
+        number: EventId,
+        lock: LockStep,
+    ) -> Result<(), BuildError> {
+        let layout = self.layout;
+        let ObjectLayout::Lock { holder, readers, .. } = self.object_of(layout, lock.lock) else {
+            return Err(self.wrong_object(origin, lock.lock));
+        };
+        let thread = self.trace.event(origin).thread;
+        let open = self.held.entry((thread, lock.lock, lock.mode)).or_default();
+        let section = open.pop().ok_or(BuildError::ReleaseWithoutAcquire { event: origin })?;
+        let inner = open.last() == Some(&section);
+        if !inner {
+            self.sections[section].release = Some(number);
+        }
+        match lock.mode {
+            LockMode::Exclusive => {
+                let me = self.me(origin, *holder);
+                let now = self.variable(*holder);
+                step.guards.push(self.equal(now, me));
+                if !inner {
+                    let free = self.zero_of(*holder);
+                    step.assignments.push((*holder, free));
+                }
+            }
+            LockMode::Shared => {
+                let reader = readers.get(&thread).copied();
+                let reader = reader.ok_or_else(|| self.wrong_object(origin, lock.lock))?;
+                step.guards.push(self.variable(reader));
+                if !inner {
+                    let no = self.terms.bool(false);
+                    step.assignments.push((reader, no));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn acquire_failed(
+        &mut self,
+        step: &mut Step,
+        origin: EventId,
+        lock: LockStep,
+    ) -> Result<(), BuildError> {
+        let layout = self.layout;
+        let ObjectLayout::Lock { holder, recursive, readers } = self.object_of(layout, lock.lock)
+        else {
+            return Err(self.wrong_object(origin, lock.lock));
+        };
+        let me = self.me(origin, *holder);
+        let now = self.variable(*holder);
+        let mine = self.equal(now, me);
+        if !lock.by_try {
+            step.guards.push(mine); // EDEADLK
+            return Ok(());
+        }
+        let free = self.equals_bits(*holder, 0);
+        let taken = self.terms.not(free);
+        let mut obstacles = vec![taken];
+        if lock.mode == LockMode::Exclusive {
+            obstacles.extend(readers.values().map(|&reader| {
+                let sort = self.variables[reader.index()].sort;
+                self.terms.variable(reader, sort)
+            }));
+        }
+        step.guards.push(self.terms.or(&obstacles));
+        if *recursive {
+            step.guards.push(self.terms.not(mine));
+        }
+        Ok(())
+    }
+
+    // Other objects
+
+    fn semaphore(
+        &mut self,
+        step: &mut Step,
+        origin: EventId,
+        semaphore: ObjectId,
+    ) -> Result<(), BuildError> {
+        let ObjectLayout::Semaphore { count, width } = *self.object(semaphore) else {
+            return Err(self.wrong_object(origin, semaphore));
+        };
+        let now = self.variable(count);
+        let one = self.terms.bit_vec(width, 1);
+        let zero = self.equals_bits(count, 0);
+        match self.trace.event(origin).op {
+            Op::SemaphoreWait(_) => {
+                step.guards.push(self.terms.not(zero));
+                step.assignments.push((count, self.terms.build(Operator::BvSub, &[now, one])));
+            }
+            Op::SemaphoreWaitFailed(_) => step.guards.push(zero),
+            _ => step.assignments.push((count, self.terms.build(Operator::BvAdd, &[now, one]))),
+        }
+        Ok(())
+    }
+
+    fn waiters(
+        &self,
+        origin: EventId,
+        condition: ObjectId,
+    ) -> Result<Vec<(ThreadId, VariableId)>, BuildError> {
+        match self.object(condition) {
+            ObjectLayout::Condition { waiters } => Ok(waiters.clone()),
+            _ => Err(self.wrong_object(origin, condition)),
+        }
+    }
+
+    fn waiter(&self, origin: EventId, condition: ObjectId) -> Result<VariableId, BuildError> {
+        let thread = self.trace.event(origin).thread;
+        let waiters = self.waiters(origin, condition)?;
+        let waiter = waiters.iter().find(|(waiter, _)| *waiter == thread);
+        waiter.map(|&(_, variable)| variable).ok_or_else(|| self.wrong_object(origin, condition))
+    }
+
+    /// "It is waiting", and the value "woken".
+    fn wake(&mut self, waiter: VariableId) -> (TermId, TermId) {
+        (self.equals_bits(waiter, WAITING), self.terms.bit_vec(STATE_WIDTH, WOKEN))
+    }
+
+    fn signal(
+        &mut self,
+        step: &mut Step,
+        origin: EventId,
+        condition: ObjectId,
+    ) -> Result<(), BuildError> {
+        let event = self.trace.event(origin);
+        // The signalling thread itself is not asleep.
+        let mut waiters = self.waiters(origin, condition)?;
+        waiters.retain(|(thread, _)| *thread != event.thread);
+        let choice = (waiters.len() > 1).then(|| {
+            let sort = Sort::bit_vec(width_for(waiters.len() as u64 - 1));
+            let variable = VariableId::from(self.variables.len());
+            let thread = &self.trace.threads[event.thread.index()].name;
+            self.variables.push(CtpVariable {
+                name: format!("{thread}#{}:wakes", event.index).into(),
+                sort,
+                scope: Scope::Local(event.thread),
+                initial: None,
+                role: Role::Choice(condition),
+            });
+            self.terms.variable(variable, sort)
+        });
+        let mut anyone = Vec::new();
+        let mut someone = Vec::new();
+        for (number, &(_, waiter)) in waiters.iter().enumerate() {
+            let (waiting, woken) = self.wake(waiter);
+            let chosen = match choice {
+                None => waiting,
+                Some(choice) => {
+                    let width = self.terms.sort(choice).width().expect("it is a bit-vector");
+                    let number = self.terms.bit_vec(width, number as u64);
+                    let chosen = self.equal(choice, number);
+                    self.terms.and(&[waiting, chosen])
+                }
+            };
+            anyone.push(waiting);
+            someone.push(chosen);
+            let now = self.variable(waiter);
+            step.assignments.push((waiter, self.terms.ite(chosen, woken, now)));
+        }
+        if choice.is_some() {
+            let (anyone, someone) = (self.terms.or(&anyone), self.terms.or(&someone));
+            step.guards.push(self.terms.implies(anyone, someone));
+        }
+        Ok(())
+    }
+
+    fn barrier_arrive(
+        &mut self,
+        step: &mut Step,
+        origin: EventId,
+        barrier: ObjectId,
+    ) -> Result<(), BuildError> {
+        let ObjectLayout::Barrier(layout) = self.object(barrier).clone() else {
+            return Err(self.wrong_object(origin, barrier));
+        };
+        let thread = self.trace.event(origin).thread;
+        let (arrived, generation) =
+            (self.variable(layout.arrived), self.variable(layout.generation));
+        let last = self.equals_bits(layout.arrived, layout.parties - 1);
+        let one = self.terms.bit_vec(layout.arrived_width, 1);
+        let more = self.terms.build(Operator::BvAdd, &[arrived, one]);
+        let none = self.terms.bit_vec(layout.arrived_width, 0);
+        let one = self.terms.bit_vec(layout.generation_width, 1);
+        let following = self.terms.build(Operator::BvAdd, &[generation, one]);
+        step.assignments.push((layout.arrived, self.terms.ite(last, none, more)));
+        step.assignments.push((layout.generation, self.terms.ite(last, following, generation)));
+        step.assignments.push((layout.arrived_in[&thread], generation));
+        Ok(())
+    }
+
+    // Helpers
+
+    fn variable(&mut self, variable: VariableId) -> TermId {
+        let sort = self.variables[variable.index()].sort;
+        self.terms.variable(variable, sort)
+    }
+
+    fn equal(&mut self, left: TermId, right: TermId) -> TermId {
+        let terms = &mut self.terms; // as a place, `self.terms.eq` would be `PartialEq::eq`
+        terms.eq(left, right)
+    }
+
+    fn zero_of(&mut self, variable: VariableId) -> TermId {
+        let zero = Value::zero(self.variables[variable.index()].sort);
+        self.terms.constant(zero)
+    }
+
+    fn equals_bits(&mut self, variable: VariableId, bits: u64) -> TermId {
+        let sort = self.variables[variable.index()].sort;
+        let left = self.variable(variable);
+        let right = Value::from_bits(sort, bits).expect("state variables are bit-vectors");
+        let right = self.terms.constant(right);
+        self.equal(left, right)
+    }
+
+    fn object(&self, object: ObjectId) -> &ObjectLayout {
+        self.object_of(self.layout, object)
+    }
+
+    fn object_of<'l>(&self, layout: &'l Layout, object: ObjectId) -> &'l ObjectLayout {
+        &layout.objects[object.index()]
+    }
+
+    fn wrong_object(&self, event: EventId, object: ObjectId) -> BuildError {
+        let object = self.trace.objects[object.index()].name.clone();
+        BuildError::WrongObject { event, object }
+    }
+
+    fn import_sorted(
+        &mut self,
+        term: TermId,
+        origin: EventId,
+        expected: Sort,
+    ) -> Result<TermId, BuildError> {
+        let found = self.trace.terms.sort(term);
+        if found != expected {
+            return Err(BuildError::Sort { event: origin, expected, found });
+        }
+        self.import(term, origin, Some(self.trace.event(origin).thread))
+    }
+
+    /// A term of the trace over the CTP's variables. `thread` may use its own locals only.
+    fn import(
+        &mut self,
+        term: TermId,
+        origin: EventId,
+        thread: Option<ThreadId>,
+    ) -> Result<TermId, BuildError> {
+        // One cache for each thread: what a thread may use is checked when a leaf is first met.
+        let slot = thread.map_or(self.trace.threads.len(), ThreadId::index);
+        let mut cache = std::mem::take(&mut self.caches[slot]);
+        let copied = self.import_leaves(term, origin, thread, &mut cache).map(|()| {
+            let leaf = &mut |_: &mut TermStore, _| unreachable!("leaves are in the cache");
+            self.terms.import(&self.trace.terms, term, &mut cache, leaf)
+        });
+        self.caches[slot] = cache;
+        copied
+    }
+
+    fn import_leaves(
+        &mut self,
+        term: TermId,
+        origin: EventId,
+        thread: Option<ThreadId>,
+        cache: &mut HashMap<TermId, TermId>,
+    ) -> Result<(), BuildError> {
+        let from = &self.trace.terms;
+        let mut stack = vec![term];
+        let mut seen = HashSet::new();
+        while let Some(top) = stack.pop() {
+            if cache.contains_key(&top) || !seen.insert(top) {
+                continue;
+            }
+            let replacement = match *from.term(top) {
+                Term::Constant(_) => continue,
+                Term::Apply(_, ref arguments) => {
+                    stack.extend(arguments.iter().copied());
+                    continue;
+                }
+                Term::Variable(variable) => {
+                    if thread.is_some() {
+                        self.check_scope(origin, variable)?;
+                    }
+                    self.place(variable, false)
+                }
+                Term::Primed(variable) if thread.is_some() => {
+                    self.check_scope(origin, variable)?;
+                    self.place(variable, true)
+                }
+                Term::ReadValue(reader, index) if thread == Some(reader) => {
+                    self.read_value(origin, reader, index)?
+                }
+                Term::ReadValue(thread, index) => {
+                    return Err(BuildError::UnknownRead { event: origin, thread, index });
+                }
+                _ => return Err(BuildError::Leaf { event: origin }),
+            };
+            let (expected, found) = (from.sort(top), self.terms.sort(replacement));
+            if found != expected {
+                return Err(BuildError::Sort { event: origin, expected, found });
+            }
+            cache.insert(top, replacement);
+        }
+        Ok(())
+    }
+
+    fn read_value(
+        &mut self,
+        origin: EventId,
+        reader: ThreadId,
+        index: u32,
+    ) -> Result<TermId, BuildError> {
+        let unknown = BuildError::UnknownRead { event: origin, thread: reader, index };
+        if let Some(&variable) = self.read_values.get(&(reader, index)) {
+            return Ok(self.variable(variable));
+        }
+        if index >= self.replay.next_index()[reader.index()] {
+            return Err(unknown);
+        }
+        match self.replay.read_value(reader, index) {
+            Some(value) => Ok(self.terms.constant(value)),
+            None => Err(unknown),
+        }
+    }
+}
+
+fn exclusive(lock: ObjectId) -> LockStep {
+    LockStep { lock, mode: LockMode::Exclusive, by_try: false }
+}
