@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 
-use foretell_trace::{EventId, LockMode, LockStep, ObjectId, Op, ThreadId, Trace};
+use foretell_trace::{EventId, LockMode, LockStep, ObjectId, Op, Trace};
 
 /// The locks that every thread holds at every event.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ pub struct Locksets {
 }
 
 /// Which state of held locks; equal ids are equal states.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StateId(u32);
 
 /// A lock that is held, and what was acquired since.
@@ -170,26 +170,26 @@ impl Locksets {
         })
     }
 
-    /// Can `remote` take place while the other thread is somewhere after `first` and before
-    /// `second`, as far as locks can tell? Both are events of one thread in this order; at most
-    /// `limit` states in between are looked at, and with more the answer is yes.
-    pub fn reachable_between(
+    /// The different states of held locks just after `first` up to just before `second`, both of
+    /// one thread in this order. Empty when there are more than `limit` steps in between.
+    pub fn between(
         &self,
         trace: &Trace,
         first: EventId,
         second: EventId,
-        remote: EventId,
         limit: usize,
-    ) -> bool {
-        let thread: ThreadId = trace.event(first).thread;
+    ) -> Vec<StateId> {
+        let thread = trace.event(first).thread;
         let from = self.step[first.index()] as usize;
         let took_step = is_lock_step(&trace.event(second).op);
         let to = (self.step[second.index()] as usize - usize::from(took_step)).max(from);
-        let remote = self.after(trace, remote);
-        to - from >= limit
-            || self.states[thread.index()][from..=to]
-                .iter()
-                .any(|&local| self.compatible(local, remote))
+        if to - from >= limit {
+            return Vec::new();
+        }
+        let mut states = self.states[thread.index()][from..=to].to_vec();
+        states.sort_unstable();
+        states.dedup();
+        states
     }
 }
 
@@ -211,7 +211,7 @@ fn release(held: &mut Vec<Held>, lock: ObjectId, entirely: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foretell_trace::{Indexer, ObjectKind};
+    use foretell_trace::{Indexer, ObjectKind, ThreadId};
 
     /// `"0+a 0+b 0-b 1+b"`: thread, acquire or release (`r` reads), lock. Returns the last event of
     /// each thread too.
@@ -276,8 +276,10 @@ mod tests {
     fn a_gap_between_two_critical_sections_lets_the_remote_in() {
         let (trace, last) = trace("0+a 0-a 0+a 0-a 1+a");
         let sets = Locksets::new(&trace);
+        let remote = sets.after(&trace, last[1]);
         let reachable = |first: u32, second: u32| {
-            sets.reachable_between(&trace, EventId(first), EventId(second), last[1], 64)
+            let between = sets.between(&trace, EventId(first), EventId(second), 64);
+            between.iter().any(|&state| sets.compatible(state, remote))
         };
         assert!(reachable(0, 2), "released in between");
         assert!(!reachable(0, 1), "held all the time");

@@ -221,4 +221,9 @@ impl Indexer {
         self.next[thread.index()] += 1;
         Event { thread, index, site, op }
     }
+
+    /// The index that the next event of the thread gets.
+    pub fn next_index(&self, thread: ThreadId) -> u32 {
+        self.next.get(thread.index()).copied().unwrap_or(0)
+    }
 }
