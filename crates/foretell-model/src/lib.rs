@@ -3,9 +3,10 @@
 //! [`build`] turns a trace into the guarded assignments of a [`ctp`] (004 and 000, section 2),
 //! [`replay`] gives the state at the start of a window, [`cssa`] renames the variables so that each
 //! use names the definitions it may see, [`validate`] is the independent interpreter that accepts
-//! or rejects a witness, [`must_order`] and [`lockset`] are the cheap analyses that come first.
+//! or rejects a witness, [`brute`] tries every interleaving of a small one, [`must_order`] and [`lockset`] are the cheap analyses that come first.
 //! Nothing here knows a solver.
 
+pub mod brute;
 pub mod build;
 pub mod cssa;
 pub mod ctp;
@@ -13,4 +14,5 @@ mod layout;
 pub mod lockset;
 pub mod must_order;
 pub mod replay;
+pub mod testing;
 pub mod validate;
