@@ -3,6 +3,8 @@
 //! This crate is the bottom of the stream *program → trace → model → formula → schedule → replay →
 //! report*. It knows nothing of analysis.
 
+#[cfg(feature = "arbitrary")]
+pub mod arbitrary;
 pub mod event;
 pub mod format;
 pub mod id;

@@ -37,6 +37,8 @@ pub struct Name<'a> {
 
 /// Entries in the tables of last values and recent names.
 pub(super) const TABLE: usize = 256;
+/// Longer names are written out every time: a few bytes must not stand for much memory.
+pub(super) const MAX_SLOT_TEXT: usize = 255;
 
 /// What the previous records of a chunk let the next one leave out. Encoder and decoder keep it in
 /// the same way.
@@ -241,6 +243,8 @@ pub(super) mod term_kind {
 ///
 /// let mut file = FILE_HEADER.to_vec();
 /// file.extend_from_slice(sealer.seal(&mut encoder, &mut records));
+/// let trace = foretell_trace::format::binary::read(&file).unwrap();
+/// assert_eq!(trace.events, [event]);
 /// ```
 #[derive(Clone, Debug)]
 pub struct ChunkEncoder {
@@ -506,6 +510,9 @@ impl ChunkEncoder {
     /// Writes 1 + 2 * slot for a text that the slot holds already; one more where the text follows
     /// and goes into the slot.
     fn name(&mut self, name: Name<'_>, out: &mut Vec<u8>) {
+        if name.text.len() > MAX_SLOT_TEXT {
+            return put_unkeyed(name.text, out);
+        }
         let slot = (name.key ^ (name.key >> 8) ^ (name.key >> 16)) as usize % TABLE;
         if self.names[slot] == name.key && name.key != NO_KEY {
             put(out, 1 + 2 * slot as u64);

@@ -70,8 +70,16 @@
 //! comes with the gzip reader anyway.
 
 mod chunk;
+mod collect;
+mod decode;
 mod encode;
+mod stream;
 mod varint;
+mod write;
 
 pub use chunk::{ChunkSealer, Compression, FILE_HEADER, MAX_CHUNK_BYTES};
+pub use collect::read;
+pub use decode::{Record, TermDefinition};
 pub use encode::{ChunkEncoder, MAX_STEP_BYTES, Name, Step};
+pub use stream::Records;
+pub use write::write;
