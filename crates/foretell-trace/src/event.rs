@@ -209,3 +209,39 @@ pub struct Transition {
     /// The variables that may change: those primed in the predicate and those that are havocked.
     pub changed: Vec<VariableId>,
 }
+
+impl Op {
+    /// The terms that the event has, in a fixed order.
+    pub fn terms(&self) -> Vec<TermId> {
+        match self {
+            Op::Read(access) | Op::Write(access) => {
+                access.term.into_iter().chain(access.address).collect()
+            }
+            Op::ReadModifyWrite(step) => step.term.into_iter().chain(step.address).collect(),
+            Op::Branch(condition) | Op::Assert(condition) => condition.term.into_iter().collect(),
+            Op::Guarded(guarded) => {
+                let values = guarded.assignments.iter().map(|&(_, term)| term);
+                std::iter::once(guarded.guard).chain(values).collect()
+            }
+            Op::Transition(transition) => vec![transition.predicate],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The event's terms, to be replaced; the same order as [`Op::terms`].
+    pub fn terms_mut(&mut self) -> Vec<&mut TermId> {
+        match self {
+            Op::Read(access) | Op::Write(access) => {
+                access.term.iter_mut().chain(&mut access.address).collect()
+            }
+            Op::ReadModifyWrite(step) => step.term.iter_mut().chain(&mut step.address).collect(),
+            Op::Branch(condition) | Op::Assert(condition) => condition.term.iter_mut().collect(),
+            Op::Guarded(guarded) => {
+                let values = guarded.assignments.iter_mut().map(|(_, term)| term);
+                std::iter::once(&mut guarded.guard).chain(values).collect()
+            }
+            Op::Transition(transition) => vec![&mut transition.predicate],
+            _ => Vec::new(),
+        }
+    }
+}

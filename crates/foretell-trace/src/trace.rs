@@ -1,10 +1,10 @@
 //! A whole trace in memory: the events in recorded order and the tables they refer to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::event::{Event, Op};
 use crate::id::{EventId, ObjectId, SiteId, TermId, ThreadId, VariableId};
-use crate::term::{Sort, TermStore, Value};
+use crate::term::{Sort, Term, TermStore, Value};
 
 /// A recorded run, a hand-written text trace, or the content of a CTRC or STD file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -191,6 +191,31 @@ impl Trace {
             chains[event.thread.index()].push(EventId::from(position));
         }
         chains
+    }
+
+    /// Do both say the same? Terms are compared by what they are: their numbers, and terms that
+    /// nothing refers to, may differ (they do when a trace went through a text).
+    pub fn says_the_same_as(&self, other: &Trace) -> bool {
+        if self.terms.symbols() != other.terms.symbols() {
+            return false;
+        }
+        let mut terms = self.terms.clone();
+        let mut copies = HashMap::new();
+        let mut translated = Trace { terms: TermStore::default(), ..other.clone() };
+        let roots = translated.events.iter_mut().flat_map(|event| event.op.terms_mut());
+        for root in roots.chain(&mut translated.precondition) {
+            *root = terms.import(&other.terms, *root, &mut copies, &mut |terms, leaf| {
+                let sort = other.terms.sort(leaf);
+                match *other.terms.term(leaf) {
+                    Term::Variable(variable) => terms.variable(variable, sort),
+                    Term::Primed(variable) => terms.primed(variable, sort),
+                    Term::ReadValue(thread, index) => terms.read_value(thread, index, sort),
+                    Term::Before(first, second) => terms.before(first, second),
+                    ref symbol => terms.find(symbol).expect("both have the same symbols"),
+                }
+            });
+        }
+        translated == Trace { terms: TermStore::default(), ..self.clone() }
     }
 
     /// How a person calls the event: its label, or `thread#index`.

@@ -6,6 +6,7 @@
 
 pub mod binary;
 mod error;
+pub mod text;
 
 pub use error::{Position, ReadError, WriteError};
 
@@ -108,14 +109,39 @@ pub fn read_path(path: &Path) -> Result<Trace, ReadError> {
             .help("name the file .ftrace (binary), .ft (text), .ctrc or .std")
             .in_file(path)
     })?;
-    let unsupported = ReadError::new(Position::None, format!("no reader for the {format} format"));
-    Err(unsupported.in_file(path))
+    let mut whole = || {
+        let mut bytes = std::mem::take(&mut first);
+        file.read_to_end(&mut bytes).map_err(|error| ReadError::io(path, &error))?;
+        Ok(bytes)
+    };
+    match format {
+        Format::Text => text::read(utf8(&whole()?)?),
+        Format::Binary | Format::Ctrc | Format::Std => {
+            Err(ReadError::new(Position::None, format!("no reader for the {format} format")))
+        }
+    }
+    .map_err(|error| error.in_file(path))
+}
+
+/// The bytes as text.
+pub fn utf8(bytes: &[u8]) -> Result<&str, ReadError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let valid = &bytes[..error.valid_up_to()];
+        let valid = std::str::from_utf8(valid).expect("valid up to there");
+        ReadError::new(Position::in_text(valid, valid.len()), "not UTF-8")
+            .help("text formats are UTF-8; is this another kind of file?")
+    })
 }
 
 /// Writes a trace; the file appears under its name only when it is whole.
 pub fn write_path(trace: &Trace, path: &Path, format: Format) -> Result<(), WriteError> {
-    let _ = trace;
-    write_whole(path, |_| Err(WriteError::cannot_carry(format, "any trace")))
+    let io_error = |error: io::Error| WriteError::Io { path: path.to_owned(), error };
+    write_whole(path, |file| match format {
+        Format::Text => text::write(trace, file).map_err(io_error),
+        Format::Binary | Format::Ctrc | Format::Std => {
+            Err(WriteError::cannot_carry(format, "any trace"))
+        }
+    })
 }
 
 /// Lets `write` fill a temporary file beside `path` and renames it to `path` when that succeeded;

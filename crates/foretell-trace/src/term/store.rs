@@ -119,6 +119,11 @@ impl TermStore {
         id
     }
 
+    /// The id of an equal term, when there is one.
+    pub fn find(&self, term: &Term) -> Option<TermId> {
+        self.ids.get(term).copied()
+    }
+
     /// A constant.
     pub fn constant(&mut self, value: Value) -> TermId {
         let sort = value.sort();
@@ -173,6 +178,11 @@ impl TermStore {
     /// The symbol's name and sort.
     pub fn symbol(&self, symbol: SymbolId) -> &Symbol {
         &self.symbols[symbol.index()]
+    }
+
+    /// The symbols in the order of their numbers.
+    pub fn symbols(&self) -> &[Symbol] {
+        &self.symbols
     }
 
     /// How many symbols there are.
@@ -483,6 +493,19 @@ impl TermStore {
         }
         leaves.sort_unstable();
         leaves
+    }
+
+    /// The variables whose value after the step is part of `term`, by number.
+    pub fn primed_variables(&self, term: TermId) -> Vec<VariableId> {
+        let leaves = self.leaves(term).into_iter();
+        let mut primed: Vec<VariableId> = leaves
+            .filter_map(|leaf| match self.term(leaf) {
+                Term::Primed(variable) => Some(*variable),
+                _ => None,
+            })
+            .collect();
+        primed.sort_unstable();
+        primed
     }
 
     /// Does the term hold in the environment? `None` when it has no value there.
