@@ -13,9 +13,11 @@
 //! A shadow is a 32-bit name that the runtime gives to a symbolic expression. **0 means concrete**:
 //! the value depends on no read. Shadows belong to the thread that made them and are never freed by
 //! instrumented code. A value that is a pointer has a 64-bit shadow, a `float` or `double` that is
-//! only moved has the shadow of its bits, a comparison's result has a 1-bit shadow. Builders are
-//! only called when at least one operand's shadow is not 0 (checked inline); an operand whose shadow
-//! is 0 stands for the constant given beside it, zero-extended to 64 bits.
+//! only moved has the shadow of its bits, a comparison's result has a 1-bit shadow. An operand whose
+//! shadow is 0 stands for the constant given beside it, zero-extended to 64 bits. Single operations
+//! whose operands all have shadow 0 are skipped inline; inside a composite one (an address with
+//! several indices, a minimum) a builder may be called with such operands and **must give 0**. A
+//! builder may also give 0 where the result is a constant after all.
 //!
 //! Operations without a builder (floating point, vectors, integers wider than 64 bits, arguments of
 //! functions that are not instrumented) go on with concrete results. Before that, [`hooks`]
@@ -504,7 +506,7 @@ pub mod hooks {
         unsafe extern "C" fn(shadow: u32, outcome: u32, wanted: u32, site: *const Site);
 
     /// `pin`: the expression is used as the constant `value` (of `width` bits) from here on; reason
-    /// as in [`super::PinReason`].
+    /// as in [`super::PinReason`]. Shadow 0 is to be ignored.
     #[allow(non_camel_case_types)]
     pub type pin =
         unsafe extern "C" fn(shadow: u32, width: u32, value: u64, reason: u32, site: *const Site);

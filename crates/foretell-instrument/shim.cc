@@ -1,0 +1,165 @@
+// What the pass needs of LLVM's C++ interface: to be registered as a plugin, to split blocks, to
+// append a constructor, and to read names from debug information. All else is in Rust.
+#include "llvm-c/Core.h"
+#include "llvm/Demangle/Demangle.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Plugins/PassPlugin.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+
+using namespace llvm;
+
+extern "C" {
+void foretell_instrument_module(LLVMModuleRef module);
+
+// Views into LLVM's own strings; they live as long as the module.
+struct ForetellLocation {
+  const char *file;
+  size_t file_length;
+  const char *function;
+  size_t function_length;
+  unsigned line;
+  unsigned column;
+};
+}
+
+namespace {
+
+struct Instrument : PassInfoMixin<Instrument> {
+  PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
+    foretell_instrument_module(wrap(&module));
+    return PreservedAnalyses::none();
+  }
+  // Also at -O0, where optional passes are skipped.
+  static bool isRequired() { return true; }
+};
+
+void setFile(ForetellLocation *out, const DIFile *file) {
+  if (!file)
+    return;
+  StringRef name = file->getFilename();
+  out->file = name.data();
+  out->file_length = name.size();
+}
+
+void setFunction(ForetellLocation *out, const DISubprogram *subprogram) {
+  if (!subprogram)
+    return;
+  StringRef name = subprogram->getLinkageName();
+  if (name.empty())
+    name = subprogram->getName();
+  out->function = name.data();
+  out->function_length = name.size();
+}
+
+} // namespace
+
+extern "C" {
+
+PassPluginLibraryInfo foretell_plugin_info() {
+  return {LLVM_PLUGIN_API_VERSION, "foretell", "1", [](PassBuilder &builder) {
+            builder.registerOptimizerLastEPCallback(
+                [](ModulePassManager &passes, OptimizationLevel,
+                   ThinOrFullLTOPhase) { passes.addPass(Instrument()); });
+            builder.registerPipelineParsingCallback(
+                [](StringRef name, ModulePassManager &passes,
+                   ArrayRef<PassBuilder::PipelineElement>) {
+                  if (name != "foretell")
+                    return false;
+                  passes.addPass(Instrument());
+                  return true;
+                });
+          }};
+}
+
+// The instruction's place; where it was inlined, the innermost function.
+void foretell_instruction_location(LLVMValueRef value, ForetellLocation *out) {
+  const DILocation *location = unwrap<Instruction>(value)->getDebugLoc().get();
+  if (!location)
+    return;
+  setFile(out, location->getFile());
+  setFunction(out, location->getScope()->getSubprogram());
+  out->line = location->getLine();
+  out->column = location->getColumn();
+}
+
+void foretell_function_location(LLVMValueRef value, ForetellLocation *out) {
+  const DISubprogram *subprogram = unwrap<Function>(value)->getSubprogram();
+  if (!subprogram)
+    return;
+  setFile(out, subprogram->getFile());
+  setFunction(out, subprogram);
+  out->line = subprogram->getLine();
+}
+
+// A global's declaration; `function` is the variable's name in the source.
+void foretell_global_location(LLVMValueRef value, ForetellLocation *out) {
+  SmallVector<DIGlobalVariableExpression *, 1> expressions;
+  unwrap<GlobalVariable>(value)->getDebugInfo(expressions);
+  if (expressions.empty())
+    return;
+  const DIGlobalVariable *variable = expressions[0]->getVariable();
+  setFile(out, variable->getFile());
+  StringRef name = variable->getLinkageName();
+  if (name.empty())
+    name = variable->getName();
+  out->function = name.data();
+  out->function_length = name.size();
+  out->line = variable->getLine();
+}
+
+// Gives a string to be freed with foretell_free.
+char *foretell_demangle(const char *name, size_t length) {
+  return strdup(demangle(std::string_view(name, length)).c_str());
+}
+
+void foretell_free(char *text) { free(text); }
+
+// Splits the block before `before` so that a new block runs if `condition` holds; gives that
+// block's terminator. The new block is marked unlikely if `cold`.
+LLVMValueRef foretell_split_if(LLVMValueRef condition, LLVMValueRef before, LLVMBool cold) {
+  auto *place = unwrap<Instruction>(before);
+  MDNode *weights =
+      cold ? MDBuilder(place->getContext()).createUnlikelyBranchWeights() : nullptr;
+  return wrap(SplitBlockAndInsertIfThen(unwrap(condition), place->getIterator(),
+                                        /*Unreachable=*/false, weights));
+}
+
+// Makes the normal destination of the invoke a block that only the invoke reaches, and gives the
+// instruction before which its result can be used.
+LLVMValueRef foretell_after_invoke(LLVMValueRef value) {
+  auto *invoke = unwrap<InvokeInst>(value);
+  BasicBlock *normal = invoke->getNormalDest();
+  if (!normal->getSinglePredecessor())
+    normal = SplitEdge(invoke->getParent(), normal);
+  return wrap(&*normal->getFirstInsertionPt());
+}
+
+// The first instruction of the block before which code can be inserted; null if there is none.
+LLVMValueRef foretell_first_insertion_point(LLVMBasicBlockRef block) {
+  BasicBlock *basic = unwrap(block);
+  auto place = basic->getFirstInsertionPt();
+  return place == basic->end() ? nullptr : wrap(&*place);
+}
+
+void foretell_append_constructor(LLVMModuleRef module, LLVMValueRef function, int priority) {
+  appendToGlobalCtors(*unwrap(module), unwrap<Function>(function), priority);
+}
+
+// The bytes behind a pointer argument that is passed by value, 0 if it is not.
+uint64_t foretell_by_value_size(LLVMValueRef value, unsigned argument) {
+  auto *call = unwrap<CallBase>(value);
+  if (!call->isByValArgument(argument))
+    return 0;
+  return call->getModule()->getDataLayout().getTypeAllocSize(
+      call->getParamByValType(argument));
+}
+
+LLVMBool foretell_returns_twice(LLVMValueRef value) {
+  return unwrap<CallBase>(value)->hasFnAttr(Attribute::ReturnsTwice);
+}
+}

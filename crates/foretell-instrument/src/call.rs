@@ -1,0 +1,190 @@
+//! Calls: intrinsics, the region markers of `foretell.h`, and functions, to which shadows are handed
+//! through the thread's slots (see `foretell-abi`, "Calls").
+
+use crate::function::FunctionContext;
+use crate::library;
+use crate::llvm::{Opcode, Value};
+use crate::module::Mode;
+use foretell_abi::{ARGUMENT_SLOTS, CallSlots, PinReason, RESULT_SLOTS};
+use std::mem::offset_of;
+
+impl FunctionContext<'_> {
+    pub(crate) fn call(&mut self, call: Value) {
+        let callee = call.callee();
+        if callee.is_inline_asm() {
+            return self.pin_arguments(call, 0, PinReason::External, call);
+        }
+        if let Some(name) = call.intrinsic() {
+            return self.intrinsic(call, &name);
+        }
+        let name = callee.as_function().map(Value::name).unwrap_or_default();
+        match name.as_str() {
+            "__foretell_region_begin" => call.set_operand(1, self.site(call)),
+            "__foretell_region_end" => call.set_operand(0, self.site(call)),
+            _ if name.starts_with("__foretell_") => {}
+            _ if library::is_named_copy(&name) && call.opcode() == Opcode::LLVMCall => {
+                self.copy(call);
+            }
+            _ if library::is_named_fill(&name) && call.opcode() == Opcode::LLVMCall => {
+                self.fill(call);
+            }
+            _ => self.function_call(call, callee),
+        }
+    }
+
+    fn intrinsic(&mut self, call: Value, name: &str) {
+        if library::is_ignored(name) {
+            return;
+        }
+        if name.starts_with("memcpy") || name.starts_with("memmove") {
+            self.copy(call);
+        } else if name.starts_with("memset") {
+            self.fill(call);
+        } else if library::is_identity(name) {
+            let shadow = self.shadow(call.operand(0));
+            self.set_shadow(call, shadow);
+        } else if self.may.contains(call) && library::has_expression(name) {
+            self.intrinsic_expression(call, name);
+        } else {
+            self.pin_operands(call, call);
+        }
+    }
+
+    fn function_call(&mut self, call: Value, callee: Value) {
+        let site = self.site(call);
+        self.module.builder.place_before(call);
+        for argument in 0..call.argument_count() {
+            let size = call.by_value_size(argument);
+            if size != 0 {
+                let size = self.module.module.constant64(size);
+                self.range_of("read_range", call.operand(argument), size, site, true);
+            }
+        }
+        let tagged = self.module.mode == Mode::Symbolic && self.hand_over(call, callee, site);
+        if call.is_must_tail() {
+            self.module.builder.place_before(call);
+            return self.exit();
+        }
+        let place = match call.opcode() {
+            Opcode::LLVMCall => call.next(),
+            Opcode::LLVMInvoke => Some(call.after_invoke()),
+            _ => None,
+        };
+        let Some(place) = place.filter(|p| p.opcode() != Opcode::LLVMUnreachable) else { return };
+        self.module.builder.place_before(place);
+        self.module.builder.take_debug_location(call);
+        if call.returns_twice() {
+            self.unwind();
+        }
+        if self.may.contains(call) && call.is_used() {
+            self.take_result(call, callee);
+        }
+        if tagged {
+            self.pin_if_untaken(call, callee, place, site);
+        }
+    }
+
+    /// Leaves the arguments' shadows for the callee; gives whether there are any. Those that cannot
+    /// be handed over are pinned.
+    fn hand_over(&mut self, call: Value, callee: Value, site: Value) -> bool {
+        self.pin_parts(call, PinReason::Argument, call);
+        let output_only = library::is_output_only(call);
+        if self.has_shadow(callee) {
+            self.module.builder.place_before(call);
+            self.pin(callee, PinReason::Address, site, call);
+        }
+        if library::is_foreign(callee) {
+            if !output_only {
+                self.pin_arguments(call, 0, PinReason::External, call);
+            }
+            return false;
+        }
+        let handed = call.call_fixed_parameters().min(ARGUMENT_SLOTS as u32);
+        if !output_only {
+            self.pin_arguments(call, handed, PinReason::Argument, call);
+        }
+        self.module.builder.place_before(call);
+        let any = (0..handed).any(|position| self.has_shadow(call.operand(position)));
+        let builder = &self.module.builder;
+        let tag = if any {
+            for position in 0..handed {
+                let argument = call.operand(position);
+                if argument.ty().scalar_width().is_some() {
+                    let slot = self.argument_slot(position as usize);
+                    builder.store(self.shadow(argument), slot);
+                }
+            }
+            builder.widen(callee)
+        } else {
+            self.module.module.constant64(0)
+        };
+        builder.store(tag, self.slot(offset_of!(CallSlots, callee)));
+        if self.may.contains(call) {
+            let returned_by = self.slot(offset_of!(CallSlots, returned_by));
+            builder.store(self.module.module.constant64(0), returned_by);
+        }
+        any && !output_only
+    }
+
+    /// Takes the shadows that the callee left, if it was the one to leave them.
+    fn take_result(&mut self, call: Value, callee: Value) {
+        let count = match call.ty().flat_members(RESULT_SLOTS) {
+            Some(members) => members.len(),
+            None => 1,
+        };
+        let builder = &self.module.builder;
+        let returned_by = self.slot(offset_of!(CallSlots, returned_by));
+        let tag = builder.load(self.module.module.int64, returned_by);
+        let by_callee = builder.equal(tag, builder.widen(callee));
+        let shadows: Vec<Value> = (0..count)
+            .map(|position| {
+                let slot = self.slot(offset_of!(CallSlots, results) + 4 * position);
+                let shadow = builder.load(self.module.module.int32, slot);
+                builder.select(by_callee, shadow, self.concrete())
+            })
+            .collect();
+        if call.ty().scalar_width().is_some() {
+            self.set_shadow(call, shadows[0]);
+        } else {
+            self.set_parts(call, shadows);
+        }
+    }
+
+    /// If nobody took the arguments' shadows, the callee is not instrumented.
+    fn pin_if_untaken(&mut self, call: Value, callee: Value, place: Value, site: Value) {
+        let shadowed: Vec<Value> = (0..call.call_fixed_parameters().min(ARGUMENT_SLOTS as u32))
+            .map(|position| call.operand(position))
+            .filter(|argument| self.has_shadow(*argument))
+            .collect();
+        let constants = self.module.module;
+        let slot = self.slot(offset_of!(CallSlots, callee));
+        let builder = &self.module.builder;
+        let tag = builder.load(constants.int64, slot);
+        let untaken = builder.equal(tag, builder.widen(callee));
+        builder.place_in_if(untaken, place, true);
+        for argument in shadowed {
+            let width = argument.ty().scalar_width().unwrap_or(64);
+            let arguments = [
+                self.shadow(argument),
+                constants.constant32(width),
+                self.module.builder.widen(argument),
+                constants.constant32(PinReason::External as u32),
+                site,
+            ];
+            self.module.hook("pin", constants.void, &arguments);
+        }
+        self.module.builder.place_before(place);
+    }
+
+    /// Pins the arguments from a position on.
+    fn pin_arguments(&mut self, call: Value, from: u32, reason: PinReason, place: Value) {
+        for position in from..call.argument_count() {
+            let argument = call.operand(position);
+            if self.has_shadow(argument) {
+                let site = self.site(call);
+                self.module.builder.place_before(place);
+                self.pin(argument, reason, site, place);
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Branches, assertions, and the ways out of a function.
+
+use crate::function::FunctionContext;
+use crate::library;
+use crate::llvm::{Block, Opcode, Value};
+use crate::module::Mode;
+use foretell_abi::{CallSlots, PinReason, RESULT_SLOTS};
+use std::mem::offset_of;
+
+/// How many jumps may lie between a branch and the failure it leads to.
+const FAILURE_DISTANCE: usize = 4;
+
+/// Whether the block inevitably ends the program by a failed assertion, `abort` or a trap.
+fn fails(block: Block) -> bool {
+    let mut block = block;
+    for _ in 0..FAILURE_DISTANCE {
+        let calls_failure = block.instructions().into_iter().any(|instruction| {
+            matches!(instruction.opcode(), Opcode::LLVMCall | Opcode::LLVMInvoke)
+                && instruction
+                    .callee()
+                    .as_function()
+                    .is_some_and(|callee| library::is_failing(&callee.name()))
+        });
+        if calls_failure {
+            return true;
+        }
+        match block.successors().as_slice() {
+            [only] => block = *only,
+            _ => return false,
+        }
+    }
+    false
+}
+
+impl FunctionContext<'_> {
+    pub(crate) fn branch(&mut self, branch: Value) {
+        if !branch.is_conditional() {
+            return;
+        }
+        let condition = branch.condition();
+        let shadow = self.shadow(condition);
+        let (when_true, when_false) = match branch.successors().as_slice() {
+            [when_true, when_false] => (fails(*when_true), fails(*when_false)),
+            _ => return,
+        };
+        let (int32, void) = (self.module.module.int32, self.module.module.void);
+        if when_true != when_false {
+            let site = self.site(branch);
+            self.module.builder.place_before(branch);
+            let outcome = self.module.builder.integer_cast(condition, int32, false);
+            let wanted = self.module.module.constant32(u32::from(when_false));
+            self.module.hook("assert", void, &[shadow, outcome, wanted, site]);
+        } else if self.has_shadow(condition) {
+            let site = self.site(branch);
+            self.module.builder.place_before(branch);
+            self.if_symbolic(&[shadow], branch, |me| {
+                let outcome = me.module.builder.integer_cast(condition, int32, false);
+                me.module.hook("branch", void, &[shadow, outcome, site]);
+            });
+        }
+    }
+
+    pub(crate) fn switch(&mut self, switch: Value) {
+        let value = switch.operand(0);
+        let Some(width) = value.ty().scalar_width().filter(|_| self.has_shadow(value)) else {
+            return;
+        };
+        let site = self.site(switch);
+        let constants = self.module.module;
+        let cases: Vec<Value> =
+            switch.switch_cases().into_iter().map(|case| constants.constant64(case)).collect();
+        let array = constants.constant_array(constants.int64, &cases);
+        let table = constants.add_constant(array, "foretell.cases");
+        let shadow = self.shadow(value);
+        self.module.builder.place_before(switch);
+        self.if_symbolic(&[shadow], switch, |me| {
+            let bits = me.module.builder.widen(value);
+            let arguments = [
+                shadow,
+                constants.constant32(width),
+                bits,
+                table,
+                constants.constant64(cases.len() as u64),
+                site,
+            ];
+            me.module.hook("switch", constants.void, &arguments);
+        });
+    }
+
+    /// A return: leaves the result's shadows for the caller.
+    pub(crate) fn leave(&mut self, leave: Value) {
+        let tail_call = leave
+            .block()
+            .instructions()
+            .into_iter()
+            .any(|i| i.opcode() == Opcode::LLVMCall && i.is_must_tail());
+        if tail_call {
+            return; // the call has reported the exit; nothing may stand between it and the return
+        }
+        self.module.builder.place_before(leave);
+        if leave.operand_count() == 1 && self.module.mode == Mode::Symbolic {
+            self.leave_result(leave, leave.operand(0));
+        }
+        self.exit();
+    }
+
+    fn leave_result(&mut self, leave: Value, value: Value) {
+        let shadows = if value.ty().scalar_width().is_some() {
+            vec![self.shadow(value)]
+        } else if value.ty().flat_members(RESULT_SLOTS).is_some() {
+            let members = value.ty().flat_members(RESULT_SLOTS).map_or(0, |m| m.len());
+            self.parts(value).cloned().unwrap_or_else(|| vec![self.concrete(); members])
+        } else {
+            self.pin_parts(leave, PinReason::Wide, leave);
+            return;
+        };
+        self.module.builder.place_before(leave);
+        let concrete = self.concrete();
+        let builder = &self.module.builder;
+        let tag = if shadows.iter().all(|shadow| *shadow == concrete) {
+            self.module.module.constant64(0)
+        } else {
+            for (position, shadow) in shadows.iter().enumerate() {
+                let slot = self.slot(offset_of!(CallSlots, results) + 4 * position);
+                builder.store(*shadow, slot);
+            }
+            builder.widen(self.function)
+        };
+        builder.store(tag, self.slot(offset_of!(CallSlots, returned_by)));
+    }
+
+    /// Reports at the builder's place that the function is left.
+    pub(crate) fn exit(&self) {
+        self.module.hook("exit", self.module.module.void, &[self.frame]);
+    }
+
+    /// Reports at the builder's place that inner calls are over.
+    pub(crate) fn unwind(&self) {
+        self.module.hook("unwind", self.module.module.void, &[self.frame]);
+    }
+
+    /// An exception leaves the function.
+    pub(crate) fn pass_on_exception(&mut self, resume: Value) {
+        self.module.builder.place_before(resume);
+        self.exit();
+    }
+
+    /// An exception arrived.
+    pub(crate) fn landing_pad(&mut self, pad: Value) {
+        if let Some(place) = pad.block().first_insertion_point() {
+            self.module.builder.place_before(place);
+            self.unwind();
+        }
+    }
+}

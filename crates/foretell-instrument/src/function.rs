@@ -1,0 +1,340 @@
+//! A function: what it does on entry and exit, and the walk over its instructions.
+//!
+//! Blocks are visited in reverse post-order, so that an operand's shadow exists before it is used;
+//! shadows of phis are made first and filled last. Shadows are SSA values of 32 bits beside the
+//! values they belong to; a value without an entry is concrete.
+
+use crate::llvm::{Opcode, Value};
+use crate::locals::{Local, Locals};
+use crate::module::{Mode, ModuleContext};
+use crate::symbolic::MaySymbolic;
+use foretell_abi::{ARGUMENT_SLOTS, CallSlots, PinReason};
+use std::collections::HashMap;
+use std::mem::offset_of;
+
+/// A function while it is instrumented.
+pub struct FunctionContext<'m> {
+    /// The module's state.
+    pub module: &'m mut ModuleContext,
+    /// The function.
+    pub function: Value,
+    /// Its local variables.
+    pub locals: Locals,
+    /// Values that may have a shadow.
+    pub may: MaySymbolic,
+    /// The thread's `CallSlots`.
+    pub slots: Value,
+    /// The frame's address, by which the runtime knows calls that were left without a return.
+    pub frame: Value,
+    /// Shadows of scalars.
+    shadows: HashMap<Value, Value>,
+    /// Shadows of the members of flat structs.
+    parts: HashMap<Value, Vec<Value>>,
+    /// Stack variables that hold the shadows of scalar local variables.
+    pub local_shadows: HashMap<Value, Value>,
+}
+
+/// Instruments a function.
+pub fn instrument(module: &mut ModuleContext, function: Value) {
+    for block in function.reachable_blocks() {
+        if let Some(end) = block.terminator().filter(|t| t.opcode() == Opcode::LLVMInvoke) {
+            end.after_invoke();
+        }
+    }
+    let blocks = function.reachable_blocks();
+    let Some(entry) = blocks.first() else { return };
+    let Some(start) = gather_allocas(module, entry.instructions()) else { return };
+    let instructions: Vec<Value> = blocks.iter().flat_map(|b| b.instructions()).collect();
+    let locals = Locals::find(instructions.iter().copied());
+    let may = match module.mode {
+        Mode::Symbolic => MaySymbolic::find(function, &instructions, &locals),
+        Mode::Concrete => MaySymbolic::nothing(),
+    };
+
+    module.builder.place_before(start);
+    let site = module.function_site(function);
+    let (int32, pointer) = (module.module.int32, module.module.pointer);
+    let frame_address = module.module.function("llvm.frameaddress.p0", pointer, &[int32]);
+    let frame = module.builder.call(frame_address, &[module.module.constant32(0)]);
+    let slots = module.hook("enter", pointer, &[site, frame]);
+
+    let mut context = FunctionContext {
+        module,
+        function,
+        locals,
+        may,
+        slots,
+        frame,
+        shadows: HashMap::new(),
+        parts: HashMap::new(),
+        local_shadows: HashMap::new(),
+    };
+    context.take_arguments();
+    context.prepare_locals();
+    let phis = context.make_phis(&instructions);
+    for &instruction in &instructions {
+        context.instruction(instruction);
+    }
+    for (phi, shadow) in phis {
+        for (value, block) in phi.incoming() {
+            shadow.add_incoming(context.shadow(value), block);
+        }
+    }
+}
+
+/// Moves the entry block's variables of constant size to its front, because code inserted between
+/// them would make the later ones dynamic; gives the first instruction after them.
+fn gather_allocas(module: &ModuleContext, entry: Vec<Value>) -> Option<Value> {
+    let is_static = |instruction: &Value| {
+        instruction.opcode() == Opcode::LLVMAlloca && instruction.operand(0).is_constant()
+    };
+    let start = *entry.iter().find(|i| !is_static(i))?;
+    module.builder.place_before(start);
+    let late = entry.iter().skip_while(|i| **i != start).filter(|i| is_static(i));
+    late.for_each(|alloca| module.builder.move_here(*alloca));
+    Some(start)
+}
+
+impl FunctionContext<'_> {
+    /// The constant shadow of concrete values.
+    pub fn concrete(&self) -> Value {
+        self.module.module.constant32(0)
+    }
+
+    /// The value's shadow.
+    pub fn shadow(&self, value: Value) -> Value {
+        self.shadows.get(&value).copied().unwrap_or_else(|| self.concrete())
+    }
+
+    /// Whether the value has a shadow that is not known to be 0.
+    pub fn has_shadow(&self, value: Value) -> bool {
+        self.shadows.contains_key(&value)
+    }
+
+    /// Gives the value a shadow.
+    pub fn set_shadow(&mut self, value: Value, shadow: Value) {
+        if shadow != self.concrete() {
+            self.shadows.insert(value, shadow);
+        }
+    }
+
+    /// Shadows of the members of a flat struct.
+    pub fn parts(&self, value: Value) -> Option<&Vec<Value>> {
+        self.parts.get(&value)
+    }
+
+    /// Gives the members of a flat struct their shadows.
+    pub fn set_parts(&mut self, value: Value, parts: Vec<Value>) {
+        if parts.iter().any(|part| *part != self.concrete()) {
+            self.parts.insert(value, parts);
+        }
+    }
+
+    /// The site of an instruction.
+    pub fn site(&mut self, instruction: Value) -> Value {
+        self.module.site(instruction, self.function)
+    }
+
+    /// Goes to the place right after an instruction, as far as debug information is concerned still
+    /// in it. Gives the instruction before which code is inserted; `None` after a terminator.
+    pub fn place_after(&self, instruction: Value) -> Option<Value> {
+        let next = instruction.next()?;
+        self.module.builder.place_before(next);
+        self.module.builder.take_debug_location(instruction);
+        Some(next)
+    }
+
+    /// Builds an expression where at least one of the shadows is not 0; else the result is 0. The
+    /// builder is before `before`, and is there again afterwards.
+    pub fn guarded(
+        &mut self,
+        shadows: &[Value],
+        before: Value,
+        build: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
+        let concrete = self.concrete();
+        let Some(any) = self.any_shadow(shadows) else { return concrete };
+        let head = before.block();
+        let builder = &self.module.builder;
+        let condition = builder.differ(any, concrete);
+        let end = builder.place_in_if(condition, before, false);
+        let result = build(self);
+        self.module.builder.place_before(before);
+        let phi = self.module.builder.phi(self.module.module.int32);
+        phi.add_incoming(result, end.block());
+        phi.add_incoming(concrete, head);
+        phi
+    }
+
+    /// Does something where at least one of the shadows is not 0.
+    pub fn if_symbolic(&mut self, shadows: &[Value], before: Value, build: impl FnOnce(&mut Self)) {
+        let concrete = self.concrete();
+        let Some(any) = self.any_shadow(shadows) else { return };
+        let condition = self.module.builder.differ(any, concrete);
+        self.module.builder.place_in_if(condition, before, false);
+        build(self);
+        self.module.builder.place_before(before);
+    }
+
+    /// A number that is 0 if and only if all shadows are; `None` if that is known.
+    fn any_shadow(&self, shadows: &[Value]) -> Option<Value> {
+        let concrete = self.concrete();
+        let mut unknown: Vec<Value> = Vec::new();
+        for &shadow in shadows {
+            if shadow != concrete && !unknown.contains(&shadow) {
+                unknown.push(shadow);
+            }
+        }
+        unknown.into_iter().reduce(|a, b| self.module.builder.or(a, b))
+    }
+
+    /// Tells the runtime that from here on the value is taken as the constant it is. The builder is
+    /// before `before`.
+    pub fn pin(&mut self, value: Value, reason: PinReason, site: Value, before: Value) {
+        let Some(width) = value.ty().scalar_width() else { return };
+        let shadow = self.shadow(value);
+        self.if_symbolic(&[shadow], before, |me| {
+            let bits = me.module.builder.widen(value);
+            let constants = &me.module.module;
+            let arguments = [
+                shadow,
+                constants.constant32(width),
+                bits,
+                constants.constant32(reason as u32),
+                site,
+            ];
+            me.module.hook("pin", constants.void, &arguments);
+        });
+    }
+
+    /// The address of a member of the thread's `CallSlots`.
+    pub fn slot(&self, offset: usize) -> Value {
+        self.module.builder.offset(self.slots, offset as u64)
+    }
+
+    /// The shadow of an argument by its position.
+    pub fn argument_slot(&self, position: usize) -> Value {
+        self.slot(offset_of!(CallSlots, arguments) + 4 * position)
+    }
+
+    /// Takes the shadows that the caller left, and says that they are taken.
+    fn take_arguments(&mut self) {
+        if self.module.mode == Mode::Concrete {
+            return;
+        }
+        let builder = &self.module.builder;
+        let int64 = self.module.module.int64;
+        let callee = self.slot(offset_of!(CallSlots, callee));
+        let parameters: Vec<(usize, Value)> = self
+            .function
+            .parameters()
+            .into_iter()
+            .enumerate()
+            .take(ARGUMENT_SLOTS)
+            .filter(|(_, p)| p.is_used() && self.may.contains(*p))
+            .collect();
+        let mut taken = Vec::new();
+        if !parameters.is_empty() {
+            let tag = builder.load(int64, callee);
+            let own = builder.widen(self.function);
+            let meant = builder.equal(tag, own);
+            for (position, parameter) in parameters {
+                let shadow = builder.load(self.module.module.int32, self.argument_slot(position));
+                taken.push((parameter, builder.select(meant, shadow, self.concrete())));
+            }
+        }
+        builder.store(self.module.module.constant64(0), callee);
+        for (parameter, shadow) in taken {
+            self.set_shadow(parameter, shadow);
+        }
+    }
+
+    /// Makes a place for the shadows of local variables, empty at first.
+    fn prepare_locals(&mut self) {
+        let mut variables: Vec<(Value, Local)> =
+            self.locals.iter().filter(|(alloca, _)| self.may.contains(*alloca)).collect();
+        variables.sort_by_key(|(alloca, _)| alloca.0 as usize);
+        for (alloca, kind) in variables {
+            let Some(next) = alloca.next() else { continue };
+            match kind {
+                Local::Scalar => {
+                    self.module.builder.place_before(alloca);
+                    let shadow = self.module.builder.alloca(self.module.module.int32);
+                    self.local_shadows.insert(alloca, shadow);
+                    self.place_after_allocas(next);
+                    self.module.builder.store(self.concrete(), shadow);
+                }
+                Local::Memory => self.clear_local_memory(alloca, next),
+            }
+        }
+    }
+
+    /// Goes before `next`, but never in front of a static `alloca` or of the call of `enter`.
+    fn place_after_allocas(&self, next: Value) -> Value {
+        let mut place = next;
+        let in_entry = next.block() == self.slots.block();
+        while in_entry && place.opcode() == Opcode::LLVMAlloca {
+            match place.next() {
+                Some(after) => place = after,
+                None => break,
+            }
+        }
+        self.module.builder.place_before(place);
+        place
+    }
+
+    /// A new variable must not inherit the shadows of one that used the same stack before.
+    fn clear_local_memory(&mut self, alloca: Value, next: Value) {
+        let before = if alloca.block() == self.slots.block() {
+            let Some(after_enter) = self.slots.next() else { return };
+            self.module.builder.place_before(after_enter);
+            after_enter
+        } else {
+            self.module.builder.place_before(next);
+            next
+        };
+        let int64 = self.module.module.int64;
+        let builder = &self.module.builder;
+        let count =
+            builder.load(self.module.module.int32, self.slot(offset_of!(CallSlots, local_shadows)));
+        let elements = builder.integer_cast(alloca.operand(0), int64, false);
+        let stride = self.module.module.stride(alloca.allocated_type());
+        let size = builder.mul(elements, self.module.module.constant64(stride));
+        self.if_symbolic(&[count], before, |me| {
+            let arguments = [alloca, size, me.concrete()];
+            me.module.hook("local_store", me.module.module.void, &arguments);
+        });
+    }
+
+    fn make_phis(&mut self, instructions: &[Value]) -> Vec<(Value, Value)> {
+        let mut phis = Vec::new();
+        for &phi in instructions.iter().filter(|i| i.opcode() == Opcode::LLVMPHI) {
+            if self.may.contains(phi) {
+                self.module.builder.place_before(phi);
+                let shadow = self.module.builder.phi(self.module.module.int32);
+                self.set_shadow(phi, shadow);
+                phis.push((phi, shadow));
+            }
+        }
+        phis
+    }
+
+    fn instruction(&mut self, instruction: Value) {
+        use Opcode::*;
+        match instruction.opcode() {
+            LLVMLoad => self.load(instruction),
+            LLVMStore => self.store(instruction),
+            LLVMAtomicRMW => self.read_modify_write(instruction),
+            LLVMAtomicCmpXchg => self.compare_exchange(instruction),
+            LLVMFence => self.fence(instruction),
+            LLVMCall | LLVMInvoke | LLVMCallBr => self.call(instruction),
+            LLVMBr => self.branch(instruction),
+            LLVMSwitch => self.switch(instruction),
+            LLVMRet => self.leave(instruction),
+            LLVMResume => self.pass_on_exception(instruction),
+            LLVMLandingPad => self.landing_pad(instruction),
+            LLVMPHI | LLVMUnreachable => {}
+            _ => self.expression(instruction),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The LLVM pass plugin behind `foretell cc` and `foretell c++`.
+//!
+//! It makes a program report what it does to foretell's runtime: every access of memory that
+//! another thread could see, with the value; every branch that depends on such a read, with its
+//! condition as a symbolic expression; assertions; calls and returns. Crate `foretell-abi` is the
+//! contract. The expressions are shadows in the SSA graph, in the manner of SymCC (Poeplau and
+//! Francillon, "Symbolic execution with SymCC", USENIX Security 2020): computed beside the values,
+//! skipped at run time where all operands are concrete.
+//!
+//! The pass runs last in the optimiser, so it sees what will be executed; accesses that the
+//! optimiser removed are not there to be scheduled either.
+//!
+//! Guaranteed: a value without a shadow depends on no reported read, or a pin was reported that
+//! says on which value it relied. Can be missed: accesses in inline assembly and in functions that
+//! were not compiled with the plugin.
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`llvm`] | handles for LLVM's C interface |
+//! | [`locals`] | stack variables that no one else can see |
+//! | [`symbolic`] | which values can have a shadow at all |
+//! | [`library`] | what is known of functions of the C library |
+//! | [`module`] | a module: sites, names of globals, registration |
+//! | [`function`] | a function: entry, exit, the walk over its instructions |
+//! | [`memory`], [`expression`], [`control`], [`call`] | the kinds of instructions |
+
+mod call;
+mod control;
+mod expression;
+mod function;
+mod library;
+mod llvm;
+mod locals;
+mod memory;
+mod module;
+mod symbolic;
+
+use llvm_sys::prelude::LLVMModuleRef;
+use std::ffi::{c_char, c_void};
+
+/// LLVM's `PassPluginLibraryInfo`.
+#[repr(C)]
+pub struct PluginInfo {
+    api_version: u32,
+    name: *const c_char,
+    version: *const c_char,
+    register: *const c_void,
+    before_code_generation: *const c_void,
+}
+
+unsafe extern "C" {
+    fn foretell_plugin_info() -> PluginInfo;
+}
+
+/// The symbol that LLVM looks for in a plugin.
+#[unsafe(no_mangle)]
+pub extern "C" fn llvmGetPassPluginInfo() -> PluginInfo {
+    unsafe { foretell_plugin_info() }
+}
+
+/// Called by the shim for each module that is compiled.
+///
+/// # Safety
+/// LLVM calls it with a module that nobody else uses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foretell_instrument_module(module: LLVMModuleRef) {
+    let module = unsafe { llvm::Module::new(module) };
+    module::instrument(module, module::Mode::from_environment());
+}

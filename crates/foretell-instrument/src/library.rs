@@ -1,0 +1,183 @@
+//! What is known of functions by their names: intrinsics of LLVM, and functions of the C library
+//! that are never instrumented.
+
+use crate::llvm::Value;
+
+/// Functions of the C library that are not instrumented, so that no shadows need be handed over.
+/// Sorted.
+const FOREIGN: &[&str] = &[
+    "__assert_fail",
+    "__ctype_b_loc",
+    "__errno_location",
+    "_exit",
+    "abort",
+    "calloc",
+    "close",
+    "exit",
+    "fclose",
+    "fflush",
+    "fopen",
+    "fprintf",
+    "fputc",
+    "fputs",
+    "fread",
+    "free",
+    "fseek",
+    "fwrite",
+    "getenv",
+    "malloc",
+    "memchr",
+    "memcmp",
+    "nanosleep",
+    "open",
+    "perror",
+    "printf",
+    "pthread_barrier_wait",
+    "pthread_cond_broadcast",
+    "pthread_cond_signal",
+    "pthread_cond_wait",
+    "pthread_create",
+    "pthread_join",
+    "pthread_mutex_lock",
+    "pthread_mutex_trylock",
+    "pthread_mutex_unlock",
+    "pthread_self",
+    "putc",
+    "putchar",
+    "puts",
+    "read",
+    "realloc",
+    "sched_yield",
+    "sem_post",
+    "sem_wait",
+    "sleep",
+    "snprintf",
+    "sprintf",
+    "strcmp",
+    "strlen",
+    "strncmp",
+    "time",
+    "usleep",
+    "write",
+];
+
+/// Functions whose only effect is output: the rest of the run does not depend on what they were
+/// given, as long as nobody looks at their result. Sorted.
+const OUTPUT_ONLY: &[&str] = &[
+    "fflush", "fprintf", "fputc", "fputs", "fwrite", "perror", "printf", "putc", "putchar", "puts",
+    "write",
+];
+
+/// Functions that end the program because something is wrong; reaching one under a condition is a
+/// failed assertion. Sorted.
+const FAILING: &[&str] = &[
+    "_ZSt9terminatev",
+    "_ZSt21__glibcxx_assert_failPKciS0_S0_",
+    "__assert",
+    "__assert_fail",
+    "__assert_perror_fail",
+    "abort",
+    "llvm.debugtrap",
+    "llvm.trap",
+    "llvm.ubsantrap",
+];
+
+/// Whether the callee is a declaration of a C library function that is not instrumented.
+pub fn is_foreign(callee: Value) -> bool {
+    callee.as_function().is_some_and(|function| {
+        function.is_declaration() && FOREIGN.binary_search(&function.name().as_str()).is_ok()
+    })
+}
+
+/// Whether the call only writes output.
+pub fn is_output_only(call: Value) -> bool {
+    !call.is_used()
+        && call
+            .callee()
+            .as_function()
+            .is_some_and(|f| OUTPUT_ONLY.binary_search(&f.name().as_str()).is_ok())
+}
+
+/// Whether reaching the function means that an assertion failed.
+pub fn is_failing(function: &str) -> bool {
+    FAILING.contains(&function)
+}
+
+/// A call of `memcpy` or `memset` by name rather than by intrinsic.
+pub fn is_named_copy(name: &str) -> bool {
+    matches!(name, "memcpy" | "memmove" | "__memcpy_chk" | "__memmove_chk")
+}
+
+/// A call of `memset` by name rather than by intrinsic.
+pub fn is_named_fill(name: &str) -> bool {
+    matches!(name, "memset" | "__memset_chk")
+}
+
+/// Intrinsics (without `llvm.`) that give their first argument.
+pub fn is_identity(name: &str) -> bool {
+    starts(
+        name,
+        &[
+            "expect.",
+            "launder.invariant.group",
+            "strip.invariant.group",
+            "ssa.copy",
+            "annotation.",
+            "ptr.annotation",
+        ],
+    )
+}
+
+/// Intrinsics that do not compute anything.
+pub fn is_ignored(name: &str) -> bool {
+    starts(
+        name,
+        &[
+            "dbg.",
+            "lifetime.",
+            "assume",
+            "donothing",
+            "prefetch",
+            "stacksave",
+            "stackrestore",
+            "invariant.",
+            "sideeffect",
+            "var.annotation",
+            "va_",
+            "eh.",
+            "experimental.noalias",
+            "pseudoprobe",
+            "trap",
+            "debugtrap",
+            "ubsantrap",
+            "threadlocal.address",
+            "frameaddress",
+            "returnaddress",
+            "is.constant",
+            "objectsize",
+        ],
+    )
+}
+
+/// Intrinsics that `expression` turns into expressions.
+pub fn has_expression(name: &str) -> bool {
+    starts(
+        name,
+        &[
+            "umin.",
+            "umax.",
+            "smin.",
+            "smax.",
+            "abs.",
+            "usub.sat.",
+            "fshl.",
+            "fshr.",
+            "uadd.with.overflow.",
+            "usub.with.overflow.",
+        ],
+    )
+}
+
+fn starts(name: &str, prefixes: &[&str]) -> bool {
+    prefixes.iter().any(|prefix| name.starts_with(prefix))
+}

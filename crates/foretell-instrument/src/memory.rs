@@ -1,0 +1,431 @@
+//! Loads, stores, atomics and memory intrinsics. Hooks come right after the access, because then
+//! the value is known and the scheduling point lies between two accesses (see `foretell-abi`).
+
+use crate::function::FunctionContext;
+use crate::llvm::{Opcode, Type, TypeKind, Value};
+use crate::locals::{Local, Locals};
+use crate::module::Mode;
+use foretell_abi::{
+    AccessInfo, BinaryOp, COPY_SYMBOLIC, CallSlots, CastOp, LOCAL_DESTINATION, LOCAL_SOURCE,
+    PinReason,
+};
+use std::mem::offset_of;
+
+/// What a pointer points to.
+pub enum Place {
+    /// A local variable, by its `alloca`.
+    Local(Value, Local),
+    /// A constant.
+    Constant,
+    /// Another address space, such as a segment register: not reported.
+    Foreign,
+    /// Anything that another thread may see.
+    Shared,
+}
+
+/// Where the pointer points, as far as its own derivation tells.
+pub fn place(pointer: Value, locals: &Locals) -> Place {
+    if pointer.ty().scalar_width().is_none() {
+        return Place::Foreign;
+    }
+    if let Some((alloca, kind)) = locals.get(pointer) {
+        return Place::Local(alloca, kind);
+    }
+    let mut base = pointer;
+    while let Some(Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast | Opcode::LLVMFreeze) =
+        base.instruction_opcode().or_else(|| base.constant_expression_opcode())
+    {
+        base = base.operand(0);
+    }
+    if base.is_constant_global() { Place::Constant } else { Place::Shared }
+}
+
+impl FunctionContext<'_> {
+    fn symbolic(&self) -> bool {
+        self.module.mode == Mode::Symbolic
+    }
+
+    /// The packed description of an access, `None` if the type is not a scalar of 1, 2, 4, 8 bytes.
+    fn access_info(&self, instruction: Value, ty: Type) -> Option<u32> {
+        ty.scalar_width()?;
+        let size = self.module.module.store_size(ty);
+        if !matches!(size, 1 | 2 | 4 | 8) {
+            return None;
+        }
+        let mut info = size as u32;
+        info |= instruction.ordering().map_or(0, |order| order as u32) << 8;
+        if instruction.is_volatile() {
+            info |= AccessInfo::VOLATILE;
+        }
+        if ty.is_scalar_float() {
+            info |= AccessInfo::FLOAT;
+        }
+        Some(info)
+    }
+
+    fn constant32(&self, value: u32) -> Value {
+        self.module.module.constant32(value)
+    }
+
+    fn constant64(&self, value: u64) -> Value {
+        self.module.module.constant64(value)
+    }
+
+    fn local_shadow_count(&self) -> Value {
+        let address = self.slot(offset_of!(CallSlots, local_shadows));
+        self.module.builder.load(self.module.module.int32, address)
+    }
+
+    pub(crate) fn load(&mut self, load: Value) {
+        let Some(next) = self.place_after(load) else { return };
+        let pointer = load.operand(0);
+        match place(pointer, &self.locals) {
+            Place::Foreign => {}
+            Place::Constant => self.pin_address(pointer, load, next),
+            Place::Local(alloca, kind) => self.load_local(load, alloca, kind, next),
+            Place::Shared => self.load_shared(load, next),
+        }
+    }
+
+    fn load_shared(&mut self, load: Value, next: Value) {
+        let site = self.site(load);
+        let pointer = load.operand(0);
+        let Some(mut info) = self.access_info(load, load.ty()) else {
+            self.pin_address(pointer, load, next);
+            return self.range("read_range", pointer, load.ty(), site, true);
+        };
+        let wants_shadow = self.symbolic() && load.is_used();
+        if wants_shadow {
+            info |= AccessInfo::SYMBOLIC;
+        }
+        let value = self.module.builder.widen(load);
+        let arguments = [pointer, self.constant32(info), value, self.shadow(pointer), site];
+        let shadow = self.module.hook("load", self.module.module.int32, &arguments);
+        if wants_shadow {
+            let shadow = self.narrow_to_value(shadow, load.ty(), next);
+            self.set_shadow(load, shadow);
+        }
+    }
+
+    fn load_local(&mut self, load: Value, alloca: Value, kind: Local, next: Value) {
+        let pointer = load.operand(0);
+        self.pin_address(pointer, load, next);
+        if !self.may.contains(alloca) {
+            return;
+        }
+        match (kind, self.access_info(load, load.ty())) {
+            (Local::Scalar, _) => {
+                let Some(&variable) = self.local_shadows.get(&alloca) else { return };
+                let shadow = self.module.builder.load(self.module.module.int32, variable);
+                self.set_shadow(load, shadow);
+            }
+            (Local::Memory, Some(info)) => {
+                let count = self.local_shadow_count();
+                let shadow = self.guarded(&[count], next, |me| {
+                    let size = me.constant32(AccessInfo(info).size());
+                    let value = me.module.builder.widen(load);
+                    let int32 = me.module.module.int32;
+                    me.module.hook("local_load", int32, &[pointer, size, value])
+                });
+                let shadow = self.narrow_to_value(shadow, load.ty(), next);
+                self.set_shadow(load, shadow);
+            }
+            (Local::Memory, None) => {
+                let count = self.local_shadow_count();
+                let site = self.site(load);
+                let size = self.module.module.store_size(load.ty());
+                self.if_symbolic(&[count], next, |me| me.pin_local(pointer, size, site));
+            }
+        }
+    }
+
+    /// Pins whatever shadows lie in the bytes of local memory that are read as a vector or the like.
+    fn pin_local(&mut self, pointer: Value, size: u64, site: Value) {
+        let mut offset = 0;
+        while offset < size {
+            let step = [8, 4, 2, 1].into_iter().find(|s| offset + s <= size).unwrap_or(1);
+            let builder = &self.module.builder;
+            let address = builder.offset(pointer, offset);
+            let ty = self.module.module.integer(8 * step as u32);
+            let bits = builder.widen(builder.load(ty, address));
+            let int32 = self.module.module.int32;
+            let arguments = [address, self.constant32(step as u32), bits];
+            let shadow = self.module.hook("local_load", int32, &arguments);
+            let arguments = [
+                shadow,
+                self.constant32(8 * step as u32),
+                bits,
+                self.constant32(PinReason::Wide as u32),
+                site,
+            ];
+            self.module.hook("pin", self.module.module.void, &arguments);
+            offset += step;
+        }
+    }
+
+    pub(crate) fn store(&mut self, store: Value) {
+        let Some(next) = self.place_after(store) else { return };
+        let (value, pointer) = (store.operand(0), store.operand(1));
+        match place(pointer, &self.locals) {
+            Place::Foreign | Place::Constant => self.pin_address(pointer, store, next),
+            Place::Local(alloca, kind) => self.store_local(store, alloca, kind, next),
+            Place::Shared => {
+                let site = self.site(store);
+                let Some(info) = self.access_info(store, value.ty()) else {
+                    self.pin_parts(store, PinReason::Wide, next);
+                    self.pin_address(pointer, store, next);
+                    return self.range("write_range", pointer, value.ty(), site, false);
+                };
+                let shadow = self.widen_to_memory(self.shadow(value), value.ty(), next);
+                let bits = self.module.builder.widen(value);
+                let arguments =
+                    [pointer, self.constant32(info), bits, shadow, self.shadow(pointer), site];
+                self.module.hook("store", self.module.module.void, &arguments);
+            }
+        }
+    }
+
+    fn store_local(&mut self, store: Value, alloca: Value, kind: Local, next: Value) {
+        let (value, pointer) = (store.operand(0), store.operand(1));
+        self.pin_address(pointer, store, next);
+        self.pin_parts(store, PinReason::Wide, next);
+        if !self.may.contains(alloca) {
+            return;
+        }
+        match kind {
+            Local::Scalar => {
+                let Some(&variable) = self.local_shadows.get(&alloca) else { return };
+                self.module.builder.store(self.shadow(value), variable);
+            }
+            Local::Memory => {
+                let size = self.module.module.store_size(value.ty());
+                let shadow = self.widen_to_memory(self.shadow(value), value.ty(), next);
+                let count = self.local_shadow_count();
+                self.if_symbolic(&[count, shadow], next, |me| {
+                    let arguments = [pointer, me.constant64(size), shadow];
+                    me.module.hook("local_store", me.module.module.void, &arguments);
+                });
+            }
+        }
+    }
+
+    pub(crate) fn read_modify_write(&mut self, rmw: Value) {
+        let Some(next) = self.place_after(rmw) else { return };
+        let (pointer, operand) = (rmw.operand(0), rmw.operand(1));
+        let site = self.site(rmw);
+        let Some(mut info) = self.access_info(rmw, operand.ty()) else {
+            self.pin_address(pointer, rmw, next);
+            self.range("read_range", pointer, operand.ty(), site, true);
+            return self.range("write_range", pointer, operand.ty(), site, false);
+        };
+        info |= (rmw.rmw_kind() as u32) << 24;
+        if self.symbolic() {
+            info |= AccessInfo::SYMBOLIC;
+        }
+        let builder = &self.module.builder;
+        let arguments = [
+            pointer,
+            self.constant32(info),
+            builder.widen(rmw),
+            builder.widen(operand),
+            self.shadow(operand),
+            self.shadow(pointer),
+            site,
+        ];
+        let shadow = self.module.hook("rmw", self.module.module.int32, &arguments);
+        if self.symbolic() {
+            self.set_shadow(rmw, shadow);
+        }
+    }
+
+    pub(crate) fn compare_exchange(&mut self, exchange: Value) {
+        let Some(next) = self.place_after(exchange) else { return };
+        let (pointer, expected, desired) =
+            (exchange.operand(0), exchange.operand(1), exchange.operand(2));
+        let site = self.site(exchange);
+        let Some(mut info) = self.access_info(exchange, expected.ty()) else {
+            self.pin_address(pointer, exchange, next);
+            self.range("read_range", pointer, expected.ty(), site, true);
+            return self.range("write_range", pointer, expected.ty(), site, false);
+        };
+        if self.symbolic() {
+            info |= AccessInfo::SYMBOLIC;
+        }
+        let (int32, void_width) = (self.module.module.int32, expected.ty().scalar_width());
+        let builder = &self.module.builder;
+        let old_bits = builder.widen(builder.extract(exchange, 0));
+        let expected_bits = builder.widen(expected);
+        let success = builder.integer_cast(builder.extract(exchange, 1), int32, false);
+        let arguments = [
+            pointer,
+            self.constant32(info),
+            old_bits,
+            expected_bits,
+            builder.widen(desired),
+            success,
+            self.shadow(expected),
+            self.shadow(desired),
+            self.shadow(pointer),
+            site,
+        ];
+        let old = self.module.hook("cmpxchg", int32, &arguments);
+        if !self.symbolic() {
+            return;
+        }
+        let width = void_width.unwrap_or(64);
+        let wanted = self.shadow(expected);
+        let succeeded = self.guarded(&[old, wanted], next, |me| {
+            me.binary_hook(BinaryOp::Eq, width, (old, old_bits), (wanted, expected_bits))
+        });
+        self.set_parts(exchange, vec![old, succeeded]);
+    }
+
+    pub(crate) fn fence(&mut self, fence: Value) {
+        if self.place_after(fence).is_none() {
+            return;
+        }
+        let site = self.site(fence);
+        let order = self.constant32(fence.ordering().map_or(0, |order| order as u32));
+        self.module.hook("fence", self.module.module.void, &[order, site]);
+    }
+
+    /// `memcpy` or `memmove`, as an intrinsic or by name.
+    pub(crate) fn copy(&mut self, call: Value) {
+        let Some(next) = self.place_after(call) else { return };
+        let (to, from) = (call.operand(0), call.operand(1));
+        let mut flags = if self.symbolic() { COPY_SYMBOLIC } else { 0 };
+        let (mut shadows_matter, mut events) = (false, false);
+        match place(to, &self.locals) {
+            Place::Local(alloca, _) => {
+                flags |= LOCAL_DESTINATION;
+                shadows_matter |= self.may.contains(alloca);
+            }
+            Place::Foreign => return,
+            Place::Constant | Place::Shared => events = true,
+        }
+        match place(from, &self.locals) {
+            Place::Local(alloca, _) => {
+                flags |= LOCAL_SOURCE;
+                shadows_matter |= self.may.contains(alloca);
+            }
+            Place::Foreign => return,
+            Place::Constant => flags |= LOCAL_SOURCE,
+            Place::Shared => events = true,
+        }
+        self.bytes(call, next, shadows_matter, events, |me, site, length| {
+            let arguments = [to, from, length, me.constant32(flags), site];
+            me.module.hook("memcpy", me.module.module.void, &arguments);
+        });
+    }
+
+    /// `memset`, as an intrinsic or by name.
+    pub(crate) fn fill(&mut self, call: Value) {
+        let Some(next) = self.place_after(call) else { return };
+        let (to, byte) = (call.operand(0), call.operand(1));
+        let mut flags = if self.symbolic() { COPY_SYMBOLIC } else { 0 };
+        let (shadows_matter, events) = match place(to, &self.locals) {
+            Place::Local(alloca, _) => {
+                flags |= LOCAL_DESTINATION;
+                (self.may.contains(alloca), false)
+            }
+            Place::Foreign => return,
+            Place::Constant | Place::Shared => (false, true),
+        };
+        let width = byte.ty().scalar_width().unwrap_or(8);
+        let whole = self.shadow(byte);
+        let shadow = if width == 8 {
+            whole
+        } else {
+            self.guarded(&[whole], next, |me| me.cast_hook(CastOp::Truncate, width, 8, whole))
+        };
+        // A symbolic byte makes local memory symbolic that was not before.
+        let shadows_matter = shadows_matter && shadow == self.concrete();
+        let events = events || shadow != self.concrete();
+        self.bytes(call, next, shadows_matter, events, |me, site, length| {
+            let value = me.module.builder.integer_cast(byte, me.module.module.int32, false);
+            let arguments = [to, value, shadow, length, me.constant32(flags), site];
+            me.module.hook("memset", me.module.module.void, &arguments);
+        });
+    }
+
+    /// Reports a memory intrinsic: always if there are events in it, only while there are shadows
+    /// in local memory if those are all that matters.
+    fn bytes(
+        &mut self,
+        call: Value,
+        next: Value,
+        shadows_matter: bool,
+        events: bool,
+        report: impl FnOnce(&mut Self, Value, Value),
+    ) {
+        let site = self.site(call);
+        for operand in 0..3 {
+            let value = call.operand(operand);
+            if value.ty().kind() == TypeKind::LLVMPointerTypeKind || operand == 2 {
+                self.pin(value, PinReason::Address, site, next);
+            }
+        }
+        let length =
+            self.module.builder.integer_cast(call.operand(2), self.module.module.int64, false);
+        if events {
+            report(self, site, length);
+        } else if shadows_matter {
+            let count = self.local_shadow_count();
+            self.if_symbolic(&[count], next, |me| report(me, site, length));
+        }
+    }
+
+    /// An access that keeps no shadows.
+    fn range(&mut self, hook: &str, pointer: Value, ty: Type, site: Value, read: bool) {
+        let size = self.constant64(self.module.module.store_size(ty));
+        self.range_of(hook, pointer, size, site, read);
+    }
+
+    /// An access of `size` bytes that keeps no shadows.
+    pub(crate) fn range_of(
+        &mut self,
+        hook: &str,
+        pointer: Value,
+        size: Value,
+        site: Value,
+        read: bool,
+    ) {
+        let mut arguments = vec![pointer, size];
+        if read {
+            arguments.push(self.constant32(u32::from(self.symbolic())));
+        }
+        arguments.push(site);
+        self.module.hook(hook, self.module.module.void, &arguments);
+    }
+
+    fn pin_address(&mut self, pointer: Value, instruction: Value, before: Value) {
+        if self.has_shadow(pointer) {
+            let site = self.site(instruction);
+            self.pin(pointer, PinReason::Address, site, before);
+        }
+    }
+
+    /// Memory holds whole bytes; a Boolean in a register has one bit.
+    fn narrow_to_value(&mut self, shadow: Value, ty: Type, before: Value) -> Value {
+        let (stored, width) = self.widths(ty);
+        if stored == width {
+            return shadow;
+        }
+        self.guarded(&[shadow], before, |me| me.cast_hook(CastOp::Truncate, stored, width, shadow))
+    }
+
+    fn widen_to_memory(&mut self, shadow: Value, ty: Type, before: Value) -> Value {
+        let (stored, width) = self.widths(ty);
+        if stored == width {
+            return shadow;
+        }
+        self.guarded(&[shadow], before, |me| {
+            me.cast_hook(CastOp::ZeroExtend, width, stored, shadow)
+        })
+    }
+
+    fn widths(&self, ty: Type) -> (u32, u32) {
+        let stored = 8 * self.module.module.store_size(ty) as u32;
+        (stored, ty.scalar_width().unwrap_or(stored))
+    }
+}

@@ -1,0 +1,199 @@
+//! A module: which functions are instrumented, the constants that describe places in the source,
+//! and the constructor that registers the module with the runtime.
+
+use crate::function;
+use crate::llvm::{self, Builder, Location, Type, Value};
+use foretell_abi::{ABI_VERSION, MODULE_SYMBOLIC};
+use llvm_sys::LLVMLinkage;
+use std::collections::HashMap;
+
+/// What is reported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Accesses with values and shadows, branches that depend on reads.
+    Symbolic,
+    /// Accesses with values only.
+    Concrete,
+}
+
+/// The environment variable through which the compiler driver chooses the [`Mode`].
+const MODE_VARIABLE: &str = "FORETELL_INSTRUMENT";
+
+impl Mode {
+    /// From `FORETELL_INSTRUMENT`; the driver has checked that it is one of ours.
+    pub fn from_environment() -> Mode {
+        match std::env::var_os(MODE_VARIABLE) {
+            Some(value) if value == "concrete" => Mode::Concrete,
+            _ => Mode::Symbolic,
+        }
+    }
+}
+
+/// The constructor's name; its presence says that the module is already instrumented.
+const CONSTRUCTOR: &str = "foretell.register";
+/// Before the program's own constructors, whose priority is 101 or more.
+const CONSTRUCTOR_PRIORITY: i32 = 100;
+
+/// Instruments all functions of the module.
+pub fn instrument(module: llvm::Module, mode: Mode) {
+    if module.has_symbol(CONSTRUCTOR) {
+        return;
+    }
+    let functions: Vec<Value> = module.functions().into_iter().filter(|f| wanted(*f)).collect();
+    let globals: Vec<Value> =
+        module.globals().into_iter().filter(|g| is_variable(&module, *g)).collect();
+    if functions.is_empty() && globals.is_empty() {
+        return;
+    }
+    let mut context = ModuleContext {
+        builder: Builder::new(&module),
+        module,
+        mode,
+        strings: HashMap::new(),
+        sites: HashMap::new(),
+        demangled: HashMap::new(),
+    };
+    for function in functions {
+        function::instrument(&mut context, function);
+    }
+    context.register(&globals);
+}
+
+fn wanted(function: Value) -> bool {
+    !function.is_declaration()
+        && function.linkage() != LLVMLinkage::LLVMAvailableExternallyLinkage
+        && !function.has_function_attribute("naked")
+        && !function.has_function_attribute("disable_sanitizer_instrumentation")
+        && !function.name().starts_with("__foretell_")
+}
+
+/// A variable that reports should name. Thread-locals have no one address.
+fn is_variable(module: &llvm::Module, global: Value) -> bool {
+    !global.is_declaration()
+        && !global.is_constant_global()
+        && !module.is_thread_local(global)
+        && global.linkage() != LLVMLinkage::LLVMAvailableExternallyLinkage
+        && !global.name().starts_with("llvm.")
+        && !global.name().is_empty()
+}
+
+/// The instruction's place in the source. An instruction that the optimiser made from several has
+/// none; it gets that of its nearest neighbour in the block.
+fn nearest_location(instruction: Value) -> Location {
+    let own = instruction.location();
+    if own.line != 0 {
+        return own;
+    }
+    let before = std::iter::successors(instruction.previous(), |i| i.previous());
+    let after = std::iter::successors(instruction.next(), |i| i.next());
+    before.chain(after).map(Value::location).find(|location| location.line != 0).unwrap_or(own)
+}
+
+/// What all functions of a module share.
+pub struct ModuleContext {
+    /// Inserts instructions.
+    pub builder: Builder,
+    /// The module.
+    pub module: llvm::Module,
+    /// What is reported.
+    pub mode: Mode,
+    strings: HashMap<String, Value>,
+    sites: HashMap<(String, String, u32, u32), Value>,
+    demangled: HashMap<String, String>,
+}
+
+impl ModuleContext {
+    /// Calls the runtime's hook `__foretell_NAME` at the builder's place.
+    pub fn hook(&self, name: &str, result: Type, arguments: &[Value]) -> Value {
+        let types: Vec<Type> = arguments.iter().map(|a| a.ty()).collect();
+        let function = self.module.function(&format!("__foretell_{name}"), result, &types);
+        self.builder.call(function, arguments)
+    }
+
+    /// The site of an instruction in the function.
+    pub fn site(&mut self, instruction: Value, function: Value) -> Value {
+        self.site_at(nearest_location(instruction), function)
+    }
+
+    /// The site where a function is declared.
+    pub fn function_site(&mut self, function: Value) -> Value {
+        let location = function.function_location();
+        self.site_at(location, function)
+    }
+
+    fn site_at(&mut self, location: Location, function: Value) -> Value {
+        let name = if location.name.is_empty() { function.name() } else { location.name };
+        let file = if location.file.is_empty() { "?".to_owned() } else { location.file };
+        let key = (file, name, location.line, location.column);
+        if let Some(site) = self.sites.get(&key) {
+            return *site;
+        }
+        let function_name = self.demangle(&key.1);
+        let members = [
+            self.string(&key.0),
+            self.string(&function_name),
+            self.module.constant32(key.2),
+            self.module.constant32(key.3),
+        ];
+        let contents = self.module.constant_struct(&members);
+        let site = self.module.add_constant(contents, "foretell.site");
+        self.sites.insert(key, site);
+        site
+    }
+
+    fn demangle(&mut self, name: &str) -> String {
+        self.demangled.entry(name.to_owned()).or_insert_with(|| llvm::demangle(name)).clone()
+    }
+
+    fn string(&mut self, text: &str) -> Value {
+        if let Some(value) = self.strings.get(text) {
+            return *value;
+        }
+        let contents = self.module.constant_string(text);
+        let value = self.module.add_constant(contents, "foretell.string");
+        self.strings.insert(text.to_owned(), value);
+        value
+    }
+
+    fn register(&mut self, globals: &[Value]) {
+        let table: Vec<Value> = globals.iter().map(|g| self.global_entry(*g)).collect();
+        let entries = match table.first() {
+            Some(first) => {
+                let contents = self.module.constant_array(first.ty(), &table);
+                self.module.add_constant(contents, "foretell.globals")
+            }
+            None => self.module.null(),
+        };
+        let name = self.module.source_name();
+        let flags = if self.mode == Mode::Symbolic { MODULE_SYMBOLIC } else { 0 };
+        let members = [
+            self.module.constant32(ABI_VERSION),
+            self.module.constant32(flags),
+            self.string(&name),
+            entries,
+            self.module.constant64(table.len() as u64),
+        ];
+        let contents = self.module.constant_struct(&members);
+        let description = self.module.add_constant(contents, "foretell.module");
+        let hook =
+            self.module.function("__foretell_module", self.module.void, &[self.module.pointer]);
+        self.module.add_constructor(CONSTRUCTOR, hook, description, CONSTRUCTOR_PRIORITY);
+    }
+
+    fn global_entry(&mut self, global: Value) -> Value {
+        let location = global.global_location();
+        let symbol = if location.name.is_empty() { global.name() } else { location.name };
+        let name = self.demangle(&symbol);
+        let file = if location.file.is_empty() { "?" } else { &location.file };
+        let size = self.module.stride(self.module.contents_type(global));
+        let members = [
+            global,
+            self.module.constant64(size),
+            self.string(&name),
+            self.string(file),
+            self.module.constant32(location.line),
+            self.module.constant32(0),
+        ];
+        self.module.constant_struct(&members)
+    }
+}
