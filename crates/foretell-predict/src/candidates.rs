@@ -18,6 +18,7 @@ use foretell_trace::{EventId, ThreadId, Trace, VariableId};
 use crate::access::{Accesses, Location};
 use crate::pattern::{AccessPattern, PatternKind};
 use crate::region::{LocalPair, Regions, local_pairs};
+use crate::sample::Sample;
 
 /// What to keep.
 #[derive(Clone, Copy, Debug)]
@@ -87,34 +88,6 @@ struct PairKey {
     locks: u32,
 }
 
-/// A sample of the pairs with one key, spread over the run.
-#[derive(Default)]
-struct Sample {
-    kept: Vec<(EventId, EventId)>,
-    seen: u64,
-    stride: u64,
-}
-
-impl Sample {
-    fn add(&mut self, pair: (EventId, EventId), limit: usize) {
-        let stride = self.stride.max(1);
-        if self.seen.is_multiple_of(stride) {
-            if self.kept.len() >= limit {
-                let mut number = 0;
-                self.kept.retain(|_| {
-                    number += 1;
-                    number % 2 == 1
-                });
-                self.stride = stride * 2;
-            }
-            if self.seen.is_multiple_of(self.stride.max(1)) {
-                self.kept.push(pair);
-            }
-        }
-        self.seen += 1;
-    }
-}
-
 /// Remote accesses that look the same to every filter but must-happens-before, in program order.
 type RemoteGroups = HashMap<VariableId, Vec<RemoteGroup>>;
 
@@ -136,7 +109,7 @@ pub fn candidates(
 ) -> Candidates {
     let mut accesses = Accesses::new(trace);
     let mut signatures: HashMap<Vec<StateId>, u32> = HashMap::new();
-    let mut pairs: HashMap<PairKey, Sample> = HashMap::new();
+    let mut pairs: HashMap<PairKey, Sample<(EventId, EventId)>> = HashMap::new();
     let mut keys: Vec<PairKey> = Vec::new();
     let region_count = local_pairs(trace, &mut accesses, regions, |pair: LocalPair| {
         let between = locks.between(trace, pair.first.0, pair.second.0, LOCK_STATES);
@@ -217,7 +190,7 @@ impl Filter<'_> {
         &self,
         class: &mut Class,
         kind: PatternKind,
-        sample: &Sample,
+        sample: &Sample<(EventId, EventId)>,
         between: &[StateId],
         remote: &RemoteGroup,
     ) {
@@ -257,7 +230,7 @@ impl Filter<'_> {
             }
         }
         if examined {
-            class.unexamined += sample.seen - sample.kept.len() as u64;
+            class.unexamined += sample.dropped();
         }
     }
 }

@@ -1,0 +1,238 @@
+//! Crashes that a trace's terms and allocations can tell: an address in the first page, an address
+//! outside the block that its base lies in, an access after the block was freed by another thread,
+//! and a divisor of zero.
+//!
+//! An address or divisor that depends on no read cannot change and is not asked about. "Out of
+//! bounds" needs a base that stands in the address term and lies in a block whose allocation was
+//! recorded; pointers that were themselves read may legitimately lead elsewhere.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use foretell_model::ctp::{Action, ConcurrentTraceProgram, Role};
+use foretell_model::must_order::MustOrder;
+use foretell_trace::{
+    EventId, Op, Operator, Term, TermId, TermStore, ThreadId, Trace, Value, VariableId,
+};
+
+use crate::access::{Accesses, Location};
+use crate::goal::{Goal, GoalBuilder, Moment};
+use crate::question::{Fault, FindingKind, Instance, Question, Shape, Subject};
+use crate::sample::by_location;
+
+/// Addresses below are null or next to it.
+const FIRST_PAGE: u64 = 4096;
+
+struct Block {
+    size: u64,
+    /// The last access of each thread at each location.
+    accesses: HashMap<(ThreadId, Location), EventId>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Key {
+    Fault(u8, Location),
+    AfterFree(Location, Location),
+}
+
+/// One question for each code location and kind of crash.
+pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question> {
+    let accesses = Accesses::new(trace);
+    let mut blocks: BTreeMap<u64, Block> = BTreeMap::new();
+    let mut divisors = Divisors::default();
+    let mut found: Vec<(Key, Instance)> = Vec::new();
+    for (position, event) in trace.events.iter().enumerate() {
+        let id = EventId::from(position);
+        let location = accesses.location(id);
+        let mut fault = |number: u8, fault: Fault, term: TermId| {
+            let instance = Instance { shape: Shape::Fault(fault, term), events: vec![id] };
+            found.push((Key::Fault(number, location), instance));
+        };
+        let (place, terms) = match &event.op {
+            Op::Read(access) | Op::Write(access) => {
+                (Some((access.variable, access.address)), [access.term, access.address])
+            }
+            Op::ReadModifyWrite(step) => {
+                (Some((step.variable, step.address)), [step.term, step.address])
+            }
+            Op::Branch(condition) | Op::Assert(condition) => (None, [condition.term, None]),
+            Op::Alloc { address, size } => {
+                blocks.insert(*address, Block { size: *size, accesses: HashMap::new() });
+                continue;
+            }
+            Op::Free { address } => {
+                let users = blocks.remove(address).map(|block| block.accesses).unwrap_or_default();
+                let mut users: Vec<_> = users.into_iter().collect();
+                users.sort_unstable_by_key(|&(_, access)| access);
+                for ((thread, used_at), access) in users {
+                    if thread != event.thread && !order.before(access, id) {
+                        let events = vec![access, id];
+                        let instance = Instance { shape: Shape::UseAfterFree, events };
+                        found.push((Key::AfterFree(used_at, location), instance));
+                    }
+                }
+                continue;
+            }
+            _ => continue,
+        };
+        for divisor in terms.into_iter().flatten().flat_map(|term| divisors.new_in(trace, term)) {
+            fault(2, Fault::DivisionByZero, divisor);
+        }
+        let Some((variable, address)) = place else { continue };
+        if let Some(address) = address {
+            fault(0, Fault::NullPointer, address);
+            for base in summands(&trace.terms, address) {
+                if let Some((base, size)) = block_of(&blocks, base) {
+                    fault(1, Fault::OutOfBounds { base, size }, address);
+                }
+            }
+        }
+        if let Some(memory) = trace.variables[variable.index()].memory
+            && let Some((_, block)) = blocks.range_mut(..=memory.address).next_back()
+        {
+            block.accesses.insert((event.thread, location), id);
+        }
+    }
+    let questions = by_location(found.into_iter(), limit).into_iter().map(|(_, sample)| {
+        let unexamined = sample.dropped();
+        Question { kind: FindingKind::Crash, instances: sample.kept, unexamined }
+    });
+    questions.collect()
+}
+
+fn block_of(blocks: &BTreeMap<u64, Block>, address: u64) -> Option<(u64, u64)> {
+    let (&base, block) = blocks.range(..=address).next_back()?;
+    (address - base < block.size).then_some((base, block.size))
+}
+
+/// The constants that are added up in an address.
+fn summands(terms: &TermStore, address: TermId) -> Vec<u64> {
+    let mut stack = vec![address];
+    let mut constants = Vec::new();
+    while let Some(term) = stack.pop() {
+        match terms.term(term) {
+            Term::Constant(Value::BitVec { bits, .. }) => constants.push(*bits),
+            Term::Apply(Operator::BvAdd, parts) => stack.extend(parts.iter().copied()),
+            _ => {}
+        }
+    }
+    constants
+}
+
+/// Divisors that are not constant, each told once.
+#[derive(Default)]
+struct Divisors {
+    visited: HashSet<TermId>,
+}
+
+impl Divisors {
+    /// Those in parts of the term that are evaluated in any case (not in one arm of a choice).
+    fn new_in(&mut self, trace: &Trace, term: TermId) -> Vec<TermId> {
+        use Operator::{BvSdiv, BvSrem, BvUdiv, BvUrem, IntDiv, Ite, Mod};
+        let mut stack = vec![term];
+        let mut divisors = Vec::new();
+        while let Some(term) = stack.pop() {
+            let Term::Apply(operator, parts) = trace.terms.term(term) else { continue };
+            if !self.visited.insert(term) {
+                continue;
+            }
+            match operator {
+                Ite => stack.push(parts[0]),
+                _ => stack.extend(parts.iter().copied()),
+            }
+            if matches!(operator, BvUdiv | BvUrem | BvSdiv | BvSrem | IntDiv | Mod)
+                && trace.terms.constant_value(parts[1]).is_none()
+            {
+                divisors.push(parts[1]);
+            }
+        }
+        divisors
+    }
+}
+
+/// The thread has come to the event, and the term has a bad value.
+pub fn fault_goal(
+    subject: &Subject<'_>,
+    event: EventId,
+    fault: Fault,
+    term: TermId,
+) -> Option<Goal> {
+    let mut builder = GoalBuilder::new(subject.ctp);
+    let value = trace_term(subject, &mut builder, event, term)?;
+    let bad = match (fault, builder.terms.sort(value)) {
+        (Fault::NullPointer, sort) => {
+            let page = builder.terms.bit_vec(sort.width()?, FIRST_PAGE);
+            builder.terms.build(Operator::BvUlt, &[value, page])
+        }
+        (Fault::OutOfBounds { base, size }, sort) => {
+            let base = builder.terms.bit_vec(sort.width()?, base);
+            let size = builder.terms.bit_vec(sort.width()?, size);
+            let offset = builder.terms.build(Operator::BvSub, &[value, base]);
+            builder.terms.build(Operator::BvUle, &[size, offset])
+        }
+        (Fault::DivisionByZero, sort) => {
+            let zero = builder.terms.constant(Value::zero(sort));
+            builder.terms.build(Operator::Eq, &[value, zero])
+        }
+    };
+    let next = builder.next(event);
+    let formula = builder.terms.and(&[next, bad]);
+    Some(builder.finish(formula))
+}
+
+/// A term of the trace over the results of reads, at the event.
+fn trace_term(
+    subject: &Subject<'_>,
+    builder: &mut GoalBuilder<'_>,
+    event: EventId,
+    term: TermId,
+) -> Option<TermId> {
+    let (trace, ctp) = (subject.trace, subject.ctp);
+    let mut cache = HashMap::new();
+    for leaf in trace.terms.leaves(term) {
+        let here = match *trace.terms.term(leaf) {
+            Term::ReadValue(thread, index) => {
+                let read = *subject.chains.get(thread.index())?.get(index as usize)?;
+                match ctp.event_of(read) {
+                    Some(read) => {
+                        let variable = result_of(ctp, read)?;
+                        builder.value(Moment::Before(event), variable)
+                    }
+                    None => {
+                        let bits = match &trace.event(read).op {
+                            Op::Read(access) => access.value?,
+                            Op::ReadModifyWrite(step) => step.old?,
+                            _ => return None,
+                        };
+                        let value = Value::from_bits(trace.terms.sort(leaf), bits)?;
+                        builder.terms.constant(value)
+                    }
+                }
+            }
+            Term::Variable(variable) => builder.value(Moment::Before(event), variable),
+            _ => return None,
+        };
+        if builder.terms.sort(here) != trace.terms.sort(leaf) {
+            return None;
+        }
+        cache.insert(leaf, here);
+    }
+    let mut other = |terms: &mut TermStore, _: TermId| terms.bool(false);
+    Some(builder.terms.import(&trace.terms, term, &mut cache, &mut other))
+}
+
+/// The variable that holds what the read returned.
+fn result_of(ctp: &ConcurrentTraceProgram, read: EventId) -> Option<VariableId> {
+    let Action::Guarded { assignments, .. } = &ctp.event(read).action else { return None };
+    let result = |&&(variable, _): &&(VariableId, TermId)| {
+        ctp.variables[variable.index()].role == Role::ReadValue
+    };
+    assignments.iter().find(result).map(|&(variable, _)| variable)
+}
+
+/// The free takes place, and the thread comes to its access of the block after that.
+pub fn after_free_goal(ctp: &ConcurrentTraceProgram, access: EventId, free: EventId) -> Goal {
+    let mut builder = GoalBuilder::new(ctp);
+    let parts = [builder.next(access), builder.taken(free), builder.local_guard(access)];
+    let formula = builder.terms.and(&parts);
+    builder.finish(formula)
+}

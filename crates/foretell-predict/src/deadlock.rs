@@ -1,0 +1,295 @@
+//! Deadlocks and lost wake-ups, as prefixes after which threads wait for ever.
+//!
+//! *Lock cycles*: each of some threads has come to an acquire of a lock that the next one holds.
+//! Candidates are cycles of (held locks, wanted lock) with nothing held in common; a common lock is
+//! a gate and makes a cycle impossible. Whatever the other threads do, these wait for ever.
+//!
+//! *Nobody can go on*: every thread has ended or waits, at a lock, semaphore, condition, barrier,
+//! join or its own start. A thread that sleeps on a condition then sleeps for ever: a lost wake-up.
+//! Only this strong form is reported, because another thread that could still run might leave its
+//! recorded path and wake the sleeper.
+
+use std::collections::HashMap;
+
+use foretell_model::ctp::{Action, ConcurrentTraceProgram};
+use foretell_model::lockset::{Locksets, StateId};
+use foretell_model::must_order::MustOrder;
+use foretell_trace::{EventId, LockMode, LockStep, ObjectId, Op, ThreadId, Trace};
+
+use crate::access::{Accesses, Location};
+use crate::goal::{Goal, GoalBuilder, Moment};
+use crate::question::{FindingKind, Instance, Question, Shape, Subject};
+use crate::sample::by_location;
+
+/// The longest cycle that is looked for.
+const MAX_CYCLE: usize = 4;
+/// How many cycles are looked at before the search gives up.
+const MAX_CYCLES: usize = 4096;
+
+/// A thread that holds locks and wants another, at one code location.
+struct Wish {
+    thread: ThreadId,
+    held: StateId,
+    lock: ObjectId,
+    mode: LockMode,
+    events: Vec<EventId>,
+}
+
+/// What was found, and whether the search was cut short.
+#[derive(Debug, Default)]
+pub struct LockCycles {
+    /// One question for each cycle of code locations.
+    pub questions: Vec<Question>,
+    /// There are more cycles than were looked at.
+    pub incomplete: bool,
+}
+
+/// The lock that a blocking step wants.
+fn wanted(op: &Op) -> Option<(ObjectId, LockMode)> {
+    match *op {
+        Op::Acquire(LockStep { lock, mode, by_try: false }) => Some((lock, mode)),
+        Op::WaitEnd { mutex, .. } => Some((mutex, LockMode::Exclusive)),
+        _ => None,
+    }
+}
+
+/// Cycles of locks.
+pub fn lock_cycles(trace: &Trace, order: &MustOrder, locks: &Locksets, limit: usize) -> LockCycles {
+    let accesses = Accesses::new(trace);
+    type Key = (ThreadId, StateId, ObjectId, LockMode, Location);
+    let wishes = trace.events.iter().enumerate().filter_map(|(position, event)| {
+        let id = EventId::from(position);
+        let (lock, mode) = wanted(&event.op)?;
+        let held = locks.before(trace, id);
+        let mut holds = locks.locks(held).peekable();
+        holds.peek()?;
+        if holds.any(|(other, _)| other == lock) {
+            return None; // again, by the holder
+        }
+        let key: Key = (event.thread, held, lock, mode, accesses.location(id));
+        Some((key, id))
+    });
+    let wishes: Vec<Wish> = by_location(wishes, 8)
+        .into_iter()
+        .map(|((thread, held, lock, mode, _), sample)| Wish {
+            thread,
+            held,
+            lock,
+            mode,
+            events: sample.kept,
+        })
+        .collect();
+    // Who holds what somebody wants.
+    let mut holders: HashMap<ObjectId, Vec<(usize, LockMode)>> = HashMap::new();
+    for (number, wish) in wishes.iter().enumerate() {
+        for (lock, mode) in locks.locks(wish.held) {
+            holders.entry(lock).or_default().push((number, mode));
+        }
+    }
+    let mut search = Search {
+        wishes: &wishes,
+        holders: &holders,
+        locks,
+        cycles: Vec::new(),
+        visited: 0,
+        incomplete: false,
+    };
+    for start in 0..wishes.len() {
+        search.extend(&mut vec![start]);
+    }
+    let mut places: HashMap<Vec<Location>, usize> = HashMap::new();
+    let mut questions: Vec<Question> = Vec::new();
+    for cycle in &search.cycles {
+        for events in instances(&wishes, cycle, order, limit) {
+            let mut key: Vec<Location> =
+                events.iter().map(|&event| accesses.location(event)).collect();
+            key.sort_unstable();
+            let place = *places.entry(key).or_insert_with(|| {
+                questions.push(Question {
+                    kind: FindingKind::Deadlock,
+                    instances: Vec::new(),
+                    unexamined: 0,
+                });
+                questions.len() - 1
+            });
+            let question = &mut questions[place];
+            if question.instances.len() < limit {
+                question.instances.push(Instance { shape: Shape::LockCycle, events });
+            } else {
+                question.unexamined += 1;
+            }
+        }
+    }
+    LockCycles { questions, incomplete: search.incomplete }
+}
+
+struct Search<'a> {
+    wishes: &'a [Wish],
+    holders: &'a HashMap<ObjectId, Vec<(usize, LockMode)>>,
+    locks: &'a Locksets,
+    cycles: Vec<Vec<usize>>,
+    visited: usize,
+    incomplete: bool,
+}
+
+impl Search<'_> {
+    /// Extends a path of wishes, each wanting what the next holds; the first is the smallest.
+    fn extend(&mut self, path: &mut Vec<usize>) {
+        self.visited += 1;
+        if self.visited > 64 * MAX_CYCLES || self.cycles.len() >= MAX_CYCLES {
+            self.incomplete = true;
+            return;
+        }
+        let wish = &self.wishes[*path.last().expect("starts with one")];
+        let holders = self.holders;
+        for &(next, mode) in holders.get(&wish.lock).into_iter().flatten() {
+            if mode == LockMode::Shared && wish.mode == LockMode::Shared {
+                continue;
+            }
+            if next == path[0] && path.len() > 1 {
+                self.cycles.push(path.clone());
+                continue;
+            }
+            let other = &self.wishes[next];
+            let fits = next > path[0]
+                && path.len() < MAX_CYCLE
+                && path.iter().all(|&number| {
+                    let earlier = &self.wishes[number];
+                    earlier.thread != other.thread
+                        && self.locks.compatible(earlier.held, other.held)
+                });
+            if fits {
+                path.push(next);
+                self.extend(path);
+                path.pop();
+            }
+        }
+    }
+}
+
+/// Events for the wishes of a cycle, none of which must come before another.
+fn instances(
+    wishes: &[Wish],
+    cycle: &[usize],
+    order: &MustOrder,
+    limit: usize,
+) -> Vec<Vec<EventId>> {
+    let mut partial: Vec<Vec<EventId>> = vec![Vec::new()];
+    for &number in cycle {
+        let mut longer = Vec::new();
+        for chosen in &partial {
+            for &event in &wishes[number].events {
+                let apart = chosen.iter().all(|&other| order.concurrent(other, event));
+                if apart && longer.len() < 4 * limit {
+                    let mut chosen = chosen.clone();
+                    chosen.push(event);
+                    longer.push(chosen);
+                }
+            }
+        }
+        partial = longer;
+    }
+    let spread = |events: &Vec<EventId>| {
+        let positions = || events.iter().map(|event| event.0);
+        positions().max().unwrap_or(0) - positions().min().unwrap_or(0)
+    };
+    partial.sort_by_key(spread);
+    partial.truncate(limit);
+    partial
+}
+
+/// Every thread of the cycle has come to its acquire.
+pub fn cycle_goal(ctp: &ConcurrentTraceProgram, acquires: &[EventId]) -> Goal {
+    let mut builder = GoalBuilder::new(ctp);
+    let parts: Vec<_> = acquires.iter().map(|&acquire| builder.next(acquire)).collect();
+    let formula = builder.terms.and(&parts);
+    builder.finish(formula)
+}
+
+/// Can the step wait (rather than fail or go on)?
+fn may_wait(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Acquire(LockStep { by_try: false, .. })
+            | Op::WaitEnd { timed_out: false, .. }
+            | Op::SemaphoreWait(_)
+            | Op::BarrierLeave(_)
+            | Op::Join(_)
+            | Op::ThreadBegin
+    )
+}
+
+/// Can the step wait for something that no lock cycle shows?
+fn waits_beyond_locks(op: &Op) -> bool {
+    may_wait(op) && !matches!(op, Op::Acquire(_) | Op::ThreadBegin)
+}
+
+/// One question for each code location at which a thread may wait for ever: semaphores,
+/// conditions, barriers and joins. (A join alone is never the cause, so it is not asked about.)
+pub fn stuck_questions(trace: &Trace) -> Vec<Question> {
+    let accesses = Accesses::new(trace);
+    let events = trace.events.iter().enumerate().filter_map(|(position, event)| {
+        let asked = waits_beyond_locks(&event.op) && !matches!(event.op, Op::Join(_));
+        let id = EventId::from(position);
+        asked.then(|| (accesses.location(id), id))
+    });
+    let mut places: HashMap<Location, usize> = HashMap::new();
+    let mut questions: Vec<Question> = Vec::new();
+    for (location, event) in events {
+        let place = *places.entry(location).or_insert_with(|| {
+            let instance = Instance { shape: Shape::Stuck, events: Vec::new() };
+            questions.push(Question {
+                kind: FindingKind::Deadlock,
+                instances: vec![instance],
+                unexamined: 0,
+            });
+            questions.len() - 1
+        });
+        questions[place].instances[0].events.push(event);
+    }
+    questions
+}
+
+/// Every thread has ended or waits, and one waits at one of the instance's events.
+pub fn stuck_goal(subject: &Subject<'_>, instance: &Instance) -> Option<Goal> {
+    let ctp = subject.ctp;
+    let mut builder = GoalBuilder::new(ctp);
+    let mut parts = Vec::new();
+    let mut here = Vec::new();
+    for chain in &ctp.threads {
+        let Some(&last) = chain.last() else { continue };
+        let mut states = vec![builder.taken(last)];
+        for &event in chain {
+            let origin = ctp.event(event).origin;
+            if !may_wait(&subject.trace.event(origin).op) {
+                continue;
+            }
+            let waits = waits_at(&mut builder, event)?;
+            states.push(waits);
+            if instance.events.binary_search(&origin).is_ok() {
+                here.push(waits);
+            }
+        }
+        parts.push(builder.terms.or(&states));
+    }
+    parts.push(builder.terms.or(&here));
+    let formula = builder.terms.and(&parts);
+    Some(builder.finish(formula))
+}
+
+/// The thread has come to the event, and the state at the end of the prefix does not let it go on.
+fn waits_at(builder: &mut GoalBuilder<'_>, event: EventId) -> Option<foretell_trace::TermId> {
+    let ctp = builder.ctp();
+    let Action::Guarded { guard, .. } = ctp.event(event).action else { return None };
+    let next = builder.next(event);
+    let possible = builder.at(Moment::End, guard, None);
+    let mut obstacles = vec![builder.terms.not(possible)];
+    for &(before, after) in &ctp.orders {
+        if after == event {
+            let taken = builder.taken(before);
+            obstacles.push(builder.terms.not(taken));
+        }
+    }
+    let kept = builder.terms.or(&obstacles);
+    Some(builder.terms.and(&[next, kept]))
+}

@@ -1,0 +1,211 @@
+//! What a property asks for, as one formula: over the order of the events, which of them take
+//! place, and the values of variables at certain moments.
+//!
+//! The formula has two readers. The encoder makes a question for the solver of it; the check of a
+//! witness evaluates it on the states that the independent validator went through. Neither knows
+//! the other.
+
+use std::collections::HashMap;
+
+use foretell_model::ctp::{Action, ConcurrentTraceProgram, Role};
+use foretell_model::validate::{Run, Witness};
+use foretell_trace::{EventId, Scope, Sort, SymbolId, Term, TermId, TermStore, Value, VariableId};
+
+/// Stands in goals for the end of the prefix: what comes before it takes place.
+pub const END: EventId = EventId(u32::MAX);
+
+/// When a variable's value is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Moment {
+    /// Just before this event. If it does not take place: when its thread has come to it (only for
+    /// variables that no other thread changes).
+    Before(EventId),
+    /// At the end of the prefix.
+    End,
+}
+
+/// A formula that holds of the prefixes in which something goes wrong.
+#[derive(Clone, Debug)]
+pub struct Goal {
+    /// Owns the formula; leaves are `Before` (with [`END`]) and symbols.
+    pub terms: TermStore,
+    /// The formula.
+    pub formula: TermId,
+    /// What each symbol stands for.
+    pub values: Vec<(Moment, VariableId)>,
+}
+
+impl Goal {
+    /// Can the formula be seen to be false as it stands?
+    pub fn is_impossible(&self) -> bool {
+        self.terms.is_false(self.formula)
+    }
+
+    /// Does the goal hold of an accepted witness? `None` when a value is not defined.
+    pub fn holds(
+        &self,
+        ctp: &ConcurrentTraceProgram,
+        witness: &Witness,
+        run: &Run,
+    ) -> Option<bool> {
+        let mut place: HashMap<EventId, usize> = HashMap::new();
+        place.extend(witness.order.iter().enumerate().map(|(place, &event)| (event, place)));
+        let end = witness.order.len();
+        let at = |event: EventId| match event {
+            END => end,
+            _ => place.get(&event).copied().unwrap_or(usize::MAX),
+        };
+        let mut states: HashMap<usize, Vec<Value>> = HashMap::new();
+        for &(moment, _) in &self.values {
+            let steps = match moment {
+                Moment::Before(event) => at(event).min(end),
+                Moment::End => end,
+            };
+            states.entry(steps).or_insert_with(|| run.values_after(steps));
+        }
+        debug_assert!(ctp.events.len() >= end);
+        self.terms.holds(self.formula, &|leaf: &Term| match leaf {
+            Term::Before(first, second) => Some(Value::Bool(at(*first) < at(*second))),
+            Term::Symbol(symbol) => {
+                let (moment, variable) = self.values[symbol.index()];
+                let steps = match moment {
+                    Moment::Before(event) => at(event).min(end),
+                    Moment::End => end,
+                };
+                states[&steps].get(variable.index()).cloned()
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Builds goals over the events of one CTP.
+#[derive(Debug)]
+pub struct GoalBuilder<'c> {
+    ctp: &'c ConcurrentTraceProgram,
+    /// The goal's terms.
+    pub terms: TermStore,
+    values: Vec<(Moment, VariableId)>,
+    symbols: HashMap<(Moment, VariableId), TermId>,
+}
+
+impl<'c> GoalBuilder<'c> {
+    /// A new goal.
+    pub fn new(ctp: &'c ConcurrentTraceProgram) -> Self {
+        Self { ctp, terms: TermStore::default(), values: Vec::new(), symbols: HashMap::new() }
+    }
+
+    /// The goal that the formula is.
+    pub fn finish(self, formula: TermId) -> Goal {
+        Goal { terms: self.terms, formula, values: self.values }
+    }
+
+    /// The event takes place.
+    pub fn taken(&mut self, event: EventId) -> TermId {
+        self.terms.before(event, END)
+    }
+
+    /// The event's thread has come to it, and it does not take place.
+    pub fn next(&mut self, event: EventId) -> TermId {
+        let place = self.ctp.event(event);
+        let waits = self.terms.before(END, event);
+        match place.position.checked_sub(1) {
+            None => waits,
+            Some(before) => {
+                let before = self.ctp.threads[place.thread.index()][before as usize];
+                let came = self.taken(before);
+                self.terms.and(&[came, waits])
+            }
+        }
+    }
+
+    /// The value of a variable.
+    pub fn value(&mut self, moment: Moment, variable: VariableId) -> TermId {
+        if let Some(&known) = self.symbols.get(&(moment, variable)) {
+            return known;
+        }
+        let name = format!("{}@{moment:?}", self.ctp.variables[variable.index()].name);
+        let sort = self.ctp.variables[variable.index()].sort;
+        let symbol = self.terms.fresh_symbol(name, sort);
+        debug_assert_eq!(self.terms.term(symbol), &Term::Symbol(SymbolId::from(self.values.len())));
+        self.values.push((moment, variable));
+        self.symbols.insert((moment, variable), symbol);
+        symbol
+    }
+
+    /// A term of the CTP at a moment, with one variable's value replaced.
+    pub fn at(
+        &mut self,
+        moment: Moment,
+        term: TermId,
+        replaced: Option<(VariableId, TermId)>,
+    ) -> TermId {
+        let ctp = self.ctp;
+        let mut terms = std::mem::take(&mut self.terms);
+        let mut cache: HashMap<TermId, TermId> = HashMap::new();
+        for leaf in ctp.terms.leaves(term) {
+            let Term::Variable(variable) = *ctp.terms.term(leaf) else { continue };
+            let here = match replaced {
+                Some((other, by)) if other == variable => by,
+                _ => {
+                    std::mem::swap(&mut terms, &mut self.terms);
+                    let value = self.value(moment, variable);
+                    std::mem::swap(&mut terms, &mut self.terms);
+                    value
+                }
+            };
+            cache.insert(leaf, here);
+        }
+        let mut other = |_: &mut TermStore, _: TermId| -> TermId {
+            unreachable!("guards and right-hand sides are over unprimed variables")
+        };
+        let at = terms.import(&ctp.terms, term, &mut cache, &mut other);
+        self.terms = terms;
+        at
+    }
+
+    /// The two terms differ.
+    pub fn differ(&mut self, a: TermId, b: TermId) -> TermId {
+        let same = self.terms.build(foretell_trace::Operator::Eq, &[a, b]);
+        self.terms.not(same)
+    }
+
+    /// What of the event's guard depends on its own thread alone (for a plain access: that its
+    /// address is the recorded one).
+    pub fn local_guard(&mut self, event: EventId) -> TermId {
+        let Action::Guarded { guard, .. } = self.ctp.event(event).action else {
+            return self.terms.bool(true);
+        };
+        let parts = match self.ctp.terms.term(guard) {
+            Term::Apply(foretell_trace::Operator::And, parts) => parts.to_vec(),
+            _ => vec![guard],
+        };
+        let ctp = self.ctp;
+        let local = parts.into_iter().filter(|&part| {
+            ctp.terms.leaves(part).iter().all(|&leaf| match ctp.terms.term(leaf) {
+                Term::Variable(variable) => ctp.variables[variable.index()].scope != Scope::Shared,
+                _ => false,
+            })
+        });
+        let local: Vec<TermId> = local.collect();
+        let local: Vec<TermId> =
+            local.into_iter().map(|part| self.at(Moment::Before(event), part, None)).collect();
+        self.terms.and(&local)
+    }
+
+    /// The CTP.
+    pub fn ctp(&self) -> &'c ConcurrentTraceProgram {
+        self.ctp
+    }
+}
+
+/// Is it a variable of the program that several threads can see?
+pub fn is_shared_data(ctp: &ConcurrentTraceProgram, variable: VariableId) -> bool {
+    let variable = &ctp.variables[variable.index()];
+    variable.scope == Scope::Shared && variable.role == Role::Data
+}
+
+/// Is the sort an array?
+pub fn is_array(sort: Sort) -> bool {
+    matches!(sort, Sort::Array { .. })
+}

@@ -1,0 +1,139 @@
+//! Data races: two conflicting accesses that can be next at the same time, so that one directly
+//! follows the other in a feasible prefix. Two atomic accesses never race.
+
+use std::collections::HashMap;
+
+use foretell_model::ctp::ConcurrentTraceProgram;
+use foretell_model::lockset::{Locksets, StateId};
+use foretell_model::must_order::MustOrder;
+use foretell_trace::{EventId, Op, ThreadId, Trace, VariableId};
+
+use crate::access::{Accesses, Location};
+use crate::goal::{Goal, GoalBuilder};
+use crate::question::{FindingKind, Instance, Question, Shape};
+use crate::sample::Sample;
+
+/// Accesses that look the same to every filter but must-happens-before, in program order.
+struct Group {
+    thread: ThreadId,
+    location: Location,
+    writes: bool,
+    atomic: bool,
+    locks: StateId,
+    events: Vec<EventId>,
+}
+
+/// Pairs of one pair of code locations with their distance, and how many more there are.
+#[derive(Default)]
+struct Open {
+    pairs: Vec<(u32, [EventId; 2])>,
+    unexamined: u64,
+}
+
+/// How many events of a group are paired with those of another.
+const TRIED: usize = 16;
+
+/// One question for each pair of code locations that locks and must-happens-before leave open.
+pub fn questions(
+    trace: &Trace,
+    order: &MustOrder,
+    locks: &Locksets,
+    limit: usize,
+) -> Vec<Question> {
+    let groups = groups(trace, locks);
+    let mut places: HashMap<[(Location, bool); 2], usize> = HashMap::new();
+    let mut found: Vec<Open> = Vec::new();
+    for groups in groups {
+        for (number, one) in groups.iter().enumerate() {
+            for two in &groups[number + 1..] {
+                let conflict = (one.writes || two.writes) && !(one.atomic && two.atomic);
+                if one.thread == two.thread || !conflict || !locks.compatible(one.locks, two.locks)
+                {
+                    continue;
+                }
+                let mut sample = Sample::default();
+                for &event in &one.events {
+                    sample.add(event, TRIED);
+                }
+                for &event in &sample.kept {
+                    let from = two.events.partition_point(|&other| order.before(other, event));
+                    let to = two.events.partition_point(|&other| !order.before(event, other));
+                    if from >= to {
+                        continue;
+                    }
+                    let mut key = [(one.location, one.writes), (two.location, two.writes)];
+                    key.sort_unstable();
+                    let place = *places.entry(key).or_insert_with(|| {
+                        found.push(Open::default());
+                        found.len() - 1
+                    });
+                    let near = &two.events[from..to];
+                    let centre = near.partition_point(|&other| other < event);
+                    let chosen = centre.saturating_sub(1)..(centre + 1).min(near.len());
+                    let Open { pairs, unexamined } = &mut found[place];
+                    *unexamined += (near.len() - chosen.len()) as u64;
+                    for &other in &near[chosen] {
+                        let pair = [event.min(other), event.max(other)];
+                        pairs.push((pair[1].0 - pair[0].0, pair));
+                    }
+                }
+            }
+        }
+    }
+    let question = |Open { mut pairs, mut unexamined }: Open| {
+        pairs.sort_unstable();
+        pairs.dedup();
+        unexamined += pairs.len().saturating_sub(limit) as u64;
+        pairs.truncate(limit);
+        let instances = pairs
+            .into_iter()
+            .map(|(_, pair)| Instance { shape: Shape::Race, events: pair.to_vec() })
+            .collect();
+        Question { kind: FindingKind::Race, instances, unexamined }
+    };
+    found.into_iter().map(question).collect()
+}
+
+fn groups(trace: &Trace, locks: &Locksets) -> Vec<Vec<Group>> {
+    let mut accesses = Accesses::new(trace);
+    let mut variables: HashMap<VariableId, usize> = HashMap::new();
+    let mut groups: Vec<Vec<Group>> = Vec::new();
+    let mut places: HashMap<(usize, ThreadId, Location, bool, bool, StateId), usize> =
+        HashMap::new();
+    let mut here = Vec::new();
+    for (position, event) in trace.events.iter().enumerate() {
+        let atomic = match &event.op {
+            Op::Read(access) | Op::Write(access) => access.order.is_some(),
+            Op::ReadModifyWrite(_) => true,
+            _ => continue,
+        };
+        let id = EventId::from(position);
+        accesses.of(id, &mut here);
+        let writes = here.iter().any(|access| access.writes);
+        let Some(access) = here.first() else { continue };
+        let variable = *variables.entry(access.variable).or_insert_with(|| {
+            groups.push(Vec::new());
+            groups.len() - 1
+        });
+        let location = accesses.location(id);
+        let state = locks.after(trace, id);
+        let key = (variable, event.thread, location, writes, atomic, state);
+        let place = *places.entry(key).or_insert_with(|| {
+            let events = Vec::new();
+            let thread = event.thread;
+            groups[variable].push(Group { thread, location, writes, atomic, locks: state, events });
+            groups[variable].len() - 1
+        });
+        groups[variable][place].events.push(id);
+    }
+    groups
+}
+
+/// Both threads have come to their access, and both accesses are of the recorded location.
+pub fn goal(ctp: &ConcurrentTraceProgram, one: EventId, two: EventId) -> Goal {
+    let mut builder = GoalBuilder::new(ctp);
+    let parts =
+        [builder.next(one), builder.next(two), builder.local_guard(one), builder.local_guard(two)];
+    let formula = builder.terms.and(&parts);
+    builder.finish(formula)
+}
