@@ -12,6 +12,7 @@ pub mod order;
 pub mod pattern;
 pub mod question;
 pub mod race;
+pub mod planner;
 pub mod region;
 pub mod sample;
 

@@ -1,0 +1,97 @@
+//! Any other planner: a command that reads the two PDDL files and leaves a plan.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use foretell_trace::EventId;
+
+use super::pddl::{Pddl, PddlError};
+
+/// What another planner said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExternalAnswer {
+    /// The actions of its plan.
+    Plan(Vec<EventId>),
+    /// It left no plan; how it ended.
+    NoPlan(String),
+}
+
+/// Why another planner could not be asked.
+#[derive(Debug)]
+pub enum ExternalError {
+    /// The command could not be run, or a file not written.
+    Run(PathBuf, std::io::Error),
+    /// Its plan cannot be read.
+    Plan(PddlError),
+}
+
+impl std::fmt::Display for ExternalError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ExternalError::Run(path, error) => write!(f, "{}: {error}", path.display()),
+            ExternalError::Plan(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ExternalError {}
+
+impl Pddl {
+    /// Writes `domain.pddl` and `problem.pddl`.
+    pub fn write_to(&self, directory: &Path) -> Result<(), ExternalError> {
+        std::fs::create_dir_all(directory)
+            .map_err(|error| ExternalError::Run(directory.to_owned(), error))?;
+        for (name, text) in [("domain.pddl", &self.domain), ("problem.pddl", &self.problem)] {
+            let path = directory.join(name);
+            let partial = directory.join(format!(".{name}.partial"));
+            std::fs::write(&partial, text)
+                .and_then(|()| std::fs::rename(&partial, &path))
+                .map_err(|error| ExternalError::Run(path, error))?;
+        }
+        Ok(())
+    }
+
+    /// Runs `command` through the shell in `directory`, which gets the files. `{domain}`,
+    /// `{problem}` and `{plan}` in it stand for their paths; without `{plan}` the plan is read from
+    /// the command's output, without any of them the two paths are appended.
+    pub fn ask(&self, command: &str, directory: &Path) -> Result<ExternalAnswer, ExternalError> {
+        self.write_to(directory)?;
+        let plan_path = directory.join("plan");
+        let _ = std::fs::remove_file(&plan_path); // that of an earlier question, if any
+        let mut line = command.to_owned();
+        if !line.contains('{') {
+            line.push_str(" {domain} {problem}");
+        }
+        let reads_file = line.contains("{plan}");
+        for (mark, name) in
+            [("{domain}", "domain.pddl"), ("{problem}", "problem.pddl"), ("{plan}", "plan")]
+        {
+            line = line.replace(mark, name);
+        }
+        let ran = Command::new("sh")
+            .args(["-c", &line])
+            .current_dir(directory)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output()
+            .map_err(|error| ExternalError::Run(PathBuf::from("sh"), error))?;
+        let text = match reads_file {
+            true => std::fs::read_to_string(&plan_path).unwrap_or_default(),
+            false => actions_in(&String::from_utf8_lossy(&ran.stdout)),
+        };
+        let events = self.parse_plan(&text).map_err(ExternalError::Plan)?;
+        Ok(match events.is_empty() {
+            true => ExternalAnswer::NoPlan(ran.status.to_string()),
+            false => ExternalAnswer::Plan(events),
+        })
+    }
+}
+
+/// The lines of a planner's output that are nothing but an action.
+fn actions_in(output: &str) -> String {
+    let is_action = |line: &&str| {
+        let line = line.trim().trim_matches(['(', ')']);
+        line.starts_with("ac-") && !line.contains(' ')
+    };
+    output.lines().filter(is_action).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,612 @@
+//! Runs as a planning domain: what each recorded event needs and what it does, on concrete values.
+//!
+//! A predicted run is *precisely predictable* (003 Definition 2): every thread runs a prefix of
+//! what it ran, locks are respected, and every read returns the value it returned in the recorded
+//! run. So an event needs facts (a value in a cell, a free lock, a started thread) and makes facts;
+//! nothing is symbolic. Where the trace has no values (STD), each write has a value of its own, so
+//! that a read wants the very write it saw.
+
+use std::collections::HashMap;
+
+use foretell_trace::{
+    EventId, LockMode, LockStep, MemoryRange, ObjectKind, Op, Trace, Value, VariableId,
+};
+
+/// A value that no access ever asks for: the content of a cell before anything is known of it.
+const UNKNOWN: u64 = u64::MAX - 1;
+
+/// How many threads a condition variable's set of waiters can hold.
+const MAXIMAL_THREADS: usize = 128;
+
+/// What an event does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Nothing that another thread could see.
+    Local,
+    /// Reads, then writes, cells: ranges in [`Domain::cells`].
+    Access {
+        reads: (u32, u32),
+        writes: (u32, u32),
+    },
+    Acquire(LockStep),
+    AcquireFailed(LockStep),
+    Release(LockStep),
+    WaitBegin {
+        condition: u32,
+        mutex: u32,
+    },
+    WaitEnd {
+        condition: u32,
+        mutex: u32,
+        timed_out: bool,
+    },
+    Signal(u32),
+    Broadcast(u32),
+    SemaphoreWait(u32),
+    SemaphoreWaitFailed(u32),
+    SemaphorePost(u32),
+    BarrierArrive(u32),
+    BarrierLeave(u32),
+    Fork(u32),
+    Join(u32),
+    Begin,
+    End,
+}
+
+/// A trace that the planner cannot use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unplannable {
+    /// Where.
+    pub event: Option<EventId>,
+    /// What it lacks, and what to do.
+    pub message: String,
+}
+
+impl std::fmt::Display for Unplannable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.event {
+            Some(event) => write!(f, "event {}: {}", event.0, self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl std::error::Error for Unplannable {}
+
+/// A whole trace, compiled.
+#[derive(Clone, Debug)]
+pub struct Domain {
+    /// What each event does.
+    pub(super) steps: Vec<Step>,
+    /// Thread and index in the thread of each event.
+    pub(super) places: Vec<(u32, u32)>,
+    /// The events of each thread.
+    pub(super) chains: Vec<Vec<EventId>>,
+    /// Cells and the values they must have or get; [`Step::Access`] refers to ranges.
+    pub(super) cells: Vec<(u32, u64)>,
+    kinds: Vec<ObjectKind>,
+    initial_cells: Vec<u64>,
+    /// Threads that have a fork event start only then.
+    forked: Vec<bool>,
+    /// The event with which each thread ends: its end event, or else its last one.
+    ends: Vec<Option<EventId>>,
+}
+
+/// A state of the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct State {
+    /// How many events each thread has done.
+    pub positions: Vec<u32>,
+    /// The value of each cell.
+    pub cells: Vec<u64>,
+    pub objects: Vec<ObjectState>,
+    pub threads: Vec<ThreadState>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ThreadState {
+    pub started: bool,
+    pub ended: bool,
+    /// The barrier generation in which it arrived.
+    pub arrived_in: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum ObjectState {
+    /// Holder is a thread's number + 1; `count` of its acquires, `readers` of shared holds.
+    Lock {
+        holder: u32,
+        count: u32,
+        readers: u32,
+    },
+    Condition {
+        waiting: u128,
+        woken: u128,
+    },
+    Semaphore(u32),
+    Barrier {
+        arrived: u32,
+        generation: u32,
+    },
+}
+
+impl Domain {
+    /// Compiles a recorded run.
+    pub fn new(trace: &Trace) -> Result<Self, Unplannable> {
+        let refuse = |event: Option<EventId>, message: &str| {
+            Err(Unplannable { event, message: format!("{message}; use --engine solver") })
+        };
+        if !trace.metadata.observed_order {
+            return refuse(None, "the planner needs a recorded order of the events");
+        }
+        if trace.threads.len() > MAXIMAL_THREADS {
+            return refuse(None, "the planner takes at most 128 threads");
+        }
+        if !trace.orders.is_empty() || !trace.atomic_sections.is_empty() {
+            return refuse(None, "the planner takes no fixed orders or atomic sections");
+        }
+        let layout = Layout::new(trace);
+        let mut domain = Domain {
+            steps: Vec::with_capacity(trace.events.len()),
+            places: Vec::with_capacity(trace.events.len()),
+            chains: trace.events_by_thread(),
+            cells: Vec::new(),
+            kinds: trace.objects.iter().map(|object| object.kind).collect(),
+            initial_cells: vec![UNKNOWN; layout.cell_count],
+            forked: vec![false; trace.threads.len()],
+            ends: Vec::new(),
+        };
+        for (variable, description) in trace.variables.iter().enumerate() {
+            if let Some(bits) = description.initial.as_ref().and_then(bits_of) {
+                for (cell, value) in layout.split(VariableId::from(variable), Some(bits), 0) {
+                    domain.initial_cells[cell as usize] = value;
+                }
+            }
+        }
+        let mut current = domain.initial_cells.clone();
+        for (position, event) in trace.events.iter().enumerate() {
+            let id = EventId::from(position);
+            let token = u64::from(id.0) + 1;
+            let step = match &event.op {
+                Op::Read(access) => {
+                    let reads = layout.split(access.variable, access.value, token);
+                    domain.access(&layout, access.variable, &mut current, reads, Vec::new())
+                }
+                Op::Write(access) => {
+                    let writes = layout.split(access.variable, access.value, token);
+                    domain.access(&layout, access.variable, &mut current, Vec::new(), writes)
+                }
+                Op::ReadModifyWrite(rmw) => {
+                    let reads = layout.split(rmw.variable, rmw.old, token);
+                    let writes = layout.split(rmw.variable, rmw.new, token);
+                    domain.access(&layout, rmw.variable, &mut current, reads, writes)
+                }
+                Op::Acquire(step) => Step::Acquire(*step),
+                Op::AcquireFailed(step) => Step::AcquireFailed(*step),
+                Op::Release(step) => Step::Release(*step),
+                Op::WaitBegin { condition, mutex } => {
+                    Step::WaitBegin { condition: condition.0, mutex: mutex.0 }
+                }
+                Op::WaitEnd { condition, mutex, timed_out } => {
+                    Step::WaitEnd { condition: condition.0, mutex: mutex.0, timed_out: *timed_out }
+                }
+                Op::Signal(object) => Step::Signal(object.0),
+                Op::Broadcast(object) => Step::Broadcast(object.0),
+                Op::SemaphoreWait(object) => Step::SemaphoreWait(object.0),
+                Op::SemaphoreWaitFailed(object) => Step::SemaphoreWaitFailed(object.0),
+                Op::SemaphorePost(object) => Step::SemaphorePost(object.0),
+                Op::BarrierArrive(object) => Step::BarrierArrive(object.0),
+                Op::BarrierLeave(object) => Step::BarrierLeave(object.0),
+                Op::Fork(thread) => {
+                    domain.forked[thread.index()] = true;
+                    Step::Fork(thread.0)
+                }
+                Op::Join(thread) => Step::Join(thread.0),
+                Op::ThreadBegin => Step::Begin,
+                Op::ThreadEnd => Step::End,
+                Op::Guarded(_) | Op::Transition(_) => {
+                    return refuse(Some(id), "the planner needs concrete reads and writes");
+                }
+                Op::Fence(_)
+                | Op::Branch(_)
+                | Op::Assert(_)
+                | Op::RegionBegin(_)
+                | Op::RegionEnd
+                | Op::Call(_)
+                | Op::Return
+                | Op::Alloc { .. }
+                | Op::Free { .. }
+                | Op::Input { .. } => Step::Local,
+            };
+            domain.steps.push(step);
+            domain.places.push((event.thread.0, event.index));
+        }
+        let end = |chain: &Vec<EventId>| {
+            let is_end = |event: &&EventId| domain.steps[event.index()] == Step::End;
+            chain.iter().find(is_end).or(chain.last()).copied()
+        };
+        domain.ends = domain.chains.iter().map(end).collect();
+        Ok(domain)
+    }
+
+    /// Records an access. A cell that is read before anything was written had that value at the
+    /// start; where the trace has no value, the read wants what is there.
+    fn access(
+        &mut self,
+        layout: &Layout,
+        variable: VariableId,
+        current: &mut [u64],
+        mut reads: Vec<(u32, u64)>,
+        writes: Vec<(u32, u64)>,
+    ) -> Step {
+        for (cell, value) in &mut reads {
+            let now = &mut current[*cell as usize];
+            if *now == UNKNOWN {
+                let known = if layout.by_writer[variable.index()] { 0 } else { *value };
+                (self.initial_cells[*cell as usize], *now) = (known, known);
+            }
+            if layout.by_writer[variable.index()] {
+                *value = *now;
+            }
+        }
+        for (cell, value) in &writes {
+            current[*cell as usize] = *value;
+        }
+        let mut range = |cells: &[(u32, u64)]| {
+            let start = self.cells.len() as u32;
+            self.cells.extend_from_slice(cells);
+            (start, self.cells.len() as u32)
+        };
+        Step::Access { reads: range(&reads), writes: range(&writes) }
+    }
+
+    /// The state before the first event.
+    pub(super) fn initial(&self) -> State {
+        State {
+            positions: vec![0; self.chains.len()],
+            cells: self.initial_cells.clone(),
+            objects: self
+                .kinds
+                .iter()
+                .map(|kind| match kind {
+                    ObjectKind::Condition => ObjectState::Condition { waiting: 0, woken: 0 },
+                    ObjectKind::Semaphore { initial } => ObjectState::Semaphore(*initial),
+                    ObjectKind::Barrier { .. } => {
+                        ObjectState::Barrier { arrived: 0, generation: 0 }
+                    }
+                    _ => ObjectState::Lock { holder: 0, count: 0, readers: 0 },
+                })
+                .collect(),
+            threads: self
+                .forked
+                .iter()
+                .zip(&self.ends)
+                .map(|(forked, end)| ThreadState {
+                    started: !forked,
+                    ended: !forked && end.is_none(),
+                    arrived_in: 0,
+                })
+                .collect(),
+        }
+    }
+
+    /// How many threads meet at the barrier.
+    pub(super) fn parties(&self, barrier: u32) -> Option<u32> {
+        match self.kinds[barrier as usize] {
+            ObjectKind::Barrier { parties } => Some(parties),
+            _ => None,
+        }
+    }
+
+    /// Is the thread over after this event?
+    pub(super) fn is_end(&self, event: EventId) -> bool {
+        self.ends[self.places[event.index()].0 as usize] == Some(event)
+    }
+
+    fn range(&self, range: (u32, u32)) -> &[(u32, u64)] {
+        &self.cells[range.0 as usize..range.1 as usize]
+    }
+
+    /// The cells and values that the event reads.
+    pub(super) fn reads(&self, event: EventId) -> &[(u32, u64)] {
+        match self.steps[event.index()] {
+            Step::Access { reads, .. } => self.range(reads),
+            _ => &[],
+        }
+    }
+
+    /// The cells and values that the event writes.
+    pub(super) fn writes(&self, event: EventId) -> &[(u32, u64)] {
+        match self.steps[event.index()] {
+            Step::Access { writes, .. } => self.range(writes),
+            _ => &[],
+        }
+    }
+
+    /// May a thread take the lock?
+    fn can_acquire(&self, state: &State, thread: u32, step: LockStep) -> bool {
+        let ObjectState::Lock { holder, readers, .. } = state.objects[step.lock.index()] else {
+            return false;
+        };
+        match step.mode {
+            LockMode::Shared => holder == 0,
+            LockMode::Exclusive => {
+                let again = self.kinds[step.lock.index()] == ObjectKind::RecursiveMutex
+                    && holder == thread + 1;
+                (holder == 0 || again) && readers == 0
+            }
+        }
+    }
+
+    /// Can the event take place in the state, whatever the values in the cells?
+    pub(super) fn enabled_but_for_data(&self, state: &State, event: EventId) -> bool {
+        let (thread, _) = self.places[event.index()];
+        let own = state.threads[thread as usize];
+        own.started && !own.ended && self.synchronised(state, event)
+    }
+
+    /// Do the synchronisation objects let the event take place?
+    pub(super) fn synchronised(&self, state: &State, event: EventId) -> bool {
+        let (thread, _) = self.places[event.index()];
+        let own = state.threads[thread as usize];
+        let object = |index: u32| state.objects[index as usize];
+        match self.steps[event.index()] {
+            Step::Acquire(step) => self.can_acquire(state, thread, step),
+            Step::AcquireFailed(step) => !self.can_acquire(state, thread, step),
+            Step::WaitEnd { condition, mutex, timed_out } => {
+                let ObjectState::Condition { woken, .. } = object(condition) else { return false };
+                let free = matches!(object(mutex), ObjectState::Lock { holder: 0, .. });
+                free && (timed_out || woken >> thread & 1 != 0)
+            }
+            Step::SemaphoreWait(semaphore) => {
+                matches!(object(semaphore), ObjectState::Semaphore(1..))
+            }
+            Step::SemaphoreWaitFailed(semaphore) => {
+                matches!(object(semaphore), ObjectState::Semaphore(0))
+            }
+            Step::BarrierLeave(barrier) => {
+                matches!(object(barrier), ObjectState::Barrier { generation, .. }
+                    if generation > own.arrived_in)
+            }
+            Step::Join(child) => state.threads[child as usize].ended,
+            _ => true,
+        }
+    }
+
+    /// The waiters that a signal may wake in this state; one `None` when there is nothing to choose.
+    pub(super) fn choices(&self, state: &State, event: EventId) -> Vec<Option<u32>> {
+        if let Step::Signal(condition) = self.steps[event.index()]
+            && let ObjectState::Condition { waiting, woken } = state.objects[condition as usize]
+            && waiting & !woken != 0
+        {
+            let asleep = waiting & !woken;
+            return (0..u128::BITS).filter(|bit| asleep >> bit & 1 != 0).map(Some).collect();
+        }
+        vec![None]
+    }
+
+    /// The event takes place, but for what it writes to cells; `woken` is the waiter that a signal
+    /// wakes.
+    pub(super) fn apply_but_for_data(&self, state: &mut State, event: EventId, woken: Option<u32>) {
+        let (thread, index) = self.places[event.index()];
+        state.positions[thread as usize] = index + 1;
+        state.threads[thread as usize].ended |= self.is_end(event);
+        let own = 1u128 << thread;
+        match self.steps[event.index()] {
+            Step::Acquire(step) => {
+                if let ObjectState::Lock { holder, count, readers } =
+                    &mut state.objects[step.lock.index()]
+                {
+                    match step.mode {
+                        LockMode::Exclusive => (*holder, *count) = (thread + 1, *count + 1),
+                        LockMode::Shared => *readers += 1,
+                    }
+                }
+            }
+            Step::Release(step) => release(&mut state.objects[step.lock.index()], step.mode),
+            Step::WaitBegin { condition, mutex } => {
+                release(&mut state.objects[mutex as usize], LockMode::Exclusive);
+                if let ObjectState::Condition { waiting, .. } =
+                    &mut state.objects[condition as usize]
+                {
+                    *waiting |= own;
+                }
+            }
+            Step::WaitEnd { condition, mutex, .. } => {
+                if let ObjectState::Condition { waiting, woken } =
+                    &mut state.objects[condition as usize]
+                {
+                    (*waiting, *woken) = (*waiting & !own, *woken & !own);
+                }
+                state.objects[mutex as usize] =
+                    ObjectState::Lock { holder: thread + 1, count: 1, readers: 0 };
+            }
+            Step::Signal(condition) => {
+                if let (ObjectState::Condition { woken, .. }, Some(waiter)) =
+                    (&mut state.objects[condition as usize], woken)
+                {
+                    *woken |= 1 << waiter;
+                }
+            }
+            Step::Broadcast(condition) => {
+                if let ObjectState::Condition { waiting, woken } =
+                    &mut state.objects[condition as usize]
+                {
+                    *woken = *waiting;
+                }
+            }
+            Step::SemaphoreWait(semaphore) => {
+                if let ObjectState::Semaphore(count) = &mut state.objects[semaphore as usize] {
+                    *count = count.saturating_sub(1);
+                }
+            }
+            Step::SemaphorePost(semaphore) => {
+                if let ObjectState::Semaphore(count) = &mut state.objects[semaphore as usize] {
+                    *count = count.saturating_add(1);
+                }
+            }
+            Step::BarrierArrive(barrier) => {
+                let Some(parties) = self.parties(barrier) else { return };
+                if let ObjectState::Barrier { arrived, generation } =
+                    &mut state.objects[barrier as usize]
+                {
+                    state.threads[thread as usize].arrived_in = *generation;
+                    *arrived += 1;
+                    if *arrived >= parties {
+                        (*arrived, *generation) = (0, *generation + 1);
+                    }
+                }
+            }
+            Step::Fork(child) => {
+                let child = child as usize;
+                state.threads[child].started = true;
+                state.threads[child].ended = self.ends[child].is_none();
+            }
+            Step::Local
+            | Step::End
+            | Step::Access { .. }
+            | Step::Begin
+            | Step::Join(_)
+            | Step::AcquireFailed(_)
+            | Step::SemaphoreWaitFailed(_)
+            | Step::BarrierLeave(_) => {}
+        }
+    }
+
+    /// The state after the recorded run's events before `cut`, coming from an earlier state of that
+    /// run.
+    pub(super) fn replay(&self, state: &mut State, from: EventId, cut: EventId) {
+        for position in from.index()..cut.index() {
+            let event = EventId::from(position);
+            let woken = self.recorded_choice(state, event);
+            self.apply_but_for_data(state, event, woken);
+            for &(cell, value) in self.writes(event) {
+                state.cells[cell as usize] = value;
+            }
+        }
+    }
+
+    /// The waiter that the recorded signal woke: the one of those asleep that went on first.
+    fn recorded_choice(&self, state: &State, event: EventId) -> Option<u32> {
+        if !matches!(self.steps[event.index()], Step::Signal(_)) {
+            return None;
+        }
+        let woke = |thread: u32| {
+            let chain = &self.chains[thread as usize];
+            chain[state.positions[thread as usize] as usize..]
+                .iter()
+                .find(|later| matches!(self.steps[later.index()], Step::WaitEnd { .. }))
+                .copied()
+        };
+        let choices = self.choices(state, event).into_iter().flatten();
+        choices.min_by_key(|&thread| woke(thread).map_or(u32::MAX, |at| at.0))
+    }
+}
+
+fn release(lock: &mut ObjectState, mode: LockMode) {
+    if let ObjectState::Lock { holder, count, readers } = lock {
+        match mode {
+            LockMode::Shared => *readers = readers.saturating_sub(1),
+            LockMode::Exclusive => {
+                *count = count.saturating_sub(1);
+                if *count == 0 {
+                    *holder = 0;
+                }
+            }
+        }
+    }
+}
+
+/// Which cells each variable lies in: one, or one a byte where it overlaps another variable.
+struct Layout {
+    places: Vec<Box<[u32]>>,
+    cell_count: usize,
+    /// An access of the variable has no value: a write is its own value.
+    by_writer: Vec<bool>,
+}
+
+impl Layout {
+    fn new(trace: &Trace) -> Self {
+        let mut by_writer = vec![false; trace.variables.len()];
+        for event in &trace.events {
+            let (variable, known) = match &event.op {
+                Op::Read(access) | Op::Write(access) => (access.variable, access.value.is_some()),
+                Op::ReadModifyWrite(rmw) => (rmw.variable, rmw.old.is_some() && rmw.new.is_some()),
+                _ => continue,
+            };
+            by_writer[variable.index()] |= !known;
+        }
+        let overlapping = overlapping(trace);
+        let mut bytes: HashMap<(u64, u32), u32> = HashMap::new();
+        let mut cell_count = 0;
+        let mut fresh = || {
+            cell_count += 1;
+            cell_count - 1
+        };
+        let places = trace.variables.iter().zip(overlapping).map(|(variable, overlaps)| {
+            match variable.memory {
+                Some(range) if overlaps => (0..u64::from(range.size))
+                    .map(|offset| (range.address.wrapping_add(offset), range.generation))
+                    .map(|byte| *bytes.entry(byte).or_insert_with(&mut fresh))
+                    .collect(),
+                _ => Box::from([fresh()]),
+            }
+        });
+        let places: Vec<Box<[u32]>> = places.collect();
+        Self { places, cell_count: cell_count as usize, by_writer }
+    }
+
+    /// The cells of an access and the values in them.
+    fn split(&self, variable: VariableId, value: Option<u64>, token: u64) -> Vec<(u32, u64)> {
+        let cells = &self.places[variable.index()];
+        let whole = match value {
+            Some(value) if !self.by_writer[variable.index()] => value,
+            _ => return cells.iter().map(|&cell| (cell, token)).collect(),
+        };
+        match cells.as_ref() {
+            [only] => vec![(*only, whole)],
+            _ => {
+                cells.iter().zip(0..).map(|(&cell, at)| (cell, whole >> (8 * at) & 0xff)).collect()
+            }
+        }
+    }
+}
+
+/// Which variables share bytes with another one.
+fn overlapping(trace: &Trace) -> Vec<bool> {
+    let mut ranges: Vec<(MemoryRange, usize)> = trace
+        .variables
+        .iter()
+        .enumerate()
+        .filter_map(|(index, variable)| Some((variable.memory?, index)))
+        .collect();
+    ranges.sort_by_key(|(range, _)| (range.generation, range.address));
+    let mut overlaps = vec![false; trace.variables.len()];
+    // The range met so far that reaches furthest.
+    let mut reach: Option<(u32, u64, usize)> = None;
+    for (range, index) in ranges {
+        let end = range.address.saturating_add(u64::from(range.size));
+        match reach {
+            Some((generation, furthest, other))
+                if generation == range.generation && range.address < furthest =>
+            {
+                (overlaps[index], overlaps[other]) = (true, true);
+                if end > furthest {
+                    reach = Some((generation, end, index));
+                }
+            }
+            _ => reach = Some((range.generation, end, index)),
+        }
+    }
+    overlaps
+}
+
+/// The bits of a value that a cell can hold.
+fn bits_of(value: &Value) -> Option<u64> {
+    match value {
+        Value::BitVec { bits, .. } => Some(*bits),
+        Value::Int(number) => Some(*number as u64),
+        Value::Bool(truth) => Some(u64::from(*truth)),
+        Value::Real(_) | Value::Array(_) => None,
+    }
+}
