@@ -8,6 +8,8 @@ pub mod arbitrary;
 pub mod event;
 pub mod format;
 pub mod id;
+pub mod info;
+mod names;
 pub mod schedule;
 pub mod sexpr;
 pub mod term;

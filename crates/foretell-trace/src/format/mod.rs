@@ -6,9 +6,12 @@
 
 pub mod binary;
 mod error;
+mod mapped;
+pub mod rapid;
 pub mod text;
 
 pub use error::{Position, ReadError, WriteError};
+pub use mapped::Mapped;
 
 use std::fmt;
 use std::fs::File;
@@ -91,34 +94,56 @@ impl Format {
     }
 }
 
+/// A trace file whose format is known.
+pub struct Opened {
+    /// The format.
+    pub format: Format,
+    first: Vec<u8>,
+    rest: File,
+}
+
+impl Opened {
+    /// Opens the file and looks at its first bytes.
+    pub fn new(path: &Path) -> Result<Self, ReadError> {
+        let mut rest = File::open(path).map_err(|error| ReadError::io(path, &error))?;
+        let mut first = Vec::new();
+        (&mut rest)
+            .take(Format::DETECT_BYTES as u64)
+            .read_to_end(&mut first)
+            .map_err(|error| ReadError::io(path, &error))?;
+        if first.is_empty() {
+            return Err(ReadError::new(Position::None, "the file is empty")
+                .help("record a run with `foretell record`")
+                .in_file(path));
+        }
+        let format = Format::detect(path, &first).ok_or_else(|| {
+            ReadError::new(Position::None, "not a trace of a known format")
+                .help("name the file .ftrace (binary), .ft (text), .ctrc or .std")
+                .in_file(path)
+        })?;
+        Ok(Self { format, first, rest })
+    }
+
+    /// The whole file as a stream.
+    pub fn stream(self) -> impl Read {
+        io::Cursor::new(self.first).chain(self.rest)
+    }
+
+    /// The whole file in memory, mapped where that is possible.
+    pub fn bytes(self) -> io::Result<Mapped> {
+        Mapped::new(self.first, self.rest)
+    }
+}
+
 /// Reads a trace of any format.
 pub fn read_path(path: &Path) -> Result<Trace, ReadError> {
-    let mut file = File::open(path).map_err(|error| ReadError::io(path, &error))?;
-    let mut first = Vec::new();
-    (&mut file)
-        .take(Format::DETECT_BYTES as u64)
-        .read_to_end(&mut first)
-        .map_err(|error| ReadError::io(path, &error))?;
-    if first.is_empty() {
-        return Err(ReadError::new(Position::None, "the file is empty")
-            .help("record a run with `foretell record`")
-            .in_file(path));
-    }
-    let format = Format::detect(path, &first).ok_or_else(|| {
-        ReadError::new(Position::None, "not a trace of a known format")
-            .help("name the file .ftrace (binary), .ft (text), .ctrc or .std")
-            .in_file(path)
-    })?;
-    let mut whole = || {
-        let mut bytes = std::mem::take(&mut first);
-        file.read_to_end(&mut bytes).map_err(|error| ReadError::io(path, &error))?;
-        Ok(bytes)
-    };
-    match format {
-        Format::Text => text::read(utf8(&whole()?)?),
-        Format::Binary | Format::Ctrc | Format::Std => {
-            Err(ReadError::new(Position::None, format!("no reader for the {format} format")))
-        }
+    let opened = Opened::new(path)?;
+    let bytes = |opened: Opened| opened.bytes().map_err(|error| ReadError::io(path, &error));
+    match opened.format {
+        Format::Text => text::read(utf8(&bytes(opened)?)?),
+        Format::Binary => binary::read(&bytes(opened)?),
+        Format::Std => rapid::read(opened.stream()),
+        Format::Ctrc => Err(ReadError::new(Position::None, "no reader for the CTRC format")),
     }
     .map_err(|error| error.in_file(path))
 }
@@ -138,9 +163,12 @@ pub fn write_path(trace: &Trace, path: &Path, format: Format) -> Result<(), Writ
     let io_error = |error: io::Error| WriteError::Io { path: path.to_owned(), error };
     write_whole(path, |file| match format {
         Format::Text => text::write(trace, file).map_err(io_error),
-        Format::Binary | Format::Ctrc | Format::Std => {
-            Err(WriteError::cannot_carry(format, "any trace"))
+        Format::Binary => binary::write(trace, file).map_err(io_error),
+        Format::Std => {
+            rapid::check(trace)?;
+            rapid::write_path(trace, path, file).map_err(io_error)
         }
+        Format::Ctrc => Err(WriteError::cannot_carry(format, "any trace")),
     })
 }
 
