@@ -3,6 +3,7 @@
 //! [`problem`] says what a question is, [`solver`] what an answer is; the backends answer. Nothing
 //! here knows what a bug is.
 
+pub mod encode;
 pub mod must;
 pub mod problem;
 pub mod process;

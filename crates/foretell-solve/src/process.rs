@@ -42,6 +42,8 @@ pub struct SmtLibSolver {
     writer: Writer,
     logic: Logic,
     session: Option<Session>,
+    /// The session knows the logic and the events.
+    opened: bool,
     /// The first formulas that the session knows, of `asserted`.
     sent: usize,
     asserted: Vec<TermId>,
@@ -66,6 +68,7 @@ impl SmtLibSolver {
             writer,
             logic: Logic::default(),
             session: Some(Session::start(command)?),
+            opened: false,
             sent: 0,
             asserted,
             literals: HashMap::new(),
@@ -80,16 +83,17 @@ impl SmtLibSolver {
         for &formula in self.asserted[self.sent..].iter().chain(assumptions) {
             wider |= self.logic.look_at(&self.problem.terms, formula);
         }
-        let fresh = self.sent == 0 && self.literals.is_empty();
-        if self.session.is_none() || (wider && !fresh) {
+        if self.session.is_none() || (wider && self.opened) {
             self.session = None; // ends the old process first
             self.session = Some(Session::start(&self.command)?);
             self.writer.restart();
             self.literals.clear();
             self.sent = 0;
+            self.opened = false;
         }
         let mut text = String::new();
-        if self.sent == 0 && self.literals.is_empty() {
+        if !self.opened {
+            self.opened = true;
             text.push_str(&format!("(set-logic {})\n", self.logic.name()));
             text.push_str(&self.writer.declare_events(&self.problem));
         }
