@@ -211,6 +211,43 @@ pub struct Transition {
 }
 
 impl Op {
+    /// What kind of step it is, in words.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Op::ThreadBegin => "begin of a thread",
+            Op::ThreadEnd => "end of a thread",
+            Op::Fork(_) => "fork",
+            Op::Join(_) => "join",
+            Op::Read(_) => "read",
+            Op::Write(_) => "write",
+            Op::ReadModifyWrite(_) => "read-modify-write",
+            Op::Acquire(_) => "acquire",
+            Op::AcquireFailed(_) => "failed acquire",
+            Op::Release(_) => "release",
+            Op::WaitBegin { .. } => "begin of a wait",
+            Op::WaitEnd { .. } => "end of a wait",
+            Op::Signal(_) => "signal",
+            Op::Broadcast(_) => "broadcast",
+            Op::SemaphoreWait(_) => "semaphore wait",
+            Op::SemaphoreWaitFailed(_) => "failed semaphore wait",
+            Op::SemaphorePost(_) => "semaphore post",
+            Op::BarrierArrive(_) => "arrival at a barrier",
+            Op::BarrierLeave(_) => "departure from a barrier",
+            Op::Fence(_) => "fence",
+            Op::Branch(_) => "branch",
+            Op::Assert(_) => "assertion",
+            Op::RegionBegin(_) => "begin of a region",
+            Op::RegionEnd => "end of a region",
+            Op::Call(_) => "call",
+            Op::Return => "return",
+            Op::Alloc { .. } => "allocation",
+            Op::Free { .. } => "free",
+            Op::Input { .. } => "input",
+            Op::Guarded(_) => "guarded assignment",
+            Op::Transition(_) => "transition",
+        }
+    }
+
     /// The terms that the event has, in a fixed order.
     pub fn terms(&self) -> Vec<TermId> {
         match self {

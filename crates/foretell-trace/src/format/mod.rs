@@ -5,6 +5,7 @@
 //! leaves a partial file under the final name.
 
 pub mod binary;
+pub mod ctrc;
 mod error;
 mod mapped;
 pub mod rapid;
@@ -140,10 +141,10 @@ pub fn read_path(path: &Path) -> Result<Trace, ReadError> {
     let opened = Opened::new(path)?;
     let bytes = |opened: Opened| opened.bytes().map_err(|error| ReadError::io(path, &error));
     match opened.format {
-        Format::Text => text::read(utf8(&bytes(opened)?)?),
+        Format::Text => utf8(&bytes(opened)?).and_then(text::read),
         Format::Binary => binary::read(&bytes(opened)?),
         Format::Std => rapid::read(opened.stream()),
-        Format::Ctrc => Err(ReadError::new(Position::None, "no reader for the CTRC format")),
+        Format::Ctrc => utf8(&bytes(opened)?).and_then(ctrc::read),
     }
     .map_err(|error| error.in_file(path))
 }
@@ -168,7 +169,7 @@ pub fn write_path(trace: &Trace, path: &Path, format: Format) -> Result<(), Writ
             rapid::check(trace)?;
             rapid::write_path(trace, path, file).map_err(io_error)
         }
-        Format::Ctrc => Err(WriteError::cannot_carry(format, "any trace")),
+        Format::Ctrc => file.write_all(ctrc::write(trace)?.as_bytes()).map_err(io_error),
     })
 }
 
