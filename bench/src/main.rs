@@ -1,0 +1,63 @@
+//! Measures foretell. Every figure that the documents quote can be had again with one command:
+//!
+//! ```text
+//! cargo run --release -p foretell-bench -- trace-info       # counting a 10-million-event STD file
+//! cargo run --release -p foretell-bench -- trace-binary     # size and speed of the binary format
+//! cargo run --release -p foretell-bench -- generate-std N FILE [clean|racy]
+//! ```
+
+mod generate;
+mod measure;
+mod trace_binary;
+mod trace_info;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments.as_slice() {
+        ["trace-info"] => trace_info::run(),
+        ["trace-binary"] => trace_binary::run(),
+        ["generate-std", events, file] => generate_std(events, file, "clean"),
+        ["generate-std", events, file, mode] => generate_std(events, file, mode),
+        // What `trace-info` runs in processes of their own, for their peak memory.
+        ["count", parser, file] => trace_info::count(parser, Path::new(file)),
+        _ => Err("usage: foretell-bench trace-info | trace-binary | \
+                  generate-std EVENTS FILE [clean|racy]"
+            .to_owned()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("foretell-bench: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn generate_std(events: &str, file: &str, mode: &str) -> Result<(), String> {
+    let events = events.parse().map_err(|_| format!("{events} is not a number of events"))?;
+    let mode = match mode {
+        "clean" => generate::Mode::Clean,
+        "racy" => generate::Mode::Racy,
+        other => return Err(format!("{other} is neither clean nor racy")),
+    };
+    let written = generate::std_file(Path::new(file), events, mode)
+        .map_err(|error| format!("cannot write {file}: {error}"))?;
+    println!("{file}: {written} events");
+    Ok(())
+}
+
+/// Where generated files go.
+fn scratch() -> Result<PathBuf, String> {
+    let directory = match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(directory) => PathBuf::from(directory),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"),
+    }
+    .join("bench");
+    std::fs::create_dir_all(&directory)
+        .map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
+    Ok(directory)
+}
