@@ -211,7 +211,7 @@ impl FunctionContext<'_> {
     }
 
     /// A pointer plus the offsets of its indices. Those without a shadow are taken together, as the
-    /// difference of the result and the rest.
+    /// difference of the result and the rest; `whole` says that there is none.
     fn address(&mut self, gep: Value) {
         let base = gep.operand(0);
         let mut indices = Vec::new();
@@ -228,14 +228,17 @@ impl FunctionContext<'_> {
                 indices.push((index, self.module.module.stride(ty)));
             }
         }
+        let whole = (1..gep.operand_count())
+            .map(|position| gep.operand(position))
+            .all(|index| self.has_shadow(index) || index.constant_integer() == Some(0));
         let Some(next) = self.place_after(gep) else { return };
         let mut shadows = vec![self.shadow(base)];
         shadows.extend(indices.iter().map(|(index, _)| self.shadow(*index)));
-        let shadow = self.guarded(&shadows, next, |me| me.sum(gep, base, &indices));
+        let shadow = self.guarded(&shadows, next, |me| me.sum(gep, base, &indices, whole));
         self.set_shadow(gep, shadow);
     }
 
-    fn sum(&self, gep: Value, base: Value, indices: &[(Value, u64)]) -> Value {
+    fn sum(&self, gep: Value, base: Value, indices: &[(Value, u64)], whole: bool) -> Value {
         let builder = &self.module.builder;
         let int64 = self.module.module.int64;
         let mut total = self.operand(base);
@@ -246,11 +249,17 @@ impl FunctionContext<'_> {
             if width < 64 {
                 shadow = self.cast_hook(CastOp::SignExtend, width, 64, shadow);
             }
-            let scale = self.constant_operand(*stride);
-            let offset = builder.mul(value, scale.1);
-            let scaled = self.binary_hook(BinaryOp::Mul, 64, (shadow, value), scale);
-            let sum = builder.add(total.1, offset);
-            total = (self.binary_hook(BinaryOp::Add, 64, total, (scaled, offset)), sum);
+            let mut offset = (shadow, value);
+            if *stride != 1 {
+                let scale = self.constant_operand(*stride);
+                let scaled = self.binary_hook(BinaryOp::Mul, 64, offset, scale);
+                offset = (scaled, builder.mul(value, scale.1));
+            }
+            let sum = builder.add(total.1, offset.1);
+            total = (self.binary_hook(BinaryOp::Add, 64, total, offset), sum);
+        }
+        if whole {
+            return total.0;
         }
         let rest = builder.sub(builder.widen(gep), total.1);
         self.binary_hook(BinaryOp::Add, 64, total, (self.concrete(), rest))

@@ -10,7 +10,8 @@ use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use llvm_sys::prelude::*;
 use llvm_sys::target::{
-    LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMStoreSizeOfType, LLVMTargetDataRef,
+    LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMOffsetOfElement, LLVMStoreSizeOfType,
+    LLVMTargetDataRef,
 };
 use llvm_sys::{LLVMLinkage, LLVMOpcode, LLVMTypeKind};
 use std::ffi::{CString, c_char, c_int};
@@ -606,6 +607,16 @@ impl Module {
     /// Bytes that a store of the type writes.
     pub fn store_size(&self, ty: Type) -> u64 {
         unsafe { LLVMStoreSizeOfType(self.layout, ty.0) }
+    }
+
+    /// Bytes from the start of a flat struct or array to a member.
+    pub fn member_offset(&self, aggregate: Type, index: u32) -> u64 {
+        match aggregate.kind() {
+            LLVMTypeKind::LLVMStructTypeKind => unsafe {
+                LLVMOffsetOfElement(self.layout, aggregate.0, index)
+            },
+            _ => u64::from(index) * self.stride(aggregate.element()),
+        }
     }
 
     /// Bytes from one array element of the type to the next.

@@ -7,7 +7,7 @@ use crate::locals::{Local, Locals};
 use crate::module::Mode;
 use foretell_abi::{
     AccessInfo, BinaryOp, COPY_SYMBOLIC, CallSlots, CastOp, LOCAL_DESTINATION, LOCAL_SOURCE,
-    PinReason,
+    PinReason, RESULT_SLOTS,
 };
 use std::mem::offset_of;
 
@@ -79,62 +79,124 @@ impl FunctionContext<'_> {
     pub(crate) fn load(&mut self, load: Value) {
         let Some(next) = self.place_after(load) else { return };
         let pointer = load.operand(0);
-        match place(pointer, &self.locals) {
-            Place::Foreign => {}
-            Place::Constant => self.pin_address(pointer, load, next),
-            Place::Local(alloca, kind) => self.load_local(load, alloca, kind, next),
-            Place::Shared => self.load_shared(load, next),
+        let place = place(pointer, &self.locals);
+        if matches!(place, Place::Foreign) {
+            return;
+        }
+        if matches!(place, Place::Constant) {
+            return self.pin_address(pointer, load, next);
+        }
+        if let Some(members) = self.members(load, load.ty(), pointer) {
+            // A struct in registers is read member by member.
+            let mut parts = Vec::new();
+            for (index, address, shadow) in members {
+                let member = self.module.builder.extract(load, index);
+                parts.push(self.load_scalar(load, member, (address, shadow), &place, next));
+            }
+            return self.set_parts(load, parts);
+        }
+        let shadow = self.load_scalar(load, load, (pointer, self.shadow(pointer)), &place, next);
+        self.set_shadow(load, shadow);
+    }
+
+    /// Members of a flat struct that is accessed whole: index, address, and the address's shadow.
+    /// (A struct's address is pinned if it has one, so that the members' are concrete.)
+    fn members(
+        &mut self,
+        instruction: Value,
+        ty: Type,
+        pointer: Value,
+    ) -> Option<Vec<(u32, Value, Value)>> {
+        let members = ty.flat_members(RESULT_SLOTS)?;
+        if members.iter().any(|member| self.access_info(instruction, *member).is_none()) {
+            return None;
+        }
+        if let Some(next) = instruction.next() {
+            self.pin_address(pointer, instruction, next);
+        }
+        let addresses = (0..members.len() as u32).map(|index| {
+            let offset = self.module.module.member_offset(ty, index);
+            (index, self.module.builder.offset(pointer, offset), self.concrete())
+        });
+        Some(addresses.collect())
+    }
+
+    /// Reports a load of `value` from an address with its shadow; gives the value's shadow.
+    fn load_scalar(
+        &mut self,
+        load: Value,
+        value: Value,
+        address: (Value, Value),
+        place: &Place,
+        next: Value,
+    ) -> Value {
+        match place {
+            Place::Local(alloca, kind) => {
+                self.pin_address(address.0, load, next);
+                self.load_local(load, value, address.0, (*alloca, *kind), next)
+            }
+            _ => self.load_shared(load, value, address, next),
         }
     }
 
-    fn load_shared(&mut self, load: Value, next: Value) {
+    fn load_shared(
+        &mut self,
+        load: Value,
+        value: Value,
+        address: (Value, Value),
+        next: Value,
+    ) -> Value {
         let site = self.site(load);
-        let pointer = load.operand(0);
-        let Some(mut info) = self.access_info(load, load.ty()) else {
-            self.pin_address(pointer, load, next);
-            return self.range("read_range", pointer, load.ty(), site, true);
+        let Some(mut info) = self.access_info(load, value.ty()) else {
+            self.pin_address(address.0, load, next);
+            self.range("read_range", address.0, value.ty(), site, true);
+            return self.concrete();
         };
         let wants_shadow = self.symbolic() && load.is_used();
         if wants_shadow {
             info |= AccessInfo::SYMBOLIC;
         }
-        let value = self.module.builder.widen(load);
-        let arguments = [pointer, self.constant32(info), value, self.shadow(pointer), site];
+        let bits = self.module.builder.widen(value);
+        let arguments = [address.0, self.constant32(info), bits, address.1, site];
         let shadow = self.module.hook("load", self.module.module.int32, &arguments);
-        if wants_shadow {
-            let shadow = self.narrow_to_value(shadow, load.ty(), next);
-            self.set_shadow(load, shadow);
+        if !wants_shadow {
+            return self.concrete();
         }
+        self.narrow_to_value(shadow, value.ty(), next)
     }
 
-    fn load_local(&mut self, load: Value, alloca: Value, kind: Local, next: Value) {
-        let pointer = load.operand(0);
-        self.pin_address(pointer, load, next);
+    fn load_local(
+        &mut self,
+        load: Value,
+        value: Value,
+        address: Value,
+        (alloca, kind): (Value, Local),
+        next: Value,
+    ) -> Value {
         if !self.may.contains(alloca) {
-            return;
+            return self.concrete();
         }
-        match (kind, self.access_info(load, load.ty())) {
-            (Local::Scalar, _) => {
-                let Some(&variable) = self.local_shadows.get(&alloca) else { return };
-                let shadow = self.module.builder.load(self.module.module.int32, variable);
-                self.set_shadow(load, shadow);
-            }
+        match (kind, self.access_info(load, value.ty())) {
+            (Local::Scalar, _) => match self.local_shadows.get(&alloca) {
+                Some(variable) => self.module.builder.load(self.module.module.int32, *variable),
+                None => self.concrete(),
+            },
             (Local::Memory, Some(info)) => {
                 let count = self.local_shadow_count();
                 let shadow = self.guarded(&[count], next, |me| {
                     let size = me.constant32(AccessInfo(info).size());
-                    let value = me.module.builder.widen(load);
+                    let bits = me.module.builder.widen(value);
                     let int32 = me.module.module.int32;
-                    me.module.hook("local_load", int32, &[pointer, size, value])
+                    me.module.hook("local_load", int32, &[address, size, bits])
                 });
-                let shadow = self.narrow_to_value(shadow, load.ty(), next);
-                self.set_shadow(load, shadow);
+                self.narrow_to_value(shadow, value.ty(), next)
             }
             (Local::Memory, None) => {
                 let count = self.local_shadow_count();
                 let site = self.site(load);
-                let size = self.module.module.store_size(load.ty());
-                self.if_symbolic(&[count], next, |me| me.pin_local(pointer, size, site));
+                let size = self.module.module.store_size(value.ty());
+                self.if_symbolic(&[count], next, |me| me.pin_local(address, size, site));
+                self.concrete()
             }
         }
     }
@@ -166,43 +228,70 @@ impl FunctionContext<'_> {
     pub(crate) fn store(&mut self, store: Value) {
         let Some(next) = self.place_after(store) else { return };
         let (value, pointer) = (store.operand(0), store.operand(1));
-        match place(pointer, &self.locals) {
-            Place::Foreign | Place::Constant => self.pin_address(pointer, store, next),
-            Place::Local(alloca, kind) => self.store_local(store, alloca, kind, next),
-            Place::Shared => {
-                let site = self.site(store);
-                let Some(info) = self.access_info(store, value.ty()) else {
-                    self.pin_parts(store, PinReason::Wide, next);
-                    self.pin_address(pointer, store, next);
-                    return self.range("write_range", pointer, value.ty(), site, false);
-                };
-                let shadow = self.widen_to_memory(self.shadow(value), value.ty(), next);
-                let bits = self.module.builder.widen(value);
-                let arguments =
-                    [pointer, self.constant32(info), bits, shadow, self.shadow(pointer), site];
-                self.module.hook("store", self.module.module.void, &arguments);
-            }
+        let place = place(pointer, &self.locals);
+        if matches!(place, Place::Foreign | Place::Constant) {
+            return self.pin_address(pointer, store, next);
+        }
+        let Some(members) = self.members(store, value.ty(), pointer) else {
+            let shadow = self.shadow(value);
+            let address = (pointer, self.shadow(pointer));
+            self.pin_parts(store, PinReason::Wide, next);
+            return self.store_scalar(store, (value, shadow), address, &place, next);
+        };
+        let parts = self.parts(value).cloned();
+        for (index, address, address_shadow) in members {
+            let member = self.module.builder.extract(value, index);
+            let part = parts.as_ref().and_then(|parts| parts.get(index as usize).copied());
+            let shadow = part.unwrap_or_else(|| self.concrete());
+            self.store_scalar(store, (member, shadow), (address, address_shadow), &place, next);
         }
     }
 
-    fn store_local(&mut self, store: Value, alloca: Value, kind: Local, next: Value) {
-        let (value, pointer) = (store.operand(0), store.operand(1));
-        self.pin_address(pointer, store, next);
-        self.pin_parts(store, PinReason::Wide, next);
+    /// Reports a store of a value to an address, each with its shadow.
+    fn store_scalar(
+        &mut self,
+        store: Value,
+        value: (Value, Value),
+        address: (Value, Value),
+        place: &Place,
+        next: Value,
+    ) {
+        if let Place::Local(alloca, kind) = place {
+            self.pin_address(address.0, store, next);
+            return self.store_local(value, address.0, (*alloca, *kind), next);
+        }
+        let site = self.site(store);
+        let Some(info) = self.access_info(store, value.0.ty()) else {
+            self.pin_address(address.0, store, next);
+            return self.range("write_range", address.0, value.0.ty(), site, false);
+        };
+        let shadow = self.widen_to_memory(value.1, value.0.ty(), next);
+        let bits = self.module.builder.widen(value.0);
+        let arguments = [address.0, self.constant32(info), bits, shadow, address.1, site];
+        self.module.hook("store", self.module.module.void, &arguments);
+    }
+
+    fn store_local(
+        &mut self,
+        (value, shadow): (Value, Value),
+        address: Value,
+        (alloca, kind): (Value, Local),
+        next: Value,
+    ) {
         if !self.may.contains(alloca) {
             return;
         }
         match kind {
             Local::Scalar => {
                 let Some(&variable) = self.local_shadows.get(&alloca) else { return };
-                self.module.builder.store(self.shadow(value), variable);
+                self.module.builder.store(shadow, variable);
             }
             Local::Memory => {
                 let size = self.module.module.store_size(value.ty());
-                let shadow = self.widen_to_memory(self.shadow(value), value.ty(), next);
+                let shadow = self.widen_to_memory(shadow, value.ty(), next);
                 let count = self.local_shadow_count();
                 self.if_symbolic(&[count, shadow], next, |me| {
-                    let arguments = [pointer, me.constant64(size), shadow];
+                    let arguments = [address, me.constant64(size), shadow];
                     me.module.hook("local_store", me.module.module.void, &arguments);
                 });
             }
@@ -251,7 +340,7 @@ impl FunctionContext<'_> {
         if self.symbolic() {
             info |= AccessInfo::SYMBOLIC;
         }
-        let (int32, void_width) = (self.module.module.int32, expected.ty().scalar_width());
+        let int32 = self.module.module.int32;
         let builder = &self.module.builder;
         let old_bits = builder.widen(builder.extract(exchange, 0));
         let expected_bits = builder.widen(expected);
@@ -272,7 +361,7 @@ impl FunctionContext<'_> {
         if !self.symbolic() {
             return;
         }
-        let width = void_width.unwrap_or(64);
+        let width = expected.ty().scalar_width().unwrap_or(64);
         let wanted = self.shadow(expected);
         let succeeded = self.guarded(&[old, wanted], next, |me| {
             me.binary_hook(BinaryOp::Eq, width, (old, old_bits), (wanted, expected_bits))
@@ -339,23 +428,21 @@ impl FunctionContext<'_> {
             self.guarded(&[whole], next, |me| me.cast_hook(CastOp::Truncate, width, 8, whole))
         };
         // A symbolic byte makes local memory symbolic that was not before.
-        let shadows_matter = shadows_matter && shadow == self.concrete();
-        let events = events || shadow != self.concrete();
-        self.bytes(call, next, shadows_matter, events, |me, site, length| {
+        let always = events || shadow != self.concrete();
+        self.bytes(call, next, shadows_matter, always, |me, site, length| {
             let value = me.module.builder.integer_cast(byte, me.module.module.int32, false);
             let arguments = [to, value, shadow, length, me.constant32(flags), site];
             me.module.hook("memset", me.module.module.void, &arguments);
         });
     }
 
-    /// Reports a memory intrinsic: always if there are events in it, only while there are shadows
-    /// in local memory if those are all that matters.
+    /// Reports a memory intrinsic: always, or only while there are shadows in local memory.
     fn bytes(
         &mut self,
         call: Value,
         next: Value,
         shadows_matter: bool,
-        events: bool,
+        always: bool,
         report: impl FnOnce(&mut Self, Value, Value),
     ) {
         let site = self.site(call);
@@ -367,7 +454,7 @@ impl FunctionContext<'_> {
         }
         let length =
             self.module.builder.integer_cast(call.operand(2), self.module.module.int64, false);
-        if events {
+        if always {
             report(self, site, length);
         } else if shadows_matter {
             let count = self.local_shadow_count();

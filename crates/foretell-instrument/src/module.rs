@@ -182,8 +182,14 @@ impl ModuleContext {
 
     fn global_entry(&mut self, global: Value) -> Value {
         let location = global.global_location();
-        let symbol = if location.name.is_empty() { global.name() } else { location.name };
-        let name = self.demangle(&symbol);
+        // A mangled name says where a variable of C++ belongs; in C the source's name is the better
+        // one, since a static variable of a function has a symbol of its own.
+        let symbol = global.name();
+        let name = if symbol.starts_with("_Z") || location.name.is_empty() {
+            self.demangle(&symbol)
+        } else {
+            self.demangle(&location.name)
+        };
         let file = if location.file.is_empty() { "?" } else { &location.file };
         let size = self.module.stride(self.module.contents_type(global));
         let members = [

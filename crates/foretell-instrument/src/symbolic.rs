@@ -50,7 +50,7 @@ impl MaySymbolic {
         let keeps = |value: Value| scalar || value.ty().flat_members(RESULT_SLOTS).is_some();
         let symbolic = match instruction.opcode() {
             LLVMLoad => {
-                scalar
+                keeps(instruction)
                     && match memory::place(instruction.operand(0), locals) {
                         Place::Local(alloca, _) => self.contains(alloca),
                         Place::Constant | Place::Foreign => false,
