@@ -161,11 +161,11 @@ int main(void) { y = table[x]; return 0; }
 fn shadows_go_through_calls_and_returns() {
     let code = "int x = 3; volatile int y;
 struct pair { long a, b; };
-__attribute__((noinline)) int twice(int n) { return n + n; }
+__attribute__((noinline)) int triple(int n) { return n * 3; }
 __attribute__((noinline)) struct pair split(long n) { struct pair p = {n, 7}; return p; }
-static int (*indirect)(int) = twice;
+static int (*indirect)(int) = triple;
 int main(void) {
-  y = twice(x);
+  y = triple(x);
   y = indirect(x);
   struct pair p = split(x);
   y = (int)p.a;
@@ -177,7 +177,7 @@ int main(void) {
         let printed = hooks(code, level, Mode::Symbolic);
         assert_in_order(
             &printed,
-            &["load x 4 = 3 r1", "enter twice", "store y 4 = 6 (add r1 r1) volatile line 7"],
+            &["load x 4 = 3 r1", "enter triple", "store y 4 = 9 (mul r1 3) volatile line 7"],
         );
         assert_in_order(&printed, &["store y 4 = 3 ", "store y 4 = 7 volatile line 11"]);
         let split = printed.iter().find(|line| line.starts_with("store y 4 = 3"));
