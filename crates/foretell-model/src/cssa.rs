@@ -143,8 +143,8 @@ struct Renaming<'c> {
     defined: HashMap<(EventId, VariableId), TermId>,
     /// By event: the sections it lies in (its own acquire and release included).
     held: Vec<Vec<Held>>,
-    /// By thread: the index in the trace of its first event here.
-    offsets: Vec<u32>,
+    /// By thread: the indices that its events have in the trace.
+    indices: Vec<Vec<u32>>,
 }
 
 impl<'c> Renaming<'c> {
@@ -161,7 +161,7 @@ impl<'c> Renaming<'c> {
         let mut definitions: HashMap<VariableId, BTreeMap<ThreadId, Vec<EventId>>> = HashMap::new();
         for chain in &ctp.threads {
             for &event in chain {
-                for variable in defined_variables(&ctp.event(event).action) {
+                for variable in ctp.event(event).action.defined() {
                     if ctp.variables[variable.index()].scope == Scope::Shared {
                         let threads = definitions.entry(variable).or_default();
                         threads.entry(ctp.event(event).thread).or_default().push(event);
@@ -169,16 +169,11 @@ impl<'c> Renaming<'c> {
                 }
             }
         }
-        let offsets = ctp
-            .threads
-            .iter()
-            .enumerate()
-            .map(|(thread, chain)| {
-                chain.first().map_or(0, |&first| {
-                    order.count_before(ThreadId::from(thread), ctp.event(first).origin)
-                })
-            })
-            .collect();
+        let index = |&event: &EventId| {
+            let event = ctp.event(event);
+            order.count_before(event.thread, event.origin)
+        };
+        let indices = ctp.threads.iter().map(|chain| chain.iter().map(index).collect()).collect();
         let mut renaming = Self {
             ctp,
             order,
@@ -195,7 +190,7 @@ impl<'c> Renaming<'c> {
             locals: HashMap::new(),
             defined: HashMap::new(),
             held: held_sections(ctp),
-            offsets,
+            indices,
         };
         renaming.find_edges();
         renaming.cssa.precondition = ctp.precondition.map(|term| {
@@ -214,8 +209,7 @@ impl<'c> Renaming<'c> {
     /// How many events of `thread` in this CTP always come before.
     fn count_before(&self, thread: ThreadId, event: EventId) -> usize {
         let count = self.order.count_before(thread, self.ctp.event(event).origin);
-        let here = count.saturating_sub(self.offsets[thread.index()]) as usize;
-        here.min(self.ctp.threads[thread.index()].len())
+        self.indices[thread.index()].partition_point(|&index| index < count)
     }
 
     fn before(&self, first: EventId, second: EventId) -> bool {
@@ -561,16 +555,6 @@ impl Cssa {
             put(&mut choice.value);
         }
         true
-    }
-}
-
-fn defined_variables(action: &Action) -> Vec<VariableId> {
-    match action {
-        Action::Guarded { assignments, .. } => {
-            assignments.iter().map(|&(variable, _)| variable).collect()
-        }
-        Action::Transition { changed, .. } => changed.clone(),
-        Action::Assert { .. } => Vec::new(),
     }
 }
 

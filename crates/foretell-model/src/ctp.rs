@@ -34,6 +34,15 @@ pub struct ConcurrentTraceProgram {
     pub precondition: Option<TermId>,
 }
 
+/// Which runs of a CTP count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Every event takes place.
+    Whole,
+    /// Each thread runs some first part of its events (000 section 5).
+    Prefix,
+}
+
 /// From an acquire to its release by one thread; the inner steps of a recursive mutex open none.
 /// Two sections of one lock exclude each other unless both are shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +130,19 @@ pub enum Action {
         /// Over unprimed variables.
         condition: TermId,
     },
+}
+
+impl Action {
+    /// The variables that the action gives a new value.
+    pub fn defined(&self) -> Vec<VariableId> {
+        match self {
+            Action::Guarded { assignments, .. } => {
+                assignments.iter().map(|&(variable, _)| variable).collect()
+            }
+            Action::Transition { changed, .. } => changed.clone(),
+            Action::Assert { .. } => Vec::new(),
+        }
+    }
 }
 
 impl ConcurrentTraceProgram {

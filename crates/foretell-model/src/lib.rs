@@ -14,5 +14,6 @@ mod layout;
 pub mod lockset;
 pub mod must_order;
 pub mod replay;
+pub mod slice;
 pub mod testing;
 pub mod validate;

@@ -14,21 +14,13 @@
 use std::collections::HashMap;
 
 use foretell_model::cssa::Cssa;
+pub use foretell_model::ctp::Mode;
 use foretell_model::ctp::{ConcurrentTraceProgram, LockSection};
 use foretell_model::validate::Witness;
 use foretell_trace::{EventId, LockMode, ObjectId, Term, TermId, TermStore, ThreadId, Value};
 
 use crate::problem::{OrderProblem, Pi};
 use crate::solver::Model;
-
-/// Which runs are solutions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Every event takes place.
-    Whole,
-    /// Each thread runs some first part of its events.
-    Prefix,
-}
 
 /// Which values further formulas may speak of. A use that nothing speaks of needs no π-function.
 #[derive(Clone, Copy, Debug)]
