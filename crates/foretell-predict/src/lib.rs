@@ -1,19 +1,42 @@
 //! What can go wrong in another interleaving of a trace.
+//!
+//! [`predict()`] is the whole of it: cheap filters make [`question`]s of a trace (which code
+//! locations could be involved in what), each question becomes a [`goal`] over a concurrent trace
+//! program, and the [`engine`] decides it exactly, with a validated [`witness`] or a proof. What is
+//! not decided is told as unknown.
+//!
+//! One file per property: [`candidates`] and [`dependence`] for atomicity, [`assertion`],
+//! [`crash`], [`deadlock`], [`race`], [`order`]. [`planner`] is the second engine. [`generate`] makes
+//! the papers' benchmark programs.
 
 pub mod access;
 pub mod assertion;
 pub mod candidates;
+pub mod causal;
+pub mod context;
 pub mod crash;
 pub mod deadlock;
 pub mod dependence;
+pub mod engine;
+pub mod finding;
 pub mod generate;
 pub mod goal;
+pub mod options;
 pub mod order;
 pub mod pattern;
+pub mod planner;
+mod predict;
 pub mod question;
 pub mod race;
-pub mod planner;
 pub mod region;
 pub mod sample;
+pub mod window;
+pub mod witness;
 
+pub use finding::{
+    AccessInfo, Finding, Prediction, PropertySummary, Statistics, Status, WitnessSchedule,
+};
+pub use options::{Backend, Model, Options, Window};
 pub use pattern::{AccessPattern, PatternKind};
+pub use predict::{PredictError, predict};
+pub use question::FindingKind;

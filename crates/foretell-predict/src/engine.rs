@@ -1,0 +1,291 @@
+//! Goals in, verdicts out: instruments a CTP, encodes it once, and asks a solver about one goal
+//! after the other.
+//!
+//! Values that goals speak of are made visible by *ghosts*: variables that nobody reads, assigned
+//! in the same step. They change nothing about which runs are feasible, and no event gets another
+//! number, so a witness is a witness of the CTP as it was.
+//!
+//! A solution is believed only after [`foretell_model::validate`] has executed it on the CTP without
+//! ghosts and the goal has been evaluated on the states that it went through.
+
+use std::collections::HashMap;
+
+use foretell_model::cssa::Cssa;
+use foretell_model::ctp::{Action, ConcurrentTraceProgram, CtpVariable, Role};
+use foretell_model::must_order::MustOrder;
+use foretell_model::validate::{Witness, validate};
+use foretell_solve::encode::{Encoding, Mode, Observed, encode};
+use foretell_solve::problem::Pi;
+use foretell_solve::{Answer, Budget, OrderSolver, SolveError, Statistics, UnknownReason};
+use foretell_trace::{EventId, Scope, Term, TermId, TermStore, VariableId};
+
+use crate::context::ContextBound;
+use crate::goal::{END, Goal, Moment};
+use crate::options::Backend;
+use crate::witness::shrink;
+
+/// What is known about a goal.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// It can be reached; the witness was validated and shrunk. The number says which goal of those
+    /// asked about holds.
+    Possible(usize, Witness),
+    /// It cannot.
+    Impossible {
+        /// In no interleaving; otherwise only not within the bound on context switches.
+        in_all_interleavings: bool,
+    },
+    /// It was not decided.
+    Unknown(String),
+    /// The solver's solution is none: a bug of ours.
+    Refused(String),
+}
+
+/// A CTP, encoded for some goals.
+pub struct Engine<'a> {
+    ctp: &'a ConcurrentTraceProgram,
+    cssa: Cssa,
+    encoding: Encoding,
+    solver: Box<dyn OrderSolver>,
+    mode: Mode,
+    /// Ghosts as terms of the problem.
+    values: HashMap<(Moment, VariableId), TermId>,
+    bound: Option<(ContextBound, u32)>,
+    budget: Budget,
+}
+
+/// How to ask.
+#[derive(Clone, Debug)]
+pub struct Setting<'s> {
+    /// Whole linearizations or prefixes.
+    pub mode: Mode,
+    /// Who answers.
+    pub backend: &'s Backend,
+    /// For each question.
+    pub budget: Budget,
+    /// At most so many context switches.
+    pub context_switches: Option<u32>,
+}
+
+impl<'a> Engine<'a> {
+    /// Encodes the CTP for goals that speak of these values.
+    pub fn new<'g>(
+        ctp: &'a ConcurrentTraceProgram,
+        order: &MustOrder,
+        goals: impl Iterator<Item = &'g Goal>,
+        setting: &Setting<'_>,
+    ) -> Result<Self, SolveError> {
+        let mut needed: Vec<(Moment, VariableId)> =
+            goals.flat_map(|goal| goal.values.iter().copied()).collect();
+        needed.sort_unstable();
+        needed.dedup();
+        let (instrumented, ghosts) = add_ghosts(ctp, &needed);
+        let cssa = Cssa::build(&instrumented, order);
+        let mut values: HashMap<(Moment, VariableId), TermId> = HashMap::new();
+        for &(event, variable, ghost) in &ghosts {
+            let definitions = &cssa.events[event.index()].definitions;
+            let (_, value) = definitions
+                .iter()
+                .find(|(defined, _)| *defined == ghost)
+                .expect("the event assigns its ghost");
+            values.insert((Moment::Before(event), variable), *value);
+        }
+        let mut observed: Vec<TermId> = values.values().copied().collect();
+        let at_end: Vec<VariableId> = needed
+            .iter()
+            .filter(|(moment, _)| *moment == Moment::End)
+            .map(|&(_, variable)| variable)
+            .collect();
+        let definitions = definitions_of(&cssa, &at_end);
+        observed.extend(definitions.values().flatten().map(|&(_, value)| value));
+        let mut encoding = encode(&instrumented, &cssa, setting.mode, Observed::Terms(&observed));
+        for variable in at_end {
+            let value = observe_end(&mut encoding, ctp, &cssa, variable, &definitions[&variable]);
+            values.insert((Moment::End, variable), value);
+        }
+        let bound = setting.context_switches.map(|most| {
+            let next = EventId::from(ctp.events.len() + usize::from(encoding.end.is_some()));
+            let threads: Vec<Vec<EventId>> =
+                ctp.threads.iter().filter(|chain| !chain.is_empty()).cloned().collect();
+            (ContextBound::add(&mut encoding.problem, &threads, next, most), most)
+        });
+        let problem = std::mem::take(&mut encoding.problem);
+        let solver = setting.backend.solver(problem)?;
+        Ok(Self {
+            ctp,
+            cssa,
+            encoding,
+            solver,
+            mode: setting.mode,
+            values,
+            bound,
+            budget: setting.budget,
+        })
+    }
+
+    /// Can one of the goals be reached?
+    pub fn ask(&mut self, goals: &[&Goal]) -> Verdict {
+        let formulas: Vec<TermId> = goals.iter().map(|goal| self.import(goal)).collect();
+        let formula = self.solver.terms().or(&formulas);
+        let Some((bound, most)) = self.bound.clone() else {
+            return match self.solver.check(&[formula], self.budget) {
+                Answer::Satisfiable(model) => self.believe(goals, &model),
+                Answer::Unsatisfiable { .. } => Verdict::Impossible { in_all_interleavings: true },
+                Answer::Unknown(reason) => Verdict::Unknown(told(reason)),
+            };
+        };
+        for switches in 0..=most {
+            let [active, within] = bound.at_most(switches);
+            match self.solver.check(&[formula, active, within], self.budget) {
+                Answer::Satisfiable(model) => return self.believe(goals, &model),
+                Answer::Unsatisfiable { core } if !bound.is_in(&core) => {
+                    return Verdict::Impossible { in_all_interleavings: true };
+                }
+                Answer::Unsatisfiable { .. } => {}
+                Answer::Unknown(reason) => return Verdict::Unknown(told(reason)),
+            }
+        }
+        // A core is not always the smallest one: try a proof that does without the bound.
+        let answer = self.solver.check(&[formula], self.budget);
+        let in_all_interleavings = matches!(answer, Answer::Unsatisfiable { .. });
+        Verdict::Impossible { in_all_interleavings }
+    }
+
+    /// How many events were encoded.
+    pub fn events(&self) -> usize {
+        self.ctp.events.len()
+    }
+
+    /// What solving cost so far.
+    pub fn statistics(&self) -> Statistics {
+        self.solver.statistics()
+    }
+
+    /// The goal's formula over the terms of the problem.
+    fn import(&mut self, goal: &Goal) -> TermId {
+        let Self { solver, values, encoding, .. } = self;
+        let end = encoding.end;
+        let mut replace = |terms: &mut TermStore, leaf: TermId| match *goal.terms.term(leaf) {
+            Term::Symbol(symbol) => values[&goal.values[symbol.index()]],
+            Term::Before(first, second) => match (end, first == END, second == END) {
+                (_, false, false) => terms.before(first, second),
+                (None, first_is_end, _) => terms.bool(!first_is_end),
+                (Some(end), true, _) => terms.before(end, second),
+                (Some(end), _, true) => terms.before(first, end),
+            },
+            ref other => unreachable!("{other:?} in a goal"),
+        };
+        solver.terms().import(&goal.terms, goal.formula, &mut HashMap::new(), &mut replace)
+    }
+
+    /// Executes the solution; what the validator refuses is never shown.
+    fn believe(&self, goals: &[&Goal], model: &foretell_solve::Model) -> Verdict {
+        let mut witness = self.encoding.decode(self.ctp, &self.cssa, model);
+        let real = |event: &EventId| event.index() < self.ctp.events.len();
+        witness.order.retain(real);
+        let run = match validate(self.ctp, &witness) {
+            Ok(run) => run,
+            Err(rejection) => {
+                return Verdict::Refused(format!("the validator refuses a solution: {rejection}"));
+            }
+        };
+        let holds = |goal: &&Goal| goal.holds(self.ctp, &witness, &run) == Some(true);
+        match goals.iter().position(holds) {
+            Some(number) => {
+                let whole = self.mode == Mode::Whole;
+                let shrunk = shrink(self.ctp, goals[number], witness, &run, whole);
+                Verdict::Possible(number, shrunk)
+            }
+            None => Verdict::Refused("the goal does not hold of the solver's solution".into()),
+        }
+    }
+}
+
+/// Why the solver gave up.
+fn told(reason: UnknownReason) -> String {
+    match reason {
+        UnknownReason::Budget => "the solver's budget is spent; raise --budget".into(),
+        UnknownReason::Unsupported(what) => format!("the solver does not support {what}"),
+    }
+}
+
+/// The CTP with a ghost for each value before an event: event, variable, ghost.
+fn add_ghosts(
+    ctp: &ConcurrentTraceProgram,
+    needed: &[(Moment, VariableId)],
+) -> (ConcurrentTraceProgram, Vec<(EventId, VariableId, VariableId)>) {
+    let mut instrumented = ctp.clone();
+    let mut ghosts = Vec::new();
+    for &(moment, variable) in needed {
+        let Moment::Before(event) = moment else { continue };
+        let described = &ctp.variables[variable.index()];
+        let ghost = VariableId::from(instrumented.variables.len());
+        instrumented.variables.push(CtpVariable {
+            name: format!("{}@{}", described.name, event.0).into(),
+            sort: described.sort,
+            scope: Scope::Shared,
+            initial: described.initial.clone(),
+            role: Role::Data,
+        });
+        let value = instrumented.terms.variable(variable, described.sort);
+        let action = &mut instrumented.events[event.index()].action;
+        if let Action::Assert { .. } = action {
+            // The goals say what an assertion demands; here it only observes.
+            let guard = instrumented.terms.bool(true);
+            *action = Action::Guarded { guard, assignments: Vec::new() };
+        }
+        match action {
+            Action::Guarded { assignments, .. } => assignments.push((ghost, value)),
+            Action::Transition { predicate, changed } => {
+                let after = instrumented.terms.primed(ghost, described.sort);
+                let keeps = instrumented.terms.build(foretell_trace::Operator::Eq, &[after, value]);
+                *predicate = instrumented.terms.and(&[*predicate, keeps]);
+                changed.push(ghost);
+            }
+            Action::Assert { .. } => unreachable!("turned into an assignment above"),
+        }
+        ghosts.push((event, variable, ghost));
+    }
+    (instrumented, ghosts)
+}
+
+type Definitions = HashMap<VariableId, Vec<(EventId, TermId)>>;
+
+/// The definitions of some variables.
+fn definitions_of(cssa: &Cssa, variables: &[VariableId]) -> Definitions {
+    let mut definitions: Definitions =
+        variables.iter().map(|&variable| (variable, Vec::new())).collect();
+    for (number, event) in cssa.events.iter().enumerate() {
+        for (variable, value) in &event.definitions {
+            if let Some(known) = definitions.get_mut(variable) {
+                known.push((EventId::from(number), *value));
+            }
+        }
+    }
+    definitions
+}
+
+/// The value of a variable at the end of the prefix: a π-function of END. Definitions that do not
+/// take place come after END and are not seen.
+fn observe_end(
+    encoding: &mut Encoding,
+    ctp: &ConcurrentTraceProgram,
+    cssa: &Cssa,
+    variable: VariableId,
+    definitions: &[(EventId, TermId)],
+) -> TermId {
+    let initial = cssa.initial[variable.index()];
+    let Some(end) = encoding.end else { return initial };
+    if definitions.is_empty() {
+        return initial;
+    }
+    let described = &ctp.variables[variable.index()];
+    let terms = &mut encoding.problem.terms;
+    let symbol = terms.fresh_symbol(format!("{}@END", described.name), described.sort);
+    let active = terms.bool(true);
+    let mut choices = vec![(None, initial)];
+    choices.extend(definitions.iter().map(|&(event, value)| (Some(event), value)));
+    let interfering = definitions.iter().map(|&(event, _)| event).collect();
+    encoding.problem.pis.push(Pi { event: end, active, symbol, choices, interfering });
+    symbol
+}

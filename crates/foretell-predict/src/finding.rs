@@ -1,0 +1,286 @@
+//! What was found: findings, how they can be reproduced, and what was looked at.
+
+use std::time::Duration;
+
+use foretell_solve::Statistics as SolverStatistics;
+use foretell_trace::{EventId, Op, SiteId, ThreadId, Trace};
+
+use crate::pattern::PatternKind;
+use crate::question::{Fault, FindingKind, Instance, Shape};
+
+/// The answer to [`crate::predict`].
+#[derive(Clone, Debug, Default)]
+pub struct Prediction {
+    /// What can go wrong, and what was not decided.
+    pub findings: Vec<Finding>,
+    /// How many of each kind were asked about, and what came out.
+    pub properties: Vec<PropertySummary>,
+    /// The columns of the papers' tables.
+    pub statistics: Statistics,
+    /// What was not looked at, one sentence each.
+    pub unseen: Vec<String>,
+    /// Answers of a solver that our own validator refused. Always empty, or foretell has a bug.
+    pub internal_errors: Vec<String>,
+}
+
+/// Something that can go wrong, or may.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Stays the same as long as the code locations, the variable and the thread do.
+    pub id: String,
+    /// The same for findings that differ in the threads only.
+    pub group: String,
+    /// What kind.
+    pub kind: FindingKind,
+    /// For atomicity.
+    pub pattern: Option<PatternKind>,
+    /// How sure.
+    pub status: Status,
+    /// The events that take part.
+    pub accesses: Vec<AccessInfo>,
+    /// One sentence for people.
+    pub detail: String,
+    /// How to make it happen.
+    pub schedule: Option<WitnessSchedule>,
+}
+
+/// How sure a finding is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// There is a validated schedule.
+    Predicted,
+    /// It was not decided, for this reason.
+    Unknown(String),
+}
+
+/// One event of a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessInfo {
+    /// Who.
+    pub thread: ThreadId,
+    /// What: `read`, `write`, `acquire`, ...
+    pub op: &'static str,
+    /// Which event of the trace.
+    pub event: EventId,
+    /// Where, if known.
+    pub site: Option<SiteId>,
+    /// The variable or object.
+    pub variable: Option<Box<str>>,
+}
+
+/// A validated interleaving that shows the violation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WitnessSchedule {
+    /// So many events take place first, as recorded.
+    pub recorded: usize,
+    /// Then these events of the trace, in this order.
+    pub order: Vec<EventId>,
+    /// Then the threads stand before these events (a race, a deadlock, a crash).
+    pub next: Vec<EventId>,
+    /// How often the thread changes in `order`.
+    pub context_switches: usize,
+}
+
+impl WitnessSchedule {
+    /// All events in order, from the first of the trace.
+    pub fn events(&self) -> impl Iterator<Item = EventId> + '_ {
+        (0..self.recorded).map(EventId::from).chain(self.order.iter().copied())
+    }
+}
+
+/// What came out for one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PropertySummary {
+    /// Which kind.
+    pub kind: FindingKind,
+    /// So many code locations were asked about.
+    pub questions: usize,
+    /// So many can go wrong.
+    pub predicted: usize,
+    /// So many cannot.
+    pub impossible: usize,
+    /// So many are not decided.
+    pub unknown: usize,
+    /// Nothing can go wrong in any interleaving of the trace's events: every question was answered
+    /// for the whole trace, all instances were examined, and no proof needed the bound on context
+    /// switches.
+    pub holds_in_all_interleavings: bool,
+}
+
+/// The columns of the papers' tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Threads.
+    pub threads: usize,
+    /// Variables that more than one thread accesses.
+    pub shared_variables: usize,
+    /// Length of the trace.
+    pub events: usize,
+    /// Length after slicing: of the whole trace, or of the largest window that was encoded.
+    pub events_after_slicing: usize,
+    /// Blocks that should be atomic.
+    pub regions: usize,
+    /// orig-pavs: three-access patterns.
+    pub original_patterns: usize,
+    /// hb-pavs: left by must-happens-before.
+    pub after_must_order: usize,
+    /// pavs: left by locksets and acquisition histories.
+    pub after_locksets: usize,
+    /// sym-avs: atomicity violations.
+    pub atomicity_violations: usize,
+    /// Time for filters and candidates.
+    pub candidate_time: Duration,
+    /// Time for encoding and solving.
+    pub solve_time: Duration,
+    /// What solving cost.
+    pub solver: SolverStatistics,
+}
+
+/// How people call what an event does, and to what.
+pub fn access_info(trace: &Trace, event: EventId) -> AccessInfo {
+    let described = trace.event(event);
+    let variable = |id: foretell_trace::VariableId| trace.variables[id.index()].name.clone();
+    let object = |id: foretell_trace::ObjectId| trace.objects[id.index()].name.clone();
+    let thread = |id: ThreadId| trace.threads[id.index()].name.clone();
+    let (op, name): (&'static str, Option<Box<str>>) = match &described.op {
+        Op::Read(access) => ("read", Some(variable(access.variable))),
+        Op::Write(access) => ("write", Some(variable(access.variable))),
+        Op::ReadModifyWrite(step) => ("read-modify-write", Some(variable(step.variable))),
+        Op::Acquire(step) | Op::AcquireFailed(step) => ("acquire", Some(object(step.lock))),
+        Op::Release(step) => ("release", Some(object(step.lock))),
+        Op::WaitBegin { condition, .. } | Op::WaitEnd { condition, .. } => {
+            ("wait", Some(object(*condition)))
+        }
+        Op::Signal(condition) => ("signal", Some(object(*condition))),
+        Op::Broadcast(condition) => ("broadcast", Some(object(*condition))),
+        Op::SemaphoreWait(semaphore) | Op::SemaphoreWaitFailed(semaphore) => {
+            ("semaphore-wait", Some(object(*semaphore)))
+        }
+        Op::SemaphorePost(semaphore) => ("semaphore-post", Some(object(*semaphore))),
+        Op::BarrierArrive(barrier) | Op::BarrierLeave(barrier) => {
+            ("barrier", Some(object(*barrier)))
+        }
+        Op::Fork(child) => ("fork", Some(thread(*child))),
+        Op::Join(child) => ("join", Some(thread(*child))),
+        Op::Assert(_) => ("assert", None),
+        Op::Branch(_) => ("branch", None),
+        Op::Alloc { .. } => ("alloc", None),
+        Op::Free { .. } => ("free", None),
+        Op::Guarded(guarded) => match guarded.assignments.first() {
+            Some(&(written, _)) => ("assign", Some(variable(written))),
+            None => ("assume", None),
+        },
+        Op::Transition(transition) => {
+            ("transition", transition.changed.first().map(|&changed| variable(changed)))
+        }
+        _ => ("step", None),
+    };
+    AccessInfo { thread: described.thread, op, event, site: described.site, variable: name }
+}
+
+/// One sentence about what happens.
+pub fn detail(trace: &Trace, instance: &Instance) -> String {
+    let infos: Vec<AccessInfo> =
+        instance.events.iter().map(|&event| access_info(trace, event)).collect();
+    let thread = |info: &AccessInfo| trace.threads[info.thread.index()].name.clone();
+    let place = |info: &AccessInfo| match info.site {
+        Some(site) => {
+            let site = &trace.sites[site.index()];
+            format!(" at {}:{}", site.file, site.line)
+        }
+        None => format!(" ({})", trace.event_name(info.event)),
+    };
+    let told = |info: &AccessInfo| {
+        let variable = info.variable.as_deref().map(|name| format!(" of `{name}`"));
+        format!("{} by {}{}", info.op, thread(info), variable.unwrap_or_default() + &place(info))
+    };
+    match (instance.shape, infos.as_slice()) {
+        (Shape::Pattern(kind), [first, remote, second]) => format!(
+            "{kind}: {} comes between {} and {} of one atomic block",
+            told(remote),
+            told(first),
+            told(second)
+        ),
+        (Shape::Assertion, [info]) => {
+            format!("the assertion of {}{} fails", thread(info), place(info))
+        }
+        (Shape::Fault(fault, _), [info]) => {
+            let what = match fault {
+                Fault::NullPointer => "uses a null pointer",
+                Fault::OutOfBounds { .. } => "leaves the bounds of its block",
+                Fault::DivisionByZero => "divides by zero",
+            };
+            format!("{} {what}{}", thread(info), place(info))
+        }
+        (Shape::LockCycle, infos) => {
+            let waits = infos.iter().map(|info| {
+                let lock = info.variable.as_deref().unwrap_or("a lock");
+                format!("{} waits for `{lock}`{}", thread(info), place(info))
+            });
+            format!("deadlock: {}", waits.collect::<Vec<_>>().join(", "))
+        }
+        (Shape::Stuck, [info, ..]) => {
+            let object = info.variable.as_deref().unwrap_or("it");
+            let what = if info.op == "wait" { "lost wake-up" } else { "deadlock" };
+            format!(
+                "{what}: {} waits for `{object}`{} and nobody can go on",
+                thread(info),
+                place(info)
+            )
+        }
+        (Shape::Race, [one, two]) => format!("data race: {} and {}", told(one), told(two)),
+        (Shape::UseBeforeDefinition, [read, write]) => {
+            format!("{} can come before {}, its definition", told(read), told(write))
+        }
+        (Shape::UseAfterFree, [access, free]) => {
+            format!(
+                "{} can come after {} has freed the block{}",
+                told(access),
+                thread(free),
+                place(free)
+            )
+        }
+        _ => "a property can be violated".into(),
+    }
+}
+
+/// The fingerprints with and without threads.
+pub fn fingerprints(trace: &Trace, kind: FindingKind, instance: &Instance) -> (String, String) {
+    let mut places = String::new();
+    let mut threads = String::new();
+    places.push_str(kind.name());
+    match instance.shape {
+        Shape::Pattern(pattern) => places.push_str(pattern.name()),
+        Shape::Fault(Fault::NullPointer, _) => places.push_str("null"),
+        Shape::Fault(Fault::OutOfBounds { .. }, _) => places.push_str("bounds"),
+        Shape::Fault(Fault::DivisionByZero, _) => places.push_str("division"),
+        Shape::Stuck => places.push_str("stuck"),
+        _ => {}
+    }
+    let asked = if instance.shape == Shape::Stuck { 1 } else { instance.events.len() };
+    for &event in instance.events.iter().take(asked) {
+        let info = access_info(trace, event);
+        match info.site {
+            Some(site) => {
+                let site = &trace.sites[site.index()];
+                places.push_str(&format!(
+                    "|{}:{}:{}:{}",
+                    site.file, site.line, site.column, site.function
+                ));
+            }
+            None => places.push_str(&format!("|#{}", trace.event(event).index)),
+        }
+        places.push_str(info.op);
+        places.push_str(info.variable.as_deref().unwrap_or(""));
+        threads.push_str(&format!("|{:?}", trace.threads[info.thread.index()].path));
+    }
+    let group = fnv(&places);
+    (format!("{:016x}", fnv(&(places + &threads))), format!("{group:016x}"))
+}
+
+/// FNV-1a, 64 bits: stable over versions of Rust, unlike the standard hasher.
+fn fnv(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}

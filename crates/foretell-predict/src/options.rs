@@ -1,0 +1,103 @@
+//! What to look for, in which model, and how hard.
+
+use foretell_solve::encode::Mode;
+use foretell_solve::problem::OrderProblem;
+use foretell_solve::{Budget, OrderSolver, SmtLibSolver, SolveError};
+
+use crate::question::FindingKind;
+use crate::region::Regions;
+
+/// Everything that [`crate::predict`] can be told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What to look for.
+    pub properties: Vec<FindingKind>,
+    /// Which interleavings count.
+    pub model: Model,
+    /// Whole linearizations or erroneous prefixes (000 section 5).
+    pub mode: Mode,
+    /// Who decides.
+    pub backend: Backend,
+    /// For each question.
+    pub budget: Budget,
+    /// Only interleavings with at most so many context switches (004 section 5).
+    pub context_switches: Option<u32>,
+    /// Blocks that should be atomic.
+    pub regions: Regions,
+    /// How much of a long trace is looked at for one question.
+    pub window: Window,
+    /// How many instances of one question are asked about.
+    pub instances: usize,
+    /// Only part `.0` of `.1` of the questions (from 0), so that several processes can share them.
+    pub partition: Option<(u32, u32)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            properties: FindingKind::ALL.to_vec(),
+            model: Model::Symbolic,
+            mode: Mode::Prefix,
+            backend: Backend::default(),
+            budget: Budget::default(),
+            context_switches: None,
+            regions: Regions::Automatic,
+            window: Window::default(),
+            instances: 64,
+            partition: None,
+        }
+    }
+}
+
+/// Which interleavings are predicted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Model {
+    /// The concurrent trace program: reads may return other values as long as the recorded path
+    /// goes on.
+    #[default]
+    Symbolic,
+    /// The maximal causal model: every read returns what it did.
+    Causal,
+}
+
+/// Which solver decides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// The one inside foretell.
+    #[default]
+    Embedded,
+    /// The `z3` on the path.
+    Z3,
+    /// Any SMT-LIB 2 solver, started by this command.
+    Command(String),
+}
+
+impl Backend {
+    /// A solver for the problem.
+    pub fn solver(&self, problem: OrderProblem) -> Result<Box<dyn OrderSolver>, SolveError> {
+        Ok(match self {
+            Backend::Embedded => Box::new(foretell_solve::z3(problem)?),
+            Backend::Z3 => Box::new(foretell_solve::z3(problem)?),
+            Backend::Command(command) => Box::new(SmtLibSolver::command(problem, command)?),
+        })
+    }
+}
+
+/// How much of a long trace is encoded for one question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// A trace with at most so many events is taken as a whole.
+    pub whole: usize,
+    /// So many recorded events before and after those of the question at first.
+    pub first: usize,
+    /// At most so many events in all.
+    pub most: usize,
+    /// So many instances of a question are tried in a window of each size.
+    pub instances: usize,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self { whole: 4096, first: 128, most: 2048, instances: 8 }
+    }
+}
