@@ -148,8 +148,14 @@ pub fn command(
     if request.stage != Stage::Preprocess {
         let plugin = locate::library(locate::PLUGIN, &directories)?;
         command.arg(prefixed("-fpass-plugin=", plugin.as_os_str()));
-        // Vectors have no shadows, and in link-time optimisation the plugin would not run.
-        command.args(["-fno-vectorize", "-fno-slp-vectorize", "-fno-lto"]);
+        // Vectors have no shadows; functions that nobody marked `inline` stay, because calls are the
+        // regions that are checked for atomicity; in link-time optimisation the plugin would not run.
+        command.args([
+            "-fno-vectorize",
+            "-fno-slp-vectorize",
+            "-finline-hint-functions",
+            "-fno-lto",
+        ]);
         if !request.has_debug_option {
             command.arg("-gline-tables-only");
         }

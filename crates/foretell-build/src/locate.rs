@@ -3,6 +3,7 @@
 
 use crate::BuildError;
 use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The environment variable that names the directory of plugin and runtime.
@@ -16,12 +17,15 @@ const LLVM_BIN: &str = "/usr/lib/llvm-22/bin";
 
 /// The compiler with this name (`clang-22` or `clang++-22`).
 pub fn compiler(name: &'static str) -> Result<PathBuf, BuildError> {
-    let path = env::var_os("PATH").unwrap_or_default();
+    compiler_in(name, &env::var_os("PATH").unwrap_or_default(), Path::new(LLVM_BIN))
+}
+
+fn compiler_in(name: &'static str, path: &OsStr, fallback: &Path) -> Result<PathBuf, BuildError> {
     let plain = name.trim_end_matches("-22");
-    env::split_paths(&path)
+    env::split_paths(path)
         .filter(|directory| !directory.as_os_str().is_empty())
         .map(|directory| directory.join(name))
-        .chain([Path::new(LLVM_BIN).join(plain)])
+        .chain([fallback.join(plain)])
         .find(|candidate| candidate.is_file())
         .ok_or(BuildError::NoCompiler(name))
 }
@@ -63,4 +67,34 @@ pub fn include_directory(directories: &[PathBuf]) -> Option<PathBuf> {
     installed
         .chain([PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/include"))])
         .find(|directory| directory.join("foretell.h").is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_compiler_is_named_with_its_package() {
+        let nowhere = Path::new("/nonexistent");
+        let error = compiler_in("clang++-22", nowhere.as_os_str(), nowhere).expect_err("no clang");
+        let text = error.to_string();
+        assert!(text.starts_with("clang++-22 not found"), "{text}");
+        assert!(text.contains("apt-get install clang-22"), "{text}");
+    }
+
+    #[test]
+    fn a_missing_library_says_where_it_was_looked_for() {
+        let error = library(PLUGIN, &[PathBuf::from("/nonexistent")]).expect_err("no plugin");
+        assert_eq!(
+            error.to_string(),
+            "libforetell_instrument.so not found in /nonexistent: install foretell completely, or \
+             set FORETELL_LIB_DIR to its directory"
+        );
+    }
+
+    #[test]
+    fn the_header_is_found_in_the_source_tree() {
+        let directory = include_directory(&[]).expect("foretell.h");
+        assert!(directory.ends_with("crates/foretell-build/include"), "{}", directory.display());
+    }
 }
