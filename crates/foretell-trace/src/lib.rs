@@ -14,6 +14,7 @@ pub mod schedule;
 pub mod sexpr;
 pub mod term;
 pub mod trace;
+pub mod validate;
 
 pub use event::{
     Access, Condition, Event, Guarded, LockMode, LockStep, MemoryOrder, Op, ReadModifyWrite,

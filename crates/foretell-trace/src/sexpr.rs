@@ -592,6 +592,7 @@ fn number_literal(
         return Ok(None);
     }
     let too_large = || tree.error(node, "numbers of more than 128 bits are not handled");
+    let fraction = fraction.trim_end_matches('0');
     let sign = if negative { "-" } else { "" };
     let numerator: i128 = format!("{sign}{whole}{fraction}").parse().map_err(|_| too_large())?;
     if !real {

@@ -1,7 +1,7 @@
 //! Evaluation: what a term is worth when its leaves have values.
 
 use super::value::{mask, signed};
-use super::{Operator, Rational, Term, TermStore, Value};
+use super::{Operator, Rational, Sort, Term, TermStore, Value};
 use crate::id::TermId;
 use std::collections::HashMap;
 
@@ -64,6 +64,29 @@ impl TermStore {
             stack.pop();
         }
         Ok(values.remove(&term).expect("the loop ends when the root has a value"))
+    }
+
+    /// The value of every term, each computed once; `None` where it has none. Arrays that are not
+    /// constants are left out: a chain of stores would take the square of its length.
+    pub fn evaluate_all(&self, environment: &impl Environment) -> Vec<Option<Value>> {
+        let mut values: Vec<Option<Value>> = Vec::with_capacity(self.len());
+        for id in (0..self.len()).map(TermId::from) {
+            let value = match self.term(id) {
+                Term::Constant(value) => Some(value.clone()),
+                Term::Apply(..) if matches!(self.sort(id), Sort::Array { .. }) => None,
+                Term::Apply(operator, arguments) => {
+                    // Arguments are older than the terms that use them.
+                    let arguments: Option<Vec<&Value>> = arguments
+                        .iter()
+                        .map(|argument| values[argument.index()].as_ref())
+                        .collect();
+                    arguments.and_then(|arguments| apply(*operator, &arguments).ok())
+                }
+                leaf => environment.leaf(leaf),
+            };
+            values.push(value);
+        }
+        values
     }
 }
 

@@ -838,12 +838,13 @@ impl Reader {
             _ => None,
         };
         let (operation, operation_node) = line.atom("an operation")?;
-        let op = self.operation(line, thread, &operation, operation_node)?;
+        let named = result.is_some();
         if let Some(name) = result {
-            if !matches!(op, Op::Read(_) | Op::ReadModifyWrite(_)) {
-                return Err(line.tree.error(operation_node, "only reads have a result to name"));
-            }
-            self.names.results.insert((thread, name), index);
+            self.names.results.insert((thread, name), index); // a read-modify-write's term uses it
+        }
+        let op = self.operation(line, thread, &operation, operation_node)?;
+        if named && !matches!(op, Op::Read(_) | Op::ReadModifyWrite(_)) {
+            return Err(line.tree.error(operation_node, "only reads have a result to name"));
         }
         line.finish()?;
         let site = match site_at {
