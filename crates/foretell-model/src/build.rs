@@ -16,7 +16,7 @@
 //! | semaphore wait, failed wait, post | s > 0; s = 0; true | s := s - 1; none; s := s + 1 |
 //! | begin of a condition wait | m = me | m := 0, w(me) := waiting |
 //! | end of a condition wait | m = 0, w(me) = woken | m := me, w(me) := none |
-//! | signal | | one w(t) that is waiting := woken |
+//! | signal | | one w(t) that is waiting, if any := woken |
 //! | broadcast | | every w(t) that is waiting := woken |
 //! | barrier | arrive: true; leave: the generation has changed | count; the last one starts a new generation |
 //! | fork, join | true; t has ended | t := running |
@@ -231,6 +231,7 @@ impl ConcurrentTraceProgram {
             Some(term) if start.is_at_start() => Some(translator.precondition(term)?),
             _ => None,
         };
+        translator.settle_unused(&ctp_events, precondition);
         Ok(Self {
             orders,
             atomic_sections,
@@ -300,6 +301,43 @@ impl<'t> Translator<'t> {
         }
     }
 
+    /// A variable that nothing reads is no input: any initial value does.
+    fn settle_unused(&mut self, events: &[CtpEvent], precondition: Option<TermId>) {
+        if self.variables.iter().all(|variable| variable.initial.is_some()) {
+            return;
+        }
+        let mut stack: Vec<TermId> = precondition.into_iter().collect();
+        for event in events {
+            match &event.action {
+                Action::Guarded { guard, assignments } => {
+                    stack.push(*guard);
+                    stack.extend(assignments.iter().map(|&(_, value)| value));
+                }
+                Action::Transition { predicate: term, .. } | Action::Assert { condition: term } => {
+                    stack.push(*term);
+                }
+            }
+        }
+        let mut seen = HashSet::new();
+        let mut used = HashSet::new();
+        while let Some(term) = stack.pop() {
+            if seen.insert(term) {
+                match self.terms.term(term) {
+                    Term::Apply(_, arguments) => stack.extend(arguments.iter().copied()),
+                    Term::Variable(variable) | Term::Primed(variable) => {
+                        used.insert(*variable);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for (index, variable) in self.variables.iter_mut().enumerate() {
+            if variable.initial.is_none() && !used.contains(&VariableId::from(index)) {
+                variable.initial = Some(Value::zero(variable.sort));
+            }
+        }
+    }
+
     fn precondition(&mut self, term: TermId) -> Result<TermId, BuildError> {
         self.import(term, EventId(0), None)
     }
@@ -352,9 +390,10 @@ impl<'t> Translator<'t> {
             Op::Signal(condition) => self.signal(&mut step, origin, *condition)?,
             Op::Broadcast(condition) => {
                 for (_, waiter) in self.waiters(origin, *condition)? {
-                    let (waiting, woken) = self.wake(waiter);
+                    let asleep = self.equals_bits(waiter, WAITING);
+                    let woken = self.terms.bit_vec(STATE_WIDTH, WOKEN);
                     let now = self.variable(waiter);
-                    let value = self.terms.ite(waiting, woken, now);
+                    let value = self.terms.ite(asleep, woken, now);
                     step.assignments.push((waiter, value));
                 }
             }
@@ -835,11 +874,6 @@ impl<'t> Translator<'t> {
         waiter.map(|&(_, variable)| variable).ok_or_else(|| self.wrong_object(origin, condition))
     }
 
-    /// "It is waiting", and the value "woken".
-    fn wake(&mut self, waiter: VariableId) -> (TermId, TermId) {
-        (self.equals_bits(waiter, WAITING), self.terms.bit_vec(STATE_WIDTH, WOKEN))
-    }
-
     fn signal(
         &mut self,
         step: &mut Step,
@@ -863,27 +897,31 @@ impl<'t> Translator<'t> {
             });
             self.terms.variable(variable, sort)
         });
-        let mut anyone = Vec::new();
-        let mut someone = Vec::new();
-        for (number, &(_, waiter)) in waiters.iter().enumerate() {
-            let (waiting, woken) = self.wake(waiter);
-            let chosen = match choice {
-                None => waiting,
+        let asleep: Vec<TermId> =
+            waiters.iter().map(|&(_, waiter)| self.equals_bits(waiter, WAITING)).collect();
+        // A signal never blocks: if the chosen thread is not asleep, the first that is wakes up.
+        let mut chosen = Vec::new();
+        for (number, &asleep) in asleep.iter().enumerate() {
+            chosen.push(match choice {
+                None => asleep,
                 Some(choice) => {
                     let width = self.terms.sort(choice).width().expect("it is a bit-vector");
                     let number = self.terms.bit_vec(width, number as u64);
-                    let chosen = self.equal(choice, number);
-                    self.terms.and(&[waiting, chosen])
+                    let named = self.equal(choice, number);
+                    self.terms.and(&[asleep, named])
                 }
-            };
-            anyone.push(waiting);
-            someone.push(chosen);
-            let now = self.variable(waiter);
-            step.assignments.push((waiter, self.terms.ite(chosen, woken, now)));
+            });
         }
-        if choice.is_some() {
-            let (anyone, someone) = (self.terms.or(&anyone), self.terms.or(&someone));
-            step.guards.push(self.terms.implies(anyone, someone));
+        let somebody = self.terms.or(&chosen);
+        for (number, &(_, waiter)) in waiters.iter().enumerate() {
+            let mut first = vec![asleep[number]];
+            for &earlier in asleep[..number].iter().chain([&somebody]) {
+                first.push(self.terms.not(earlier));
+            }
+            let first = self.terms.and(&first);
+            let wakes = self.terms.or(&[chosen[number], first]);
+            let (now, woken) = (self.variable(waiter), self.terms.bit_vec(STATE_WIDTH, WOKEN));
+            step.assignments.push((waiter, self.terms.ite(wakes, woken, now)));
         }
         Ok(())
     }

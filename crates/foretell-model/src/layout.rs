@@ -317,7 +317,7 @@ impl Layout {
             forked: BTreeSet::new(),
         };
         let mut depth: HashMap<(ThreadId, ObjectId, LockMode), u32> = HashMap::new();
-        let mut waiting: HashMap<ThreadId, EventId> = HashMap::new();
+        let mut waiting: HashMap<ThreadId, (EventId, ObjectId)> = HashMap::new();
         let mut take = |layout: &mut Self, event, thread, lock, mode, acquire: bool| {
             let depth = depth.entry((thread, lock, mode)).or_insert(0);
             match (acquire, *depth) {
@@ -357,12 +357,14 @@ impl Layout {
                 }
                 Op::WaitBegin { mutex, condition } => {
                     take(self, id, thread, *mutex, LockMode::Exclusive, false)?;
-                    waiting.insert(thread, id);
-                    usage.threads_at[condition.index()].insert(thread);
+                    waiting.insert(thread, (id, *condition));
                 }
-                Op::WaitEnd { mutex, timed_out, .. } => {
+                Op::WaitEnd { mutex, timed_out, condition } => {
                     take(self, id, thread, *mutex, LockMode::Exclusive, true)?;
-                    if let Some(begin) = waiting.remove(&thread) {
+                    if !timed_out {
+                        usage.threads_at[condition.index()].insert(thread);
+                    }
+                    if let Some((begin, _)) = waiting.remove(&thread) {
                         self.wait_end.insert(begin, id);
                         if *timed_out {
                             self.timed_out.insert(begin);
@@ -379,6 +381,9 @@ impl Layout {
                 }
                 _ => {}
             }
+        }
+        for (thread, (_, condition)) in waiting {
+            usage.threads_at[condition.index()].insert(thread);
         }
         Ok(usage)
     }

@@ -69,10 +69,9 @@ impl<'t> Replay<'t> {
         Ok(())
     }
 
-    /// The value of a variable (those of the trace have the same id in the CTP) if it is known and
-    /// not split into cells.
-    pub fn value(&self, variable: VariableId) -> Option<&Value> {
-        self.state.get(variable.index())?.as_ref()
+    /// The value of a variable of the trace, if it is known (and no token).
+    pub fn value(&self, variable: VariableId) -> Option<Value> {
+        if self.layout.holds_tokens(variable) { None } else { self.get(variable) }
     }
 
     pub(crate) fn layout(&self) -> &Layout {
