@@ -3,13 +3,25 @@
 //! [`problem`] says what a question is, [`solver`] what an answer is; the backends answer. Nothing
 //! here knows what a bug is.
 
+pub mod backend;
+mod bitblast;
+mod cnf;
+pub mod core;
+mod domain;
+pub mod embedded;
 pub mod encode;
+mod ladder;
+mod literals;
 pub mod must;
+mod order;
 pub mod problem;
 pub mod process;
 pub mod smtlib;
 pub mod solver;
 
+pub use backend::{Backend, solver};
+pub use core::minimal_core;
+pub use embedded::Embedded;
 pub use must::MustOrder;
 pub use problem::{OrderProblem, Pi};
 pub use process::{SmtLibSolver, z3};

@@ -121,8 +121,28 @@ impl MustOrder {
     }
 
     pub(crate) fn reaches(&self, first: u32, second: u32) -> bool {
-        let row = first as usize * self.chains.len();
-        self.first[row + self.chain[second as usize] as usize] <= self.place[second as usize]
+        self.first(first, self.chain(second)) <= self.place(second)
+    }
+
+    /// The place in the chain of the first event that must follow, [`NEVER`] if none must.
+    pub(crate) fn first(&self, event: u32, chain: usize) -> u32 {
+        self.first[event as usize * self.chains.len() + chain]
+    }
+
+    pub(crate) fn chain(&self, event: u32) -> usize {
+        self.chain[event as usize] as usize
+    }
+
+    pub(crate) fn place(&self, event: u32) -> u32 {
+        self.place[event as usize]
+    }
+
+    pub(crate) fn chains(&self) -> &[Vec<u32>] {
+        &self.chains
+    }
+
+    pub(crate) fn edges(&self) -> &[(u32, u32)] {
+        &self.edges
     }
 
     pub(crate) fn events(&self) -> &[EventId] {

@@ -26,6 +26,9 @@ pub struct OrderProblem {
 /// If `active` holds, then for some choice its definition comes before `event`, no event of
 /// `interfering` lies between the two, and `symbol` has the choice's value. The initial value (a
 /// choice without definition) demands that no event of `interfering` comes before `event`.
+///
+/// If `active` does not hold, the value of `symbol` is unspecified: a backend may restrict it to
+/// values that the choices could give, so formulas may depend on it only where `active` holds.
 #[derive(Clone, Debug)]
 pub struct Pi {
     /// The reading event.

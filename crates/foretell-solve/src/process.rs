@@ -30,9 +30,12 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// More text than this in one reply is not an answer.
 const LONGEST_REPLY: usize = 1 << 28;
 
+/// How Z3 is started.
+pub(crate) const Z3: &str = "z3 -in";
+
 /// Z3 from the PATH.
 pub fn z3(problem: OrderProblem) -> Result<SmtLibSolver, SolveError> {
-    SmtLibSolver::command(problem, "z3 -in")
+    SmtLibSolver::command(problem, Z3)
 }
 
 /// A solver process.

@@ -377,8 +377,8 @@ fn difference(terms: &TermStore, left: TermId, right: TermId) -> bool {
             Term::Constant(_) => {}
             Term::Symbol(_) => *factors.entry(top).or_insert(0) += factor,
             Term::Apply(Operator::Add, parts) => stack.extend(parts.iter().map(|&p| (p, factor))),
-            Term::Apply(Operator::Neg, parts) => stack.push((parts[0], -factor)),
-            Term::Apply(Operator::Sub, parts) => {
+            // Z3 does not recognise a negated variable
+            Term::Apply(Operator::Sub, parts) if terms.constant_value(parts[0]).is_none() => {
                 stack.push((parts[0], factor));
                 stack.extend(parts[1..].iter().map(|&p| (p, -factor)));
             }

@@ -90,6 +90,14 @@ impl TermStore {
     }
 }
 
+impl Operator {
+    /// The operator on values whose sorts fit; `None` when the result has no value (see
+    /// [`EvaluateError`]).
+    pub fn evaluate(self, arguments: &[&Value]) -> Option<Value> {
+        apply(self, arguments).ok()
+    }
+}
+
 pub(super) enum Failure {
     Overflow,
     DivisionByZero,

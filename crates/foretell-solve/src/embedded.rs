@@ -1,0 +1,299 @@
+//! The default backend: CaDiCaL with the [ordering theory](crate::order) as its external propagator
+//! (IPASIR-UP, Fazekas et al., SAT 2023), and data as [literals](crate::literals).
+//!
+//! Answers are exact or unknown. What the encoder does not support is left out: a proof without it is
+//! still a proof, a solution without it is none. Integers without bounds are cut to a width; a proof
+//! that relies on the cut is tried again with more bits, up to the last of [`WIDTHS`].
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use cadical_sys::{ExternalPropagator, Status};
+use foretell_trace::{TermId, TermStore};
+
+use crate::cnf::{Cnf, FALSE, Lit, TRUE};
+use crate::literals::{Encoder, Unsupported};
+use crate::must::MustOrder;
+use crate::order::OrderTheory;
+use crate::problem::OrderProblem;
+use crate::solver::{Answer, Budget, Model, OrderSolver, SolveError, Statistics, UnknownReason};
+
+/// Widths that are tried for integers without bounds.
+const WIDTHS: [usize; 3] = [8, 20, 52];
+
+/// The solver inside foretell.
+pub struct Embedded {
+    pub(crate) problem: OrderProblem,
+    must: MustOrder,
+    engine: Engine,
+    width: usize,
+    statistics: Statistics,
+}
+
+/// One SAT solver; a wider one replaces it.
+struct Engine {
+    encoder: Encoder,
+    last: Rc<RefCell<Option<Vec<u32>>>>,
+    assumed: HashMap<TermId, Lit>,
+    /// The first thing that could not be encoded.
+    left_out: Option<Unsupported>,
+    counted: Statistics,
+}
+
+impl Embedded {
+    /// Encodes the problem.
+    pub fn new(problem: OrderProblem) -> Result<Self, SolveError> {
+        let mut problem = problem;
+        let must = MustOrder::new(&problem)?;
+        let engine = Engine::new(&mut problem, &must, WIDTHS[0]);
+        Ok(Self { problem, must, engine, width: 0, statistics: Statistics::default() })
+    }
+
+    /// Starts again with more bits; false when there are no more.
+    fn widen(&mut self) -> bool {
+        let Some(&bits) = WIDTHS.get(self.width + 1) else { return false };
+        self.width += 1;
+        self.statistics = self.statistics();
+        self.engine = Engine::new(&mut self.problem, &self.must, bits);
+        true
+    }
+}
+
+impl OrderSolver for Embedded {
+    fn terms(&mut self) -> &mut TermStore {
+        &mut self.problem.terms
+    }
+
+    fn assert(&mut self, formula: TermId) {
+        self.problem.asserted.push(formula);
+        self.engine.assert(&mut self.problem.terms, formula);
+    }
+
+    fn check(&mut self, assumptions: &[TermId], budget: Budget) -> Answer {
+        self.statistics.checks += 1;
+        if self.must.is_cyclic() {
+            return Answer::Unsatisfiable { core: Vec::new() };
+        }
+        loop {
+            match self.engine.check(&mut self.problem.terms, assumptions, budget) {
+                Outcome::Answer(answer) => return answer,
+                Outcome::Cut if self.widen() => {}
+                Outcome::Cut => {
+                    return Answer::Unknown(UnknownReason::Unsupported(String::from(
+                        "integers without bounds",
+                    )));
+                }
+            }
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        let now = self.engine.statistics();
+        Statistics {
+            checks: self.statistics.checks,
+            conflicts: self.statistics.conflicts + now.conflicts,
+            decisions: self.statistics.decisions + now.decisions,
+            cycles: self.statistics.cycles + now.cycles,
+            order_propagations: self.statistics.order_propagations + now.order_propagations,
+        }
+    }
+}
+
+enum Outcome {
+    Answer(Answer),
+    /// There is no solution whose integers fit.
+    Cut,
+}
+
+impl Engine {
+    fn new(problem: &mut OrderProblem, must: &MustOrder, width: usize) -> Self {
+        let theory = Rc::new(RefCell::new(OrderTheory::new(must.clone())));
+        let last = Rc::new(RefCell::new(None));
+        let mut cnf = Cnf::new();
+        cnf.sat.connect_external_propagator(Propagator {
+            theory: Rc::clone(&theory),
+            last: Rc::clone(&last),
+            clause: Vec::new(),
+            reason: Vec::new(),
+            explained: None,
+        });
+        let encoder = Encoder::new(cnf, theory, &problem.terms, &problem.pis, width);
+        let mut engine = Self {
+            encoder,
+            last,
+            assumed: HashMap::new(),
+            left_out: None,
+            counted: Statistics::default(),
+        };
+        if must.is_cyclic() {
+            return engine;
+        }
+        for pi in &problem.pis {
+            if let Err(reason) = engine.encoder.add_pi(&mut problem.terms, pi) {
+                engine.left_out.get_or_insert(reason);
+            }
+        }
+        for &formula in &problem.asserted {
+            engine.assert(&mut problem.terms, formula);
+        }
+        engine
+    }
+
+    fn assert(&mut self, terms: &mut TermStore, formula: TermId) {
+        if let Err(reason) = self.encoder.assert(terms, formula) {
+            self.left_out.get_or_insert(reason);
+        }
+    }
+
+    fn check(&mut self, terms: &mut TermStore, assumptions: &[TermId], budget: Budget) -> Outcome {
+        let mut left_out = self.left_out.clone();
+        let mut literals = Vec::with_capacity(assumptions.len());
+        for &assumption in assumptions {
+            let literal = match self.assumed.get(&assumption) {
+                Some(&literal) => literal,
+                None => match self.encoder.assumption(terms, assumption) {
+                    Ok(literal) => {
+                        self.assumed.insert(assumption, literal);
+                        literal
+                    }
+                    Err(reason) => {
+                        left_out.get_or_insert(reason);
+                        continue;
+                    }
+                },
+            };
+            if literal == FALSE {
+                return Outcome::Answer(Answer::Unsatisfiable { core: vec![assumption] });
+            }
+            literals.push((assumption, literal));
+        }
+        let cut = self.encoder.is_cut();
+        let narrow = self.encoder.narrow;
+        let sat = &mut self.encoder.cnf.sat;
+        if cut {
+            sat.assume(narrow.0);
+        }
+        for &(_, literal) in &literals {
+            if literal != TRUE {
+                sat.assume(literal.0);
+            }
+        }
+        // a negative limit is none
+        sat.limit("conflicts", i32::try_from(budget.conflicts).unwrap_or(-1));
+        *self.last.borrow_mut() = None;
+        let status = sat.solve();
+        self.counted.conflicts = sat.get_statistic_value("conflicts").try_into().unwrap_or(0);
+        self.counted.decisions = sat.get_statistic_value("decisions").try_into().unwrap_or(0);
+        match status {
+            Status::UNKNOWN => Outcome::Answer(Answer::Unknown(UnknownReason::Budget)),
+            Status::UNSATISFIABLE if cut && sat.failed(narrow.0) => Outcome::Cut,
+            Status::UNSATISFIABLE => {
+                let mut core: Vec<TermId> = literals
+                    .into_iter()
+                    .filter(|&(_, literal)| literal != TRUE && sat.failed(literal.0))
+                    .map(|(assumption, _)| assumption)
+                    .collect();
+                core.dedup();
+                Outcome::Answer(Answer::Unsatisfiable { core })
+            }
+            Status::SATISFIABLE => Outcome::Answer(match left_out {
+                Some(reason) => Answer::Unknown(UnknownReason::Unsupported(reason)),
+                None => Answer::Satisfiable(self.model(terms)),
+            }),
+        }
+    }
+
+    fn model(&mut self, terms: &TermStore) -> Model {
+        let found = self.last.borrow_mut().take();
+        let theory = Rc::clone(&self.encoder.theory);
+        let order = found.unwrap_or_else(|| theory.borrow().linearise());
+        let mut values = self.encoder.values(terms);
+        self.encoder.array_values(terms, &order, &mut values);
+        let theory = theory.borrow();
+        let events = theory.must().events();
+        Model { order: order.into_iter().map(|event| events[event as usize]).collect(), values }
+    }
+
+    fn statistics(&self) -> Statistics {
+        let theory = self.encoder.theory.borrow();
+        Statistics {
+            cycles: theory.cycles,
+            order_propagations: theory.propagations,
+            ..self.counted
+        }
+    }
+}
+
+/// Hands CaDiCaL's callbacks to the theory. Clauses are handed over literal by literal, so they are
+/// kept in reverse.
+struct Propagator {
+    theory: Rc<RefCell<OrderTheory>>,
+    last: Rc<RefCell<Option<Vec<u32>>>>,
+    clause: Vec<Lit>,
+    reason: Vec<Lit>,
+    explained: Option<Lit>,
+}
+
+impl ExternalPropagator for Propagator {
+    fn are_reasons_forgettable(&mut self) -> bool {
+        true
+    }
+
+    fn notify_assignment(&mut self, literals: &[i32]) {
+        let mut theory = self.theory.borrow_mut();
+        for &literal in literals {
+            theory.assign(Lit(literal));
+        }
+    }
+
+    fn notify_new_decision_level(&mut self) {
+        self.theory.borrow_mut().new_level();
+    }
+
+    fn notify_backtrack(&mut self, level: usize) {
+        self.theory.borrow_mut().backtrack(level);
+    }
+
+    fn cb_check_found_model(&mut self, _model: &[i32]) -> bool {
+        let mut theory = self.theory.borrow_mut();
+        let consistent = theory.consistent();
+        if consistent {
+            *self.last.borrow_mut() = Some(theory.linearise());
+        }
+        consistent
+    }
+
+    fn cb_propagate(&mut self) -> i32 {
+        self.theory.borrow_mut().propagate().map_or(0, |literal| literal.0)
+    }
+
+    fn cb_add_reason_clause_lit(&mut self, propagated: i32) -> i32 {
+        if self.explained != Some(Lit(propagated)) {
+            self.explained = Some(Lit(propagated));
+            self.reason = self.theory.borrow_mut().explain(Lit(propagated));
+        }
+        match self.reason.pop() {
+            Some(literal) => literal.0,
+            None => {
+                self.explained = None;
+                0
+            }
+        }
+    }
+
+    fn cb_has_external_clause(&mut self, is_forgettable: &mut bool) -> bool {
+        *is_forgettable = true;
+        match self.theory.borrow_mut().take_conflict() {
+            Some(clause) => {
+                self.clause = clause;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn cb_add_external_clause_lit(&mut self) -> i32 {
+        self.clause.pop().map_or(0, |literal| literal.0)
+    }
+}
