@@ -191,7 +191,7 @@ pub fn recorded(seed: u64, size: usize) -> Trace {
     };
     run.add_thread("main", Vec::new());
     let mut attempts = 0;
-    while run.trace.events.len() < size && attempts < 20 * size {
+    while run.trace.events.len() < size && attempts < 50 * size {
         attempts += 1;
         run.step();
     }
@@ -250,6 +250,14 @@ impl Run {
                 }
             }
         }
+    }
+
+    /// Another thread is running, so that this one may sleep or end without ending the run.
+    fn others_run(&self, thread: ThreadId) -> bool {
+        let running = |(other, simulated): (usize, &Simulated)| {
+            other != thread.index() && simulated.doing == Doing::Running
+        };
+        self.threads.iter().enumerate().any(running)
     }
 
     fn operation(&mut self, thread: ThreadId) -> Option<Op> {
@@ -322,6 +330,9 @@ impl Run {
             }
             1 => {
                 let holds = self.locks.values().any(|holders| holders.contains_key(&thread));
+                if !self.others_run(thread) {
+                    return None;
+                }
                 let simulated = &mut self.threads[thread.index()];
                 if holds || simulated.regions + simulated.calls > 0 || self.random.percent(70) {
                     return None;
@@ -471,6 +482,7 @@ impl Run {
                     Some(Op::SemaphoreWaitFailed(object))
                 }
             }
+            ObjectKind::Barrier { .. } if !self.others_run(thread) => None,
             ObjectKind::Barrier { parties } => {
                 let waiting = Doing::AtBarrier { barrier: object, released: false };
                 self.threads[thread.index()].doing = waiting.clone();
@@ -491,7 +503,7 @@ impl Run {
         let waiters: Vec<usize> =
             (0..self.threads.len()).filter(|&other| waits(&self.threads[other].doing)).collect();
         match self.random.below(3) {
-            0 => {
+            0 if self.others_run(thread) => {
                 let (&mutex, _) = self.locks.iter().find(|(lock, holders)| {
                     self.trace.objects[lock.index()].kind == ObjectKind::Mutex
                         && holders.contains_key(&thread)

@@ -290,6 +290,7 @@ fn a_recorded_run_takes_at_most_16_bytes_an_event() {
                 _ => {}
             }
         }
+        assert_eq!(trace.events.len(), 4000, "the simulated run does not stall");
         events += trace.events.len();
         bytes += file(&trace).len();
     }

@@ -8,6 +8,8 @@ pub mod binary;
 pub mod ctrc;
 mod error;
 mod mapped;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 pub mod rapid;
 pub mod text;
 
