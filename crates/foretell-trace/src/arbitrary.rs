@@ -580,7 +580,7 @@ pub fn abstracted(seed: u64, size: usize) -> Trace {
     trace.metadata.symbolic = true;
     for number in 0..1 + random.below(3) {
         let name = random.name("t", number);
-        trace.add_thread(&name, Vec::new());
+        trace.add_thread(&name, vec![number as u32]);
     }
     let scalars = [
         ScalarSort::Int,
@@ -616,29 +616,31 @@ pub fn abstracted(seed: u64, size: usize) -> Trace {
     }
     for thread in 0..trace.threads.len() {
         let thread = ThreadId::from(thread);
+        let sees = |variable: &VariableId| {
+            let scope = trace.variables[variable.index()].scope;
+            scope == Scope::Shared || scope == Scope::Local(thread)
+        };
+        let visible: Vec<VariableId> =
+            (0..sorts.len()).map(VariableId::from).filter(sees).collect();
+        let before: Vec<TermId> = visible.iter().map(|id| unprimed[id.index()]).collect();
         let count = size / trace.threads.len();
         let first = trace.events.len();
         for index in 0..count as u32 {
-            let mut targets: Vec<VariableId> = (0..sorts.len()).map(VariableId::from).collect();
-            targets.retain(|target| {
-                random.percent(40) && {
-                    let scope = trace.variables[target.index()].scope;
-                    scope == Scope::Shared || scope == Scope::Local(thread)
-                }
-            });
+            let mut targets = visible.clone();
+            targets.retain(|_| random.percent(40));
             let terms = &mut trace.terms;
             let op = if random.percent(75) {
-                let guard = random_term(&mut random, terms, Sort::BOOL, &unprimed, 2);
+                let guard = random_term(&mut random, terms, Sort::BOOL, &before, 2);
                 let assignments = targets
                     .iter()
                     .map(|&target| {
                         let sort = sorts[target.index()];
-                        (target, random_term(&mut random, terms, sort, &unprimed, 2))
+                        (target, random_term(&mut random, terms, sort, &before, 2))
                     })
                     .collect();
                 Op::Guarded(Box::new(Guarded { guard, assignments }))
             } else {
-                let mut leaves = unprimed.clone();
+                let mut leaves = before.clone();
                 leaves.extend(targets.iter().map(|&id| terms.primed(id, sorts[id.index()])));
                 let predicate = random_term(&mut random, terms, Sort::BOOL, &leaves, 3);
                 Op::Transition(Box::new(Transition { predicate, changed: targets }))

@@ -1,5 +1,6 @@
 //! RAPID's STD format and the counts of `trace info`.
 
+use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -44,6 +45,7 @@ fn every_operation_is_read_and_written() {
     let trace = read(SMALL).expect("well-formed");
     assert_eq!(write(&trace), SMALL);
     assert!(!trace.metadata.symbolic && trace.metadata.observed_order);
+    assert_eq!(trace.threads[0].path, [0u32; 0]);
     assert_eq!(trace.threads[1].path, [0]);
     let sites: Vec<u32> =
         trace.events.iter().map(|event| trace.sites[event.site.unwrap().index()].line).collect();
@@ -205,8 +207,7 @@ fn kinds_are_in_order_and_have_different_names() {
     for (place, kind) in OpKind::ALL.into_iter().enumerate() {
         assert_eq!(kind as usize, place);
     }
-    let names: std::collections::HashSet<&str> =
-        OpKind::ALL.into_iter().map(OpKind::name).collect();
+    let names: HashSet<&str> = OpKind::ALL.into_iter().map(OpKind::name).collect();
     assert_eq!(names.len(), OpKind::ALL.len());
 }
 
@@ -247,6 +248,8 @@ fn traces_of_java_programs_are_read() {
         assert_eq!(format, Format::Std);
         let trace = read_path(&path).expect("well-formed");
         assert_eq!(info, TraceInfo::of(&trace), "{}", path.display());
+        let paths: HashSet<&[u32]> = trace.threads.iter().map(|thread| &*thread.path).collect();
+        assert_eq!(paths.len(), trace.threads.len(), "{}", path.display());
         assert_eq!(read(&write(&trace)).as_ref(), Ok(&trace), "{}", path.display());
         events += info.events;
     }

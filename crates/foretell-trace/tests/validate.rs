@@ -7,7 +7,7 @@ use foretell_trace::validate::validate;
 #[test]
 fn simulated_runs_have_no_faults() {
     for seed in 0..200 {
-        let trace = arbitrary::recorded(seed, 300);
+        let trace = arbitrary::trace(seed, 300);
         let faults = validate(&trace);
         assert!(faults.is_empty(), "seed {seed}: {}", faults[0]);
     }

@@ -355,7 +355,10 @@ impl Builder {
     fn thread(&mut self, name: &[u8]) -> Result<ThreadId, &'static str> {
         let (number, new) = self.threads.number(name);
         if new {
-            self.trace.add_thread(text(name)?, Vec::new());
+            // The first thread is the main thread; until a fork says more, the others get paths
+            // that no fork gives.
+            let path = if number == 0 { vec![] } else { vec![u32::MAX - number as u32] };
+            self.trace.add_thread(text(name)?, path);
         }
         Ok(ThreadId::from(number))
     }
