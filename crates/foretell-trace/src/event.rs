@@ -211,6 +211,44 @@ pub struct Transition {
 }
 
 impl Op {
+    /// The word of the text format for this kind of step.
+    pub fn keyword(&self) -> &'static str {
+        match self {
+            Op::ThreadBegin => "begin",
+            Op::ThreadEnd => "end",
+            Op::Fork(_) => "fork",
+            Op::Join(_) => "join",
+            Op::Read(_) => "read",
+            Op::Write(_) => "write",
+            Op::ReadModifyWrite(_) => "rmw",
+            Op::Acquire(_) => "acquire",
+            Op::AcquireFailed(_) => "acquire-failed",
+            Op::Release(_) => "release",
+            Op::WaitBegin { .. } => "wait-begin",
+            Op::WaitEnd { timed_out: false, .. } => "wait-end",
+            Op::WaitEnd { timed_out: true, .. } => "wait-timeout",
+            Op::Signal(_) => "signal",
+            Op::Broadcast(_) => "broadcast",
+            Op::SemaphoreWait(_) => "sem-wait",
+            Op::SemaphoreWaitFailed(_) => "sem-wait-failed",
+            Op::SemaphorePost(_) => "sem-post",
+            Op::BarrierArrive(_) => "barrier-arrive",
+            Op::BarrierLeave(_) => "barrier-leave",
+            Op::Fence(_) => "fence",
+            Op::Branch(_) => "branch",
+            Op::Assert(_) => "assert",
+            Op::RegionBegin(_) => "region",
+            Op::RegionEnd => "region-end",
+            Op::Call(_) => "call",
+            Op::Return => "return",
+            Op::Alloc { .. } => "alloc",
+            Op::Free { .. } => "free",
+            Op::Input { .. } => "input",
+            Op::Guarded(_) => "assume",
+            Op::Transition(_) => "transition",
+        }
+    }
+
     /// What kind of step it is, in words.
     pub fn name(&self) -> &'static str {
         match self {

@@ -79,7 +79,9 @@
 mod read;
 mod write;
 
+pub(crate) use read::parse_site;
 pub use read::read;
+pub(crate) use write::print_site;
 pub use write::write;
 
 use crate::event::MemoryOrder;

@@ -781,23 +781,12 @@ impl Reader {
         }
     }
 
-    /// `FILE:LINE:COLUMN [FUNCTION]`
+    /// `FILE:LINE:COLUMN [FUNCTION]`, which ends the line.
     fn site(&self, line: &mut Line<'_, '_>) -> Result1<Site> {
-        let (atom, node) = line.atom("a source position")?;
-        let (file, place) = match atom.quote {
-            Quote::Bare => atom.name.split_once(':').unwrap_or((&atom.name, "")),
-            _ => (atom.name.as_ref(), atom.suffix.strip_prefix(':').unwrap_or("")),
-        };
-        let (row, column) = place.split_once(':').unwrap_or((place, "0"));
-        let (Ok(row), Ok(column)) = (row.parse(), column.parse()) else {
-            let error = line.tree.error(node, "not a source position");
-            return Err(error.help("write `FILE:LINE` or `FILE:LINE:COLUMN`"));
-        };
-        let function = match line.peek() {
-            Some(_) => line.string("a function")?,
-            None => "".into(),
-        };
-        Ok(Site { file: file.into(), line: row, column, function })
+        let _ = line.peek().ok_or_else(|| line.missing("a source position"))?;
+        let site = parse_site(line.tree, &line.nodes[line.next..])?;
+        line.next = line.nodes.len();
+        Ok(site)
     }
 
     fn event(&mut self, line: &mut Line<'_, '_>) -> Result1<()> {
@@ -1131,6 +1120,28 @@ impl Reader {
             }
         }
     }
+}
+
+/// `FILE:LINE[:COLUMN] [FUNCTION]`: one or two words.
+pub(crate) fn parse_site(tree: &Tree<'_>, words: &[NodeId]) -> Result1<Site> {
+    let (&place, function) = words.split_first().expect("the caller saw a word");
+    let wrong = |node: NodeId| {
+        let help = "write `FILE:LINE` or `FILE:LINE:COLUMN`, then the function";
+        tree.error(node, "not a source position").help(help)
+    };
+    let atom = tree.atom(place).ok_or_else(|| wrong(place))?;
+    let (file, numbers) = match atom.quote {
+        Quote::Bare => atom.name.split_once(':').unwrap_or((&atom.name, "")),
+        _ => (atom.name.as_ref(), atom.suffix.strip_prefix(':').unwrap_or("")),
+    };
+    let (line, column) = numbers.split_once(':').unwrap_or((numbers, "0"));
+    let (Ok(line), Ok(column)) = (line.parse(), column.parse()) else { return Err(wrong(place)) };
+    let function = match function {
+        [] => "".into(),
+        &[name] => tree.atom(name).ok_or_else(|| wrong(name))?.name.into(),
+        &[_, other, ..] => return Err(wrong(other)),
+    };
+    Ok(Site { file: file.into(), line, column, function })
 }
 
 fn memory_order(name: &str) -> Option<MemoryOrder> {

@@ -150,6 +150,16 @@ fn every_operation_round_trips() {
          order |odd label| < e3",
     );
     assert_eq!(trace.sites[0].file.as_ref(), "my file.c");
+    let text = printed(&trace);
+    let lines = text.lines().skip_while(|line| !line.is_empty()).skip(1);
+    for (line, event) in lines.zip(&trace.events) {
+        let keyword = event.op.keyword();
+        let assigns = keyword == "assume" && line.contains(" assign ");
+        assert!(
+            line.contains(&format!(" {keyword}")) || line.contains("try-") || assigns,
+            "{line}"
+        );
+    }
     assert_round_trip(&trace);
 }
 

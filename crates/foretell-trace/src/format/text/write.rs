@@ -472,7 +472,8 @@ fn print_bits(sort: Sort, bits: u64) -> String {
     }
 }
 
-fn print_site(site: &Site) -> String {
+/// `FILE:LINE[:COLUMN] [FUNCTION]`
+pub(crate) fn print_site(site: &Site) -> String {
     let file = match site.file.contains(':') {
         true => quoted(&site.file, '|'),
         false => word(&site.file),
