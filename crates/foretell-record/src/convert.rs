@@ -1,0 +1,865 @@
+//! Records of the runtime to a trace file, while the program runs.
+//!
+//! Definitions go into the file before their first use, so that whatever part of the file is kept
+//! makes sense. The records come from a process that may have gone wild: what does not decode ends
+//! the conversion with a gap, never with a panic.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use foretell_abi::{BinaryOp, CastOp};
+use foretell_trace::format::binary::{
+    ChunkEncoder, ChunkSealer, Compression, FILE_HEADER, Name, Step,
+};
+use foretell_trace::{
+    Access, Condition, Event, LockMode, LockStep, MemoryOrder, MemoryRange, ObjectId, ObjectKind,
+    Op, Operator, ReadModifyWrite, Scope, SiteId, Sort, TermId, ThreadId, Value, VariableId,
+};
+use foretell_wire::{Kind, TERM_SHADOW, access, format_path, lock};
+
+use crate::memory::{Location, Memory};
+use crate::symbols::Symbols;
+
+/// Chunks are sealed when their records reach this many bytes.
+const CHUNK_BYTES: usize = 1 << 18;
+/// Terms that are known again; when there are more, all are forgotten (and written again).
+const MAX_INTERNED: usize = 1 << 21;
+
+/// Where chunks go.
+struct Output {
+    file: File,
+    encoder: Box<ChunkEncoder>,
+    sealer: ChunkSealer,
+    records: Vec<u8>,
+    /// Where the chunks begin that are in the file, with the number of events before each.
+    chunks: Vec<(u64, u64)>,
+    bytes: u64,
+    /// Events in sealed chunks and in the open one.
+    events: u64,
+    failed: Option<io::Error>,
+}
+
+impl Output {
+    fn new(mut file: File) -> io::Result<Self> {
+        file.write_all(&FILE_HEADER)?;
+        Ok(Self {
+            file,
+            encoder: Box::new(ChunkEncoder::new()),
+            sealer: ChunkSealer::new(Compression::Lz4),
+            records: Vec::with_capacity(CHUNK_BYTES * 2),
+            chunks: Vec::new(),
+            bytes: FILE_HEADER.len() as u64,
+            events: 0,
+            failed: None,
+        })
+    }
+
+    fn add(&mut self, encode: impl FnOnce(&mut ChunkEncoder, &mut Vec<u8>)) {
+        if self.failed.is_none() {
+            encode(&mut self.encoder, &mut self.records);
+            if self.records.len() >= CHUNK_BYTES {
+                self.seal();
+            }
+        }
+    }
+
+    /// Writes the open chunk. If that fails, everything from there on is lost.
+    fn seal(&mut self) {
+        let events = self.events - u64::from(self.encoder.events());
+        let chunk = self.sealer.seal(&mut self.encoder, &mut self.records);
+        match self.file.write_all(chunk) {
+            Ok(()) => {
+                self.chunks.push((self.bytes, events));
+                self.bytes += chunk.len() as u64;
+            }
+            Err(error) => {
+                self.events = events;
+                self.failed = Some(error);
+            }
+        }
+    }
+
+    /// Ends the file: `last` writes what is to be said at the end. When the disk is full, chunks
+    /// are given up until there is room.
+    fn finish(&mut self, mut last: impl FnMut(&mut ChunkEncoder, &mut Vec<u8>)) -> io::Result<u64> {
+        if self.failed.is_none() {
+            self.seal();
+        }
+        loop {
+            self.file.set_len(self.bytes)?;
+            self.file.seek(SeekFrom::Start(self.bytes))?;
+            self.records.clear();
+            last(&mut self.encoder, &mut self.records);
+            if let Some(error) = &self.failed {
+                let gap = format!("events after number {} were lost: {error}", self.events);
+                self.encoder.gap(&gap, &mut self.records);
+            }
+            self.encoder.end(self.events, &mut self.records);
+            let chunk = self.sealer.seal(&mut self.encoder, &mut self.records);
+            let Err(error) = self.file.write_all(chunk).and_then(|()| self.file.flush()) else {
+                return Ok(self.bytes + chunk.len() as u64);
+            };
+            let Some((at, events)) = self.chunks.pop() else { return Err(error) };
+            self.bytes = at;
+            self.events = events;
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+/// A thread as far as it has been converted.
+#[derive(Default)]
+struct Thread {
+    /// Its events so far.
+    index: u32,
+    /// Terms of its reads: by index and width.
+    reads: HashMap<(u32, u16), TermId>,
+}
+
+/// A term that can be met again.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Constant(u16, u64),
+    Apply(Operator, [u32; 3]),
+}
+
+/// What the conversion knows at its end.
+pub struct Summary {
+    /// Events in the file.
+    pub events: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Threads.
+    pub threads: u32,
+    /// What the trace lacks.
+    pub gaps: Vec<String>,
+    /// Where the program died, if the runtime saw it.
+    pub crash: Option<Crash>,
+    /// Instrumented modules were there.
+    pub instrumented: bool,
+    /// The trace has expressions.
+    pub symbolic: bool,
+}
+
+/// A fatal signal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crash {
+    /// Its number.
+    pub signal: i32,
+    /// Where in the source.
+    pub site: foretell_trace::Site,
+    /// The address that could not be accessed, for faults.
+    pub address: u64,
+}
+
+/// See the module's text.
+pub struct Converter {
+    output: Output,
+    symbols: Symbols,
+    memory: Memory,
+    executable: PathBuf,
+    current: u32,
+    threads: Vec<Thread>,
+    variables: u32,
+    objects: u32,
+    sites: HashMap<u64, (SiteId, Box<str>)>,
+    /// Allocated blocks: size and where they came from.
+    blocks: BTreeMap<u64, (u64, u64)>,
+    /// What blocks are called, by where they came from.
+    labels: HashMap<u64, Option<Box<str>>>,
+    terms: u32,
+    /// The runtime's terms by number: the file's term and its width.
+    built: Vec<(u32, u8)>,
+    interned: HashMap<Key, TermId>,
+    gaps: BTreeMap<String, u64>,
+    crash: Option<Crash>,
+    modules: u32,
+    concrete_modules: u32,
+    broken: bool,
+}
+
+/// Reads the words of a record.
+struct Words<'a> {
+    words: &'a [u64],
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    fn next(&mut self) -> Option<u64> {
+        let word = *self.words.get(self.at)?;
+        self.at += 1;
+        Some(word)
+    }
+
+    fn pair(&mut self) -> Option<(u32, u32)> {
+        self.next().map(|word| (word as u32, (word >> 32) as u32))
+    }
+
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        let length = usize::try_from(self.next()?).ok()?;
+        let words = length.div_ceil(8);
+        let part: &'a [u64] = self.words.get(self.at..self.at.checked_add(words)?)?;
+        self.at += words;
+        let mut bytes: Vec<u8> = part.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.truncate(length);
+        Some(bytes)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        self.bytes().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+impl Converter {
+    /// Writes to `file`; `executable` is the program's.
+    pub fn new(file: File, executable: PathBuf) -> io::Result<Self> {
+        Ok(Self {
+            output: Output::new(file)?,
+            symbols: Symbols::default(),
+            memory: Memory::default(),
+            executable,
+            current: 0,
+            threads: Vec::new(),
+            variables: 0,
+            objects: 0,
+            sites: HashMap::new(),
+            blocks: BTreeMap::new(),
+            labels: HashMap::new(),
+            terms: 0,
+            built: Vec::new(),
+            interned: HashMap::new(),
+            gaps: BTreeMap::new(),
+            crash: None,
+            modules: 0,
+            concrete_modules: 0,
+            broken: false,
+        })
+    }
+
+    /// Notes something that the trace lacks.
+    pub fn gap(&mut self, what: &str) {
+        *self.gaps.entry(what.to_owned()).or_insert(0) += 1;
+    }
+
+    /// Converts the records of a chunk.
+    pub fn chunk(&mut self, words: &[u64]) {
+        let mut words = Words { words, at: 0 };
+        while !self.broken && words.at < words.words.len() {
+            if self.record(&mut words).is_none() {
+                self.broken = true;
+                self.gap("everything after records that make no sense: the program destroyed them");
+            }
+        }
+    }
+
+    /// Writes what is left and gives the account.
+    pub fn finish(mut self, command: &[String], build_id: Option<&str>) -> io::Result<Summary> {
+        if self.memory.unseen > 0 {
+            let gap = format!(
+                "{} reads returned what uninstrumented code wrote unseen; that memory counts as \
+                 another location from there on",
+                self.memory.unseen
+            );
+            self.gap(&gap);
+        }
+        let symbolic = self.modules > 0 && self.concrete_modules == 0;
+        let gaps: Vec<String> = self
+            .gaps
+            .iter()
+            .map(
+                |(what, &count)| {
+                    if count > 1 { format!("{what} ({count} times)") } else { what.clone() }
+                },
+            )
+            .collect();
+        let bytes = self.output.finish(|encoder, records| {
+            encoder.properties(symbolic, true, records);
+            encoder.command(command.iter().map(String::as_str), records);
+            if let Some(build_id) = build_id {
+                encoder.build_id(build_id, records);
+            }
+            for gap in &gaps {
+                encoder.gap(gap, records);
+            }
+        })?;
+        Ok(Summary {
+            events: self.output.events,
+            bytes,
+            threads: self.threads.len() as u32,
+            gaps,
+            crash: self.crash,
+            instrumented: self.modules > 0,
+            symbolic,
+        })
+    }
+
+    /// One record; `None` when it makes no sense.
+    fn record(&mut self, words: &mut Words) -> Option<()> {
+        let head = words.next()?;
+        let kind = Kind::from_code(head as u8)?;
+        let detail = (head >> 8) as u8;
+        let place = head >> 16;
+        if kind.is_event() {
+            return self.event(kind, detail, place, words);
+        }
+        match kind {
+            Kind::Turn => self.current = u32::try_from(words.next()?).ok()?,
+            Kind::DefineThread => {
+                let number = words.next()?;
+                let path: Vec<u32> = words
+                    .bytes()?
+                    .chunks_exact(8)
+                    .map(|part| u64::from_le_bytes(part.try_into().unwrap_or_default()) as u32)
+                    .collect();
+                if number != self.threads.len() as u64 {
+                    return None;
+                }
+                self.threads.push(Thread::default());
+                let name = if path.is_empty() { "main".into() } else { format_path(&path) };
+                let id = ThreadId(number as u32);
+                self.output.add(|encoder, records| encoder.thread(id, &name, &path, records));
+            }
+            Kind::DefineObject => {
+                let (number, kind) = words.pair()?;
+                let address = words.next()?;
+                let amount = words.next()? as u32;
+                let kind = object_kind(foretell_wire::ObjectKind::from_code(kind)?, amount);
+                if number != self.objects {
+                    return None;
+                }
+                self.objects += 1;
+                let name = self.name(address);
+                let id = ObjectId(number);
+                self.output.add(|encoder, records| encoder.object(id, &name, kind, records));
+            }
+            Kind::DefineSite => {
+                let (line, column) = words.pair()?;
+                let (file, function) = (words.text()?, words.text()?);
+                let file = if file == "?" { "" } else { &file };
+                self.define_site(
+                    place,
+                    foretell_trace::Site {
+                        file: file.into(),
+                        line,
+                        column,
+                        function: function.into(),
+                    },
+                );
+            }
+            Kind::DefineBinary => {
+                let (left, right) = words.pair()?;
+                let value = words.next()?;
+                let op = BinaryOp::from_code(detail.into())?;
+                let width = width_of(place)?;
+                let term = self.binary(op, width, left, right, value)?;
+                let width = if op.is_comparison() { 1 } else { width };
+                self.built.push((term.0, width as u8));
+            }
+            Kind::DefineCast => {
+                let shadow = words.next()? as u32;
+                let op = CastOp::from_code(detail.into())?;
+                let (from, to) = (width_of(place & 0xff)?, width_of(place >> 8)?);
+                let term = self.operand(shadow, from, 0)?;
+                let term = self.cast(op, from, to, term);
+                self.built.push((term.0, to as u8));
+            }
+            Kind::DefineSelect => {
+                let (condition, then) = words.pair()?;
+                let (otherwise, outcome) = words.pair()?;
+                let (then_value, otherwise_value) = (words.next()?, words.next()?);
+                let width = width_of(place)?;
+                let condition = self.operand(condition, 1, outcome.into())?;
+                let then = self.operand(then, width, then_value)?;
+                let otherwise = self.operand(otherwise, width, otherwise_value)?;
+                let term = self.apply(Operator::Ite, &[condition, then, otherwise]);
+                self.built.push((term.0, width as u8));
+            }
+            Kind::DefineModule => {
+                let (base, first, end) = (words.next()?, words.next()?, words.next()?);
+                let path = words.text()?;
+                let path =
+                    if path.is_empty() { self.executable.clone() } else { PathBuf::from(path) };
+                self.symbols.add_module(base, first, end, path);
+            }
+            Kind::DefineGlobal => {
+                let (address, size) = (words.next()?, words.next()?);
+                let name = words.text()?;
+                self.symbols.add_name(address, size, &name);
+            }
+            Kind::Image => {
+                let address = words.next()?;
+                let bytes = words.bytes()?;
+                self.memory.know(address, &bytes);
+            }
+            Kind::Gap => {
+                let count = words.next()?;
+                let what = words.text()?;
+                *self.gaps.entry(what).or_insert(0) += count;
+            }
+            Kind::Crash => {
+                let (signal, address) = (words.next()? as i32, words.next()?);
+                let site = self.symbols.site(place + 1);
+                self.crash = Some(Crash { signal, site, address });
+            }
+            Kind::Instrumented => {
+                self.modules += 1;
+                self.concrete_modules += u32::from(detail == 0);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn event(&mut self, kind: Kind, detail: u8, place: u64, words: &mut Words) -> Option<()> {
+        let thread = ThreadId(self.current);
+        let site = self.site(place);
+        let object = |words: &mut Words| words.next().map(|number| ObjectId(number as u32));
+        let op = match kind {
+            Kind::Read => {
+                let (address, value) = (words.next()?, words.next()?);
+                let shadow = if detail & access::SHADOWED != 0 { words.next()? as u32 } else { 0 };
+                let size = size_of(detail)?;
+                self.memory.found(address, size, value);
+                let variable = self.variable(address, size);
+                let address = self.optional(shadow, 64)?;
+                let order = order_of(detail)?;
+                Op::Read(Access { variable, value: Some(value), term: None, address, order })
+            }
+            Kind::Write | Kind::WriteShadow => {
+                let (address, value, last) = (words.next()?, words.next()?, words.next()?);
+                let size = size_of(detail)?;
+                let (mut term, mut address_term) = (None, None);
+                if kind == Kind::Write {
+                    self.memory.know(address, &last.to_le_bytes()[..size.into()]);
+                } else {
+                    term = self.optional(last as u32, u16::from(size) * 8)?;
+                    address_term = self.optional((last >> 32) as u32, 64)?;
+                }
+                let variable = self.variable(address, size);
+                self.memory.left(address, size, value);
+                let order = order_of(detail)?;
+                Op::Write(Access {
+                    variable,
+                    value: Some(value),
+                    term,
+                    address: address_term,
+                    order,
+                })
+            }
+            Kind::ReadModifyWrite => {
+                let (address, old, new) = (words.next()?, words.next()?, words.next()?);
+                let (shadow, address_shadow) = words.pair()?;
+                let size = size_of(detail)?;
+                self.memory.found(address, size, old);
+                let variable = self.variable(address, size);
+                self.memory.left(address, size, new);
+                Op::ReadModifyWrite(Box::new(ReadModifyWrite {
+                    variable,
+                    old: Some(old),
+                    new: Some(new),
+                    term: self.optional(shadow, u16::from(size) * 8)?,
+                    address: self.optional(address_shadow, 64)?,
+                    order: order_of(detail)?.unwrap_or(MemoryOrder::SequentiallyConsistent),
+                }))
+            }
+            Kind::Acquire | Kind::AcquireFailed | Kind::Release => {
+                let (number, flags) = words.pair()?;
+                let shared = flags & lock::SHARED != 0;
+                let step = LockStep {
+                    lock: ObjectId(number),
+                    mode: if shared { LockMode::Shared } else { LockMode::Exclusive },
+                    by_try: flags & lock::BY_TRY != 0,
+                };
+                match kind {
+                    Kind::Acquire => Op::Acquire(step),
+                    Kind::Release => Op::Release(step),
+                    _ => Op::AcquireFailed(step),
+                }
+            }
+            Kind::WaitBegin => {
+                let (condition, mutex) = words.pair()?;
+                Op::WaitBegin { condition: ObjectId(condition), mutex: ObjectId(mutex) }
+            }
+            Kind::WaitEnd => {
+                let (condition, mutex) = words.pair()?;
+                Op::WaitEnd {
+                    condition: ObjectId(condition),
+                    mutex: ObjectId(mutex),
+                    timed_out: detail == 1,
+                }
+            }
+            Kind::Signal => Op::Signal(object(words)?),
+            Kind::Broadcast => Op::Broadcast(object(words)?),
+            Kind::SemaphoreWait => Op::SemaphoreWait(object(words)?),
+            Kind::SemaphoreWaitFailed => Op::SemaphoreWaitFailed(object(words)?),
+            Kind::SemaphorePost => Op::SemaphorePost(object(words)?),
+            Kind::BarrierArrive => Op::BarrierArrive(object(words)?),
+            Kind::BarrierLeave => Op::BarrierLeave(object(words)?),
+            Kind::Fence => Op::Fence(memory_order(detail)?),
+            Kind::Branch => {
+                let term = self.optional(words.next()? as u32, 1)?;
+                Op::Branch(Condition { term, outcome: detail & 1 == 1 })
+            }
+            Kind::Assert => {
+                let mut term = self.optional(words.next()? as u32, 1)?;
+                if detail & 2 != 0 {
+                    term = term.map(|term| self.apply(Operator::Not, &[term]));
+                }
+                Op::Assert(Condition { term, outcome: detail & 1 == 1 })
+            }
+            Kind::Pin => {
+                let (shadow, value) = (words.next()? as u32, words.next()?);
+                let width = width_of(detail.into())?;
+                let term = self.operand(shadow, width, value)?;
+                let value = self.constant(width, value);
+                let term = self.apply(Operator::Eq, &[term, value]);
+                Op::Branch(Condition { term: Some(term), outcome: true })
+            }
+            Kind::RegionBegin => Op::RegionBegin(words.text()?.into()),
+            Kind::RegionEnd => Op::RegionEnd,
+            Kind::Call => Op::Call(self.function(place)),
+            Kind::Return => Op::Return,
+            Kind::Alloc => {
+                let (address, size) = (words.next()?, words.next()?);
+                self.memory.free(address, size);
+                self.blocks.insert(address, (size, place));
+                Op::Alloc { address, size }
+            }
+            Kind::Free => {
+                let address = words.next()?;
+                if let Some((size, _)) = self.blocks.remove(&address) {
+                    self.memory.free(address, size);
+                }
+                Op::Free { address }
+            }
+            Kind::Input => {
+                let value = words.next()?;
+                Op::Input { source: words.text()?.into(), value }
+            }
+            Kind::ThreadBegin => Op::ThreadBegin,
+            Kind::ThreadEnd => Op::ThreadEnd,
+            Kind::Fork => Op::Fork(ThreadId(words.next()? as u32)),
+            Kind::Join => Op::Join(ThreadId(words.next()? as u32)),
+            _ => return None,
+        };
+        let state = self.threads.get_mut(thread.index())?;
+        let index = state.index;
+        state.index += 1;
+        let sequence = self.output.events;
+        self.output.events += 1;
+        let at = Step { sequence, thread, index, site };
+        match op {
+            Op::Call(function) => {
+                let name = Name { key: place, text: &function };
+                self.output.add(|encoder, records| encoder.call(at, name, records));
+            }
+            op => {
+                let event = Event { thread, index, site, op };
+                self.output.add(|encoder, records| encoder.event(sequence, &event, records));
+            }
+        }
+        if self.output.failed.is_some() {
+            self.output.events = sequence.min(self.output.events);
+        }
+        Some(())
+    }
+
+    /// The site at a place: one that the pass defined, or one found by its program counter.
+    fn site(&mut self, place: u64) -> Option<SiteId> {
+        if place == 0 {
+            return None;
+        }
+        if let Some((site, _)) = self.sites.get(&place) {
+            return Some(*site);
+        }
+        let site = self.symbols.site(place);
+        Some(self.define_site(place, site))
+    }
+
+    fn define_site(&mut self, place: u64, site: foretell_trace::Site) -> SiteId {
+        let id = SiteId(self.sites.len() as u32);
+        self.output.add(|encoder, records| {
+            encoder.site(id, &site.file, site.line, site.column, &site.function, records);
+        });
+        self.sites.insert(place, (id, site.function));
+        id
+    }
+
+    fn function(&self, place: u64) -> Box<str> {
+        self.sites.get(&place).map(|(_, function)| function.clone()).unwrap_or_default()
+    }
+
+    fn variable(&mut self, address: u64, size: u8) -> VariableId {
+        let next = self.variables;
+        let mut made = None;
+        let number = self.memory.variable(address, size, |location| {
+            made = Some(location);
+            next
+        });
+        if let Some(Location { generation, initial }) = made {
+            self.variables += 1;
+            let name = self.name(address);
+            let width = u16::from(size) * 8;
+            let memory = Some(MemoryRange { address, size, generation });
+            let initial = initial.map(|bits| Value::bit_vec(width, bits));
+            self.output.add(|encoder, records| {
+                encoder.variable(
+                    VariableId(number),
+                    &name,
+                    Sort::bit_vec(width),
+                    Scope::Shared,
+                    memory,
+                    initial.as_ref(),
+                    records,
+                );
+            });
+        }
+        VariableId(number)
+    }
+
+    /// How people may call the memory: a global's name, an allocation's site, or the address.
+    fn name(&mut self, address: u64) -> String {
+        if let Some(name) = self.symbols.name(address) {
+            return name;
+        }
+        let block = self.blocks.range(..=address).next_back();
+        if let Some((&first, &(size, place))) = block
+            && address - first < size
+        {
+            let label = self.labels.entry(place).or_insert_with(|| {
+                let site = self.symbols.site(place);
+                let file = site.file.rsplit('/').next().unwrap_or_default();
+                (!file.is_empty()).then(|| format!("heap@{file}:{}", site.line).into())
+            });
+            if let Some(label) = label {
+                return format!("{label}+{}", address - first);
+            }
+        }
+        format!("{address:#x}")
+    }
+
+    // Terms. A 1-bit value is a Boolean, everything else a bit-vector.
+
+    fn next_term(&mut self) -> TermId {
+        self.terms += 1;
+        TermId(self.terms - 1)
+    }
+
+    fn intern(
+        &mut self,
+        key: Key,
+        encode: impl FnOnce(TermId, &mut ChunkEncoder, &mut Vec<u8>),
+    ) -> TermId {
+        if let Some(&term) = self.interned.get(&key) {
+            return term;
+        }
+        if self.interned.len() >= MAX_INTERNED {
+            self.interned.clear();
+        }
+        let id = self.next_term();
+        self.output.add(|encoder, records| encode(id, encoder, records));
+        self.interned.insert(key, id);
+        id
+    }
+
+    fn constant(&mut self, width: u16, value: u64) -> TermId {
+        let value = match width {
+            1 => Value::Bool(value & 1 == 1),
+            _ => Value::bit_vec(width, value),
+        };
+        let bits = match value {
+            Value::Bool(value) => value.into(),
+            Value::BitVec { bits, .. } => bits,
+            _ => 0,
+        };
+        self.intern(Key::Constant(width, bits), |id, encoder, records| {
+            encoder.constant_term(id, &value, records);
+        })
+    }
+
+    fn apply(&mut self, operator: Operator, arguments: &[TermId]) -> TermId {
+        let mut parts = [u32::MAX; 3];
+        for (part, argument) in parts.iter_mut().zip(arguments) {
+            *part = argument.0;
+        }
+        self.intern(Key::Apply(operator, parts), |id, encoder, records| {
+            encoder.apply_term(id, operator, arguments, records);
+        })
+    }
+
+    /// The term of a shadow; none for 0.
+    fn optional(&mut self, shadow: u32, width: u16) -> Option<Option<TermId>> {
+        if shadow == 0 { Some(None) } else { self.operand(shadow, width, 0).map(Some) }
+    }
+
+    /// The term of a shadow, of this width; the constant for 0.
+    fn operand(&mut self, shadow: u32, width: u16, value: u64) -> Option<TermId> {
+        if shadow == 0 {
+            return Some(self.constant(width, value));
+        }
+        if shadow & TERM_SHADOW != 0 {
+            let &(term, has) = self.built.get((shadow & !TERM_SHADOW) as usize)?;
+            let (term, has) = (TermId(term), u16::from(has));
+            return Some(match has.cmp(&width) {
+                std::cmp::Ordering::Equal => term,
+                std::cmp::Ordering::Less => self.cast(CastOp::ZeroExtend, has, width, term),
+                std::cmp::Ordering::Greater => self.cast(CastOp::Truncate, has, width, term),
+            });
+        }
+        let index = shadow - 1;
+        if width == 1 {
+            let byte = self.operand(shadow, 8, 0)?;
+            return Some(self.cast(CastOp::Truncate, 8, 1, byte));
+        }
+        let thread = ThreadId(self.current);
+        if let Some(&term) = self.threads.get(thread.index())?.reads.get(&(index, width)) {
+            return Some(term);
+        }
+        let id = self.next_term();
+        let sort = Sort::bit_vec(width);
+        self.output.add(|encoder, records| {
+            encoder.read_value_term(id, thread, index, sort, records);
+        });
+        self.threads.get_mut(thread.index())?.reads.insert((index, width), id);
+        Some(id)
+    }
+
+    fn cast(&mut self, op: CastOp, from: u16, to: u16, term: TermId) -> TermId {
+        match op {
+            _ if from == to => term,
+            CastOp::Truncate if to == 1 => {
+                let bit = self.apply(Operator::Extract { high: 0, low: 0 }, &[term]);
+                let one = self.intern(Key::Constant(0, 1), |id, encoder, records| {
+                    encoder.constant_term(id, &Value::bit_vec(1, 1), records);
+                });
+                self.apply(Operator::Eq, &[bit, one])
+            }
+            CastOp::Truncate => self.apply(Operator::Extract { high: to - 1, low: 0 }, &[term]),
+            CastOp::ZeroExtend | CastOp::SignExtend if from == 1 => {
+                let set = if op == CastOp::SignExtend { u64::MAX } else { 1 };
+                let (set, clear) = (self.constant(to, set), self.constant(to, 0));
+                self.apply(Operator::Ite, &[term, set, clear])
+            }
+            CastOp::ZeroExtend => self.apply(Operator::ZeroExtend(to - from), &[term]),
+            CastOp::SignExtend => self.apply(Operator::SignExtend(to - from), &[term]),
+        }
+    }
+
+    fn binary(
+        &mut self,
+        op: BinaryOp,
+        width: u16,
+        left: u32,
+        right: u32,
+        value: u64,
+    ) -> Option<TermId> {
+        use BinaryOp as B;
+        use Operator as O;
+        let left = self.operand(left, width, value)?;
+        let right = self.operand(right, width, value)?;
+        if width == 1 {
+            return Some(self.boolean(op, left, right));
+        }
+        let (operator, swapped, negated) = match op {
+            B::Add => (O::BvAdd, false, false),
+            B::Sub => (O::BvSub, false, false),
+            B::Mul => (O::BvMul, false, false),
+            B::UDiv => (O::BvUdiv, false, false),
+            B::SDiv => (O::BvSdiv, false, false),
+            B::URem => (O::BvUrem, false, false),
+            B::SRem => (O::BvSrem, false, false),
+            B::And => (O::BvAnd, false, false),
+            B::Or => (O::BvOr, false, false),
+            B::Xor => (O::BvXor, false, false),
+            B::Shl => (O::BvShl, false, false),
+            B::LShr => (O::BvLshr, false, false),
+            B::AShr => (O::BvAshr, false, false),
+            B::Eq => (O::Eq, false, false),
+            B::Ne => (O::Eq, false, true),
+            B::Ult => (O::BvUlt, false, false),
+            B::Ule => (O::BvUle, false, false),
+            B::Ugt => (O::BvUlt, true, false),
+            B::Uge => (O::BvUle, true, false),
+            B::Slt => (O::BvSlt, false, false),
+            B::Sle => (O::BvSle, false, false),
+            B::Sgt => (O::BvSlt, true, false),
+            B::Sge => (O::BvSle, true, false),
+        };
+        let arguments = if swapped { [right, left] } else { [left, right] };
+        let term = self.apply(operator, &arguments);
+        Some(if negated { self.apply(O::Not, &[term]) } else { term })
+    }
+
+    /// Operations on single bits. A set bit is 1 unsigned and -1 signed.
+    fn boolean(&mut self, op: BinaryOp, left: TermId, right: TermId) -> TermId {
+        use BinaryOp as B;
+        use Operator as O;
+        match op {
+            B::Add | B::Sub | B::Xor | B::Ne => self.apply(O::Xor, &[left, right]),
+            B::And | B::Mul => self.apply(O::And, &[left, right]),
+            B::Or => self.apply(O::Or, &[left, right]),
+            B::Eq => self.apply(O::Eq, &[left, right]),
+            // Division by a clear bit is undefined, and a remainder of one bit is zero.
+            B::UDiv | B::SDiv | B::AShr => left,
+            B::URem | B::SRem => self.constant(1, 0),
+            B::Shl | B::LShr | B::Ugt | B::Slt => {
+                let not = self.apply(O::Not, &[right]);
+                self.apply(O::And, &[left, not])
+            }
+            B::Ult | B::Sgt => {
+                let not = self.apply(O::Not, &[left]);
+                self.apply(O::And, &[not, right])
+            }
+            B::Ule | B::Sge => {
+                let not = self.apply(O::Not, &[left]);
+                self.apply(O::Or, &[not, right])
+            }
+            B::Uge | B::Sle => {
+                let not = self.apply(O::Not, &[right]);
+                self.apply(O::Or, &[left, not])
+            }
+        }
+    }
+}
+
+fn size_of(detail: u8) -> Option<u8> {
+    let size = access::size(detail);
+    (1..=8).contains(&size).then_some(size)
+}
+
+fn width_of(width: u64) -> Option<u16> {
+    (1..=64).contains(&width).then_some(width as u16)
+}
+
+fn order_of(detail: u8) -> Option<Option<MemoryOrder>> {
+    match access::order(detail) {
+        0 => Some(None),
+        code => memory_order(code).map(Some),
+    }
+}
+
+fn memory_order(code: u8) -> Option<MemoryOrder> {
+    use foretell_abi::Order;
+    Some(match Order::from_code(code.into())? {
+        Order::Relaxed => MemoryOrder::Relaxed,
+        Order::Acquire => MemoryOrder::Acquire,
+        Order::Release => MemoryOrder::Release,
+        Order::AcquireRelease => MemoryOrder::AcquireRelease,
+        Order::SequentiallyConsistent => MemoryOrder::SequentiallyConsistent,
+    })
+}
+
+fn object_kind(kind: foretell_wire::ObjectKind, amount: u32) -> ObjectKind {
+    use foretell_wire::ObjectKind as K;
+    match kind {
+        K::Mutex => ObjectKind::Mutex,
+        K::RecursiveMutex => ObjectKind::RecursiveMutex,
+        K::ErrorCheckingMutex => ObjectKind::ErrorCheckingMutex,
+        K::ReaderWriterLock => ObjectKind::ReaderWriterLock,
+        K::Condition => ObjectKind::Condition,
+        K::Semaphore => ObjectKind::Semaphore { initial: amount },
+        K::Barrier => ObjectKind::Barrier { parties: amount },
+    }
+}

@@ -1,0 +1,447 @@
+//! The recorder outside the program: runs it under the runtime and turns what it did into a trace
+//! file.
+//!
+//! The program keeps its standard streams, its exit status and its signals. It shares a ring of
+//! memory with us (crate `foretell-wire`) from which its events are converted while it runs, so
+//! that whatever ends it costs nothing that had happened.
+
+mod convert;
+mod find;
+mod memory;
+mod ring;
+mod symbols;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use foretell_wire::{End, Turn, environment, format_turns};
+
+pub use convert::Crash;
+pub use find::{build_id, program as find_program, runtime_library};
+
+use convert::Converter;
+use ring::Ring;
+
+/// The base schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// As the operating system runs it: time slices by the real clock.
+    Os,
+    /// Each thread in turn for so many of its events.
+    RoundRobin {
+        /// At least 1.
+        quantum: u32,
+    },
+    /// Switches at random; the seed decides all.
+    Random {
+        /// The seed.
+        seed: u64,
+        /// Events of a turn, on average.
+        mean: u32,
+    },
+}
+
+impl fmt::Display for Policy {
+    /// As [`environment::POLICY`] wants it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Policy::Os => f.write_str("os"),
+            Policy::RoundRobin { quantum } => write!(f, "round-robin:{quantum}"),
+            Policy::Random { seed, mean } => write!(f, "random:{seed}:{mean}"),
+        }
+    }
+}
+
+/// What to record and how.
+#[derive(Clone, Debug)]
+pub struct RecordOptions {
+    /// The program, looked up as a shell does, and its arguments.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// The trace file.
+    pub output: PathBuf,
+    /// The base schedule.
+    pub policy: Policy,
+    /// Turns to take before the base schedule begins (a forced run).
+    pub turns: Vec<Turn>,
+    /// The runtime library; found by itself when absent.
+    pub library: Option<PathBuf>,
+    /// End the program when it has done nothing visible for so long.
+    pub hang_limit: Option<Duration>,
+    /// End the program when it has run for so long.
+    pub time_limit: Option<Duration>,
+}
+
+impl RecordOptions {
+    /// Records `program` into `output`, as the operating system runs it, without limits.
+    pub fn new(program: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            arguments: Vec::new(),
+            output: output.into(),
+            policy: Policy::Os,
+            turns: Vec::new(),
+            library: None,
+            hang_limit: None,
+            time_limit: None,
+        }
+    }
+}
+
+/// How the run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    /// The program exited with this status.
+    Exit(i32),
+    /// It died of this signal.
+    Signal(i32),
+    /// No thread could run any more; who waits for what.
+    Deadlock(String),
+    /// It did not follow the turns; where and how.
+    Diverged(String),
+    /// The runtime could not go on; why.
+    Refused(String),
+    /// It did nothing for too long, or ran too long; we ended it.
+    Hang,
+}
+
+/// What a recording gave.
+#[derive(Clone, Debug)]
+pub struct RecordOutcome {
+    /// How the run ended.
+    pub end: RunEnd,
+    /// Where it died, if of a fatal signal that the runtime saw.
+    pub crash: Option<Crash>,
+    /// Events in the trace.
+    pub events: u64,
+    /// Threads in the trace.
+    pub threads: u32,
+    /// Bytes of the trace file.
+    pub bytes: u64,
+    /// Writes and conditions carry expressions.
+    pub symbolic: bool,
+    /// The program has instrumented modules; without any, only synchronisation was seen.
+    pub instrumented: bool,
+    /// What the trace lacks, also said in the trace.
+    pub gaps: Vec<String>,
+}
+
+/// Why there is no trace.
+#[derive(Debug)]
+pub enum RecordError {
+    /// There is no such program.
+    NoProgram(PathBuf),
+    /// The runtime library is not where it should be.
+    NoLibrary,
+    /// A path that cannot be passed to the program in its environment.
+    BadPath(PathBuf),
+    /// The program could not be started.
+    Start(PathBuf, io::Error),
+    /// The memory that is shared with the program could not be made.
+    Memory(io::Error),
+    /// The trace could not be written.
+    Write(PathBuf, io::Error),
+    /// The program ran but the runtime was never in it.
+    NotAttached {
+        /// The program.
+        program: PathBuf,
+        /// How it ended.
+        end: RunEnd,
+    },
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordError::NoProgram(path) => {
+                write!(f, "there is no program `{}`; give its path", path.display())
+            }
+            RecordError::NoLibrary => write!(
+                f,
+                "libforetell_runtime.so is neither beside the foretell command nor in \
+                 ../lib/foretell; install it there"
+            ),
+            RecordError::BadPath(path) => {
+                write!(f, "the path `{}` has a colon, a space or is not UTF-8", path.display())
+            }
+            RecordError::Start(path, error) => {
+                write!(f, "cannot start `{}`: {error}", path.display())
+            }
+            RecordError::Memory(error) => write!(f, "cannot make shared memory: {error}"),
+            RecordError::Write(path, error) => {
+                write!(f, "cannot write `{}`: {error}", path.display())
+            }
+            RecordError::NotAttached { program, .. } => write!(
+                f,
+                "`{}` ran without the runtime: it is statically linked, set-user-id, or a script \
+                 (record the program that the script starts)",
+                program.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RecordError {}
+
+/// Runs the program and records it.
+///
+/// The file appears under its name when it is whole. A program that fails is no error: see
+/// [`RecordOutcome::end`].
+pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
+    let program = find::program(&options.program)
+        .ok_or_else(|| RecordError::NoProgram(options.program.clone()))?;
+    let ring = Ring::new().map_err(RecordError::Memory)?;
+    let write_error = |error| RecordError::Write(options.output.clone(), error);
+    let partial = Partial::new(&options.output).map_err(write_error)?;
+    let turns = match options.turns.as_slice() {
+        [] => None,
+        turns => {
+            let path = partial.path.with_extension("turns");
+            std::fs::write(&path, format_turns(turns)).map_err(write_error)?;
+            Some(Removed(path))
+        }
+    };
+    let mut command = Command::new(&options.program);
+    command.args(&options.arguments);
+    prepare(&mut command, options.library.as_deref(), &program, "record")?;
+    command
+        .env(environment::RING, ring.file().to_string())
+        .env(environment::POLICY, options.policy.to_string());
+    if let Some(turns) = &turns {
+        command.env(environment::TURNS, &turns.0);
+    }
+    let file = ring.file();
+    // SAFETY: only a system call on a file that is open.
+    unsafe {
+        command.pre_exec(move || match libc::fcntl(file, libc::F_SETFD, 0) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        });
+    }
+    let file = partial.file.try_clone().map_err(write_error)?;
+    let mut converter = Converter::new(file, program.clone()).map_err(write_error)?;
+    let (status, hung) = run(&mut command, &program, &ring, &mut converter, options)?;
+
+    let end = match ring.end() {
+        _ if hung => RunEnd::Hang,
+        (End::Deadlock, message) => RunEnd::Deadlock(message),
+        (End::Diverged, message) => RunEnd::Diverged(message),
+        (End::Refused, message) => RunEnd::Refused(message),
+        (End::Unsaid | End::Exit | End::Crash, _) => match (status.code(), status.signal()) {
+            (Some(code), _) => RunEnd::Exit(code),
+            (None, Some(signal)) => RunEnd::Signal(signal),
+            (None, None) => RunEnd::Exit(-1),
+        },
+    };
+    if !ring.is_attached() {
+        return Err(RecordError::NotAttached { program, end });
+    }
+    if hung {
+        converter.gap("the program hung and was ended");
+    }
+    let words = std::iter::once(options.program.to_string_lossy().into_owned())
+        .chain(options.arguments.iter().map(|word| word.to_string_lossy().into_owned()))
+        .collect::<Vec<_>>();
+    let build_id = find::build_id(&program);
+    let summary = converter.finish(&words, build_id.as_deref()).map_err(write_error)?;
+    partial.complete(&options.output).map_err(write_error)?;
+    Ok(RecordOutcome {
+        end,
+        crash: summary.crash,
+        events: summary.events,
+        threads: summary.threads,
+        bytes: summary.bytes,
+        symbolic: summary.symbolic,
+        instrumented: summary.instrumented,
+        gaps: summary.gaps,
+    })
+}
+
+/// Puts the runtime into the program's environment.
+fn prepare(
+    command: &mut Command,
+    library: Option<&Path>,
+    program: &Path,
+    mode: &str,
+) -> Result<(), RecordError> {
+    let library = match library {
+        Some(path) => path.to_owned(),
+        None => runtime_library().ok_or(RecordError::NoLibrary)?,
+    };
+    // The loader splits the list at both.
+    if library.to_str().is_none_or(|path| path.contains([':', ' '])) {
+        return Err(RecordError::BadPath(library));
+    }
+    let before = std::env::var_os("LD_PRELOAD").unwrap_or_default();
+    let mut preload = library.into_os_string();
+    if !before.is_empty() {
+        preload.push(":");
+        preload.push(&before);
+    }
+    command
+        .env("LD_PRELOAD", preload)
+        .env(environment::PRELOAD, before)
+        .env(environment::MODE, mode)
+        .env(environment::EXECUTABLE, program);
+    Ok(())
+}
+
+/// Runs the program to its end while its events are converted. Says whether it hung.
+fn run(
+    command: &mut Command,
+    program: &Path,
+    ring: &Ring,
+    converter: &mut Converter,
+    options: &RecordOptions,
+) -> Result<(ExitStatus, bool), RecordError> {
+    let start_error = |error| RecordError::Start(program.to_owned(), error);
+    let mut child = command.spawn().map_err(start_error)?;
+    let process = child.id() as i32;
+    let _signals = SignalsPassOn::to(process);
+    thread::scope(|scope| {
+        let (sender, ended) = mpsc::channel();
+        scope.spawn(move || {
+            let status = child.wait();
+            let _ = sender.send(status); // the receiver waits for it
+            ring.wake_reader();
+        });
+        let begin = Instant::now();
+        let mut moved = (ring.progress(), begin);
+        let mut hung = false;
+        let status = loop {
+            while let Some(chunk) = ring.full_chunk() {
+                converter.chunk(chunk);
+                ring.release_chunk();
+            }
+            match ended.try_recv() {
+                Ok(status) => break status.map_err(start_error)?,
+                Err(_) => ring.wait(Duration::from_millis(20)),
+            }
+            let now = Instant::now();
+            let progress = ring.progress();
+            if progress != moved.0 {
+                moved = (progress, now);
+            }
+            let idle = options.hang_limit.is_some_and(|limit| now - moved.1 > limit);
+            let late = options.time_limit.is_some_and(|limit| now - begin > limit);
+            if (idle || late) && !hung {
+                hung = true;
+                // SAFETY: the child has not been waited for: its number is still its own.
+                unsafe { libc::kill(process, libc::SIGKILL) };
+            }
+        };
+        while let Some(chunk) = ring.full_chunk() {
+            converter.chunk(chunk);
+            ring.release_chunk();
+        }
+        converter.chunk(ring.rest());
+        Ok((status, hung))
+    })
+}
+
+/// A trace that is being written beside its final place; removed unless it is completed.
+struct Partial {
+    path: PathBuf,
+    file: File,
+    complete: bool,
+}
+
+impl Partial {
+    fn new(output: &Path) -> io::Result<Self> {
+        let name = output
+            .file_name()
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
+        let mut partial = OsString::from(".");
+        partial.push(name);
+        partial.push(format!(".{}.partial", std::process::id()));
+        let path = output.with_file_name(partial);
+        let file = File::create(&path)?;
+        Ok(Self { path, file, complete: false })
+    }
+
+    fn complete(mut self, output: &Path) -> io::Result<()> {
+        std::fs::rename(&self.path, output)?;
+        self.complete = true;
+        Ok(())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if !self.complete {
+            let _ = std::fs::remove_file(&self.path); // the first error is the one to report
+        }
+    }
+}
+
+/// A file that is removed when it is not needed any more.
+struct Removed(PathBuf);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0); // nobody minds if it stays
+    }
+}
+
+/// The program that signals to us are meant for; 0 for none.
+static TARGET: AtomicI32 = AtomicI32::new(0);
+
+/// While this lives, signals that ask us to end go to the program: it decides what they mean.
+/// (Those from the terminal reach it anyway, so we only stay alive.)
+struct SignalsPassOn {
+    before: Vec<(i32, libc::sigaction)>,
+}
+
+extern "C" fn pass_on(signal: i32) {
+    let target = TARGET.load(Ordering::Relaxed);
+    if target != 0 {
+        // SAFETY: kill may be called in a handler.
+        unsafe { libc::kill(target, signal) };
+    }
+}
+
+impl SignalsPassOn {
+    fn to(process: i32) -> Self {
+        TARGET.store(process, Ordering::Relaxed);
+        let mut before = Vec::new();
+        let actions = [
+            (libc::SIGINT, libc::SIG_IGN),
+            (libc::SIGQUIT, libc::SIG_IGN),
+            (libc::SIGTERM, pass_on as *const () as usize),
+            (libc::SIGHUP, pass_on as *const () as usize),
+        ];
+        for (signal, handler) in actions {
+            // SAFETY: the handler only does what handlers may.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = handler;
+                action.sa_flags = libc::SA_RESTART;
+                let mut old: libc::sigaction = std::mem::zeroed();
+                if libc::sigaction(signal, &action, &mut old) == 0 {
+                    before.push((signal, old));
+                }
+            }
+        }
+        Self { before }
+    }
+}
+
+impl Drop for SignalsPassOn {
+    fn drop(&mut self) {
+        TARGET.store(0, Ordering::Relaxed);
+        for (signal, action) in &self.before {
+            // SAFETY: what was there before.
+            unsafe { libc::sigaction(*signal, action, std::ptr::null_mut()) };
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! The program's memory as the events showed it: which variable an access is of, what it held at
+//! first, and whether somebody wrote behind our back.
+
+use std::collections::HashMap;
+
+/// Eight bytes of memory.
+#[derive(Clone, Copy, Default)]
+struct Granule {
+    /// What the events have left there, byte by byte.
+    current: u64,
+    /// What was there before the first event.
+    initial: u64,
+    /// The variable that is accessed most: number plus 1, 0 for none yet.
+    variable: u32,
+    /// How often this memory became another location.
+    generation: u32,
+    /// Which bytes of `current` are known, one bit each.
+    known: u8,
+    /// Which bytes of `initial` are known.
+    initially: u8,
+    /// Offset and size of `variable` in bits 0..4 and 4..8.
+    shape: u8,
+}
+
+const GRANULES: usize = 512;
+type Page = [Granule; GRANULES];
+
+/// See the module's text.
+#[derive(Default)]
+pub struct Memory {
+    pages: Vec<Box<Page>>,
+    by_number: HashMap<u64, u32>,
+    /// The page used last.
+    recent: Option<(u64, u32)>,
+    /// Variables that are not their granule's: by address, size and generation.
+    others: HashMap<(u64, u8, u32), u32>,
+    /// How many reads returned what no event had written.
+    pub unseen: u64,
+}
+
+/// What is known about a location before its first event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// How often the memory had become another location.
+    pub generation: u32,
+    /// What it held at first.
+    pub initial: Option<u64>,
+}
+
+/// Bits of the bytes `offset .. offset + size` of a granule.
+fn mask(offset: u64, size: u8) -> u8 {
+    (((1u16 << size) - 1) << offset) as u8
+}
+
+/// The same as a mask of the granule's 64 bits.
+fn wide(mask: u8) -> u64 {
+    (0..8).filter(|bit| mask >> bit & 1 == 1).fold(0, |bits, bit| bits | 0xff << (8 * bit))
+}
+
+impl Memory {
+    fn page(&mut self, number: u64) -> usize {
+        if let Some((recent, index)) = self.recent
+            && recent == number
+        {
+            return index as usize;
+        }
+        let next = self.pages.len() as u32;
+        let index = *self.by_number.entry(number).or_insert(next);
+        if index == next {
+            self.pages.push(Box::new([Granule::default(); GRANULES]));
+        }
+        self.recent = Some((number, index));
+        index as usize
+    }
+
+    fn granule(&mut self, address: u64) -> &mut Granule {
+        let page = self.page(address >> 12);
+        &mut self.pages[page][(address >> 3) as usize % GRANULES]
+    }
+
+    /// The parts of an access in each granule it touches: address, size, and how far to shift.
+    fn parts(address: u64, size: u8) -> impl Iterator<Item = (u64, u8, u32)> {
+        let first = (8 - address % 8).min(size.into()) as u8;
+        let rest = (first < size).then(|| (address + u64::from(first), size - first));
+        std::iter::once((address, first, 0))
+            .chain(rest.map(|(address, size)| (address, size, u32::from(first) * 8)))
+    }
+
+    /// What the memory held before any event, from outside knowledge.
+    pub fn know(&mut self, address: u64, bytes: &[u8]) {
+        for (at, &byte) in (address..).zip(bytes) {
+            let granule = self.granule(at);
+            let bit = mask(at % 8, 1);
+            if granule.initially & bit == 0 && granule.known & bit == 0 {
+                let shift = at % 8 * 8;
+                granule.initially |= bit;
+                granule.known |= bit;
+                granule.initial |= u64::from(byte) << shift;
+                granule.current |= u64::from(byte) << shift;
+            }
+        }
+    }
+
+    /// An access found `value` there. Says whether that is no news; if it contradicts what the
+    /// events left, the memory becomes another location.
+    pub fn found(&mut self, address: u64, size: u8, value: u64) {
+        let mut contradicted = false;
+        for (address, size, shift) in Self::parts(address, size) {
+            let granule = self.granule(address);
+            let touched = mask(address % 8, size);
+            let known = wide(touched & granule.known);
+            let bits = value >> shift << (address % 8 * 8);
+            contradicted |= (granule.current ^ bits) & known != 0;
+        }
+        if contradicted {
+            self.unseen += 1;
+        }
+        for (address, size, shift) in Self::parts(address, size) {
+            if contradicted {
+                self.renew(address);
+            }
+            let granule = self.granule(address);
+            let touched = mask(address % 8, size);
+            let bits = value >> shift << (address % 8 * 8);
+            let new = wide(touched & !granule.known);
+            granule.current |= bits & new;
+            let initially = touched & !granule.known & !granule.initially;
+            granule.initial |= bits & wide(initially);
+            granule.initially |= initially;
+            granule.known |= touched;
+        }
+    }
+
+    /// The bytes of the granule are another location from now on.
+    fn renew(&mut self, address: u64) {
+        let granule = self.granule(address);
+        let generation = granule.generation + 1;
+        *granule = Granule { generation, ..Granule::default() };
+    }
+
+    /// An access left `value` there.
+    pub fn left(&mut self, address: u64, size: u8, value: u64) {
+        for (address, size, shift) in Self::parts(address, size) {
+            let granule = self.granule(address);
+            let touched = mask(address % 8, size);
+            let bits = value >> shift << (address % 8 * 8);
+            granule.current = (granule.current & !wide(touched)) | (bits & wide(touched));
+            granule.known |= touched;
+        }
+    }
+
+    /// The memory is freed: it becomes another location.
+    pub fn free(&mut self, address: u64, size: u64) {
+        let end = address.saturating_add(size);
+        for number in address >> 12..=end.saturating_sub(1) >> 12 {
+            let Some(&page) = self.by_number.get(&number) else { continue };
+            for (index, granule) in self.pages[page as usize].iter_mut().enumerate() {
+                let at = (number << 12) + 8 * index as u64;
+                if at + 8 > address && at < end && (granule.known != 0 || granule.variable != 0) {
+                    let generation = granule.generation + 1;
+                    *granule = Granule { generation, ..Granule::default() };
+                }
+            }
+        }
+    }
+
+    /// The number of the variable that the access is of; `define` makes a new one.
+    pub fn variable(
+        &mut self,
+        address: u64,
+        size: u8,
+        define: impl FnOnce(Location) -> u32,
+    ) -> u32 {
+        let offset = address % 8;
+        let shape = offset as u8 | size << 4;
+        let granule = self.granule(address);
+        if granule.variable != 0 && granule.shape == shape {
+            return granule.variable - 1;
+        }
+        let generation = granule.generation;
+        if granule.variable == 0 {
+            let location = Location { generation, initial: self.initial(address, size) };
+            let number = define(location);
+            let granule = self.granule(address);
+            granule.variable = number + 1;
+            granule.shape = shape;
+            return number;
+        }
+        let key = (address, size, generation);
+        if let Some(&number) = self.others.get(&key) {
+            return number;
+        }
+        let location = Location { generation, initial: self.initial(address, size) };
+        let number = define(location);
+        self.others.insert(key, number);
+        number
+    }
+
+    fn initial(&mut self, address: u64, size: u8) -> Option<u64> {
+        let mut value = 0;
+        for (address, size, shift) in Self::parts(address, size) {
+            let granule = self.granule(address);
+            let touched = mask(address % 8, size);
+            if granule.initially & touched != touched {
+                return None;
+            }
+            value |= (granule.initial & wide(touched)) >> (address % 8 * 8) << shift;
+        }
+        Some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variable(memory: &mut Memory, address: u64, size: u8, next: u32) -> (u32, Option<Location>) {
+        let mut made = None;
+        let number = memory.variable(address, size, |location| {
+            made = Some(location);
+            next
+        });
+        (number, made)
+    }
+
+    #[test]
+    fn the_first_read_tells_the_initial_value() {
+        let mut memory = Memory::default();
+        memory.found(0x1000, 4, 7);
+        let (number, made) = variable(&mut memory, 0x1000, 4, 0);
+        assert_eq!((number, made), (0, Some(Location { generation: 0, initial: Some(7) })));
+        memory.left(0x1000, 4, 8);
+        memory.found(0x1000, 4, 8);
+        assert_eq!(variable(&mut memory, 0x1000, 4, 1), (0, None));
+        assert_eq!(memory.unseen, 0);
+    }
+
+    #[test]
+    fn a_wider_view_takes_its_parts_initial_values() {
+        let mut memory = Memory::default();
+        memory.found(0x1000, 4, 0x11);
+        memory.left(0x1000, 4, 0x22);
+        memory.found(0x1000, 8, 0x33_0000_0022);
+        let (_, made) = variable(&mut memory, 0x1000, 8, 0);
+        assert_eq!(made, Some(Location { generation: 0, initial: Some(0x33_0000_0011) }));
+    }
+
+    #[test]
+    fn a_write_without_a_look_has_no_initial_value() {
+        let mut memory = Memory::default();
+        memory.left(0x1000, 8, 1);
+        assert_eq!(
+            variable(&mut memory, 0x1000, 8, 0).1,
+            Some(Location { generation: 0, initial: None })
+        );
+    }
+
+    #[test]
+    fn freed_memory_and_unseen_writes_make_new_locations() {
+        let mut memory = Memory::default();
+        memory.found(0x1000, 8, 1);
+        variable(&mut memory, 0x1000, 8, 0);
+        memory.free(0x1000, 16);
+        memory.found(0x1000, 8, 5);
+        assert_eq!(
+            variable(&mut memory, 0x1000, 8, 1),
+            (1, Some(Location { generation: 1, initial: Some(5) }))
+        );
+        memory.found(0x1000, 8, 6);
+        assert_eq!(memory.unseen, 1);
+        assert_eq!(
+            variable(&mut memory, 0x1000, 8, 2),
+            (2, Some(Location { generation: 2, initial: Some(6) }))
+        );
+    }
+
+    #[test]
+    fn accesses_across_two_granules_are_kept_whole() {
+        let mut memory = Memory::default();
+        memory.left(0x1006, 4, 0xaabb_ccdd);
+        memory.found(0x1006, 4, 0xaabb_ccdd);
+        memory.found(0x1008, 2, 0xaabb);
+        memory.found(0x1004, 4, 0xccdd_0000);
+        assert_eq!(memory.unseen, 0);
+    }
+}

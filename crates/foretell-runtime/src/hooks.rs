@@ -1,0 +1,455 @@
+//! The hooks of our LLVM pass, as the contract in `foretell-abi` has them.
+//!
+//! A memory hook runs right after its access: it records the event and then, at its end, lets the
+//! scheduler decide; so a turn ends between two events, as everywhere.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use foretell_abi::{
+    ABI_VERSION, AccessInfo, BinaryOp, COPY_SYMBOLIC, CallSlots, LOCAL_DESTINATION, LOCAL_SOURCE,
+    MODULE_SYMBOLIC, Module, PinReason, RmwKind, Site,
+};
+use foretell_wire::{Kind, access};
+use libc::c_char;
+
+use crate::modules;
+use crate::recorder::{Text, head};
+use crate::shadow;
+use crate::thread::{EMPTY_SLOTS, Session, peek};
+use crate::wrappers::blocking::piece;
+use crate::wrappers::process::PASS_REPORTS;
+
+/// How many expressions were concretised, by reason.
+static PINS: [AtomicU64; PinReason::COUNT] = [const { AtomicU64::new(0) }; PinReason::COUNT];
+
+/// The slots that functions get while there is no thread of ours: everything is concrete then.
+struct NoSlots(std::cell::UnsafeCell<CallSlots>);
+// SAFETY: what is written there is never believed: `callee` and `returned_by` name functions of
+// other threads at worst, and a shadow that is not ours is only used while a session exists.
+unsafe impl Sync for NoSlots {}
+static NO_SLOTS: NoSlots = NoSlots(std::cell::UnsafeCell::new(EMPTY_SLOTS));
+
+fn detail(info: AccessInfo) -> u8 {
+    let order = info.order().map_or(0, |order| order as u8);
+    access::detail(info.size() as u8, order)
+}
+
+/// Records a read; gives its shadow.
+#[inline(always)]
+fn note_read(session: &mut Session, place: u64, detail: u8, at: u64, value: u64, to: u32) -> u32 {
+    let shadow = shadow::of_read(session.me.index);
+    if to == 0 {
+        session.me.event([head(Kind::Read, detail, place), at, value]);
+    } else {
+        let detail = detail | access::SHADOWED;
+        session.me.event([head(Kind::Read, detail, place), at, value, to.into()]);
+    }
+    shadow
+}
+
+#[inline(always)]
+fn note_write(session: &mut Session, place: u64, detail: u8, at: u64, value: u64, shadows: u64) {
+    session.me.event([head(Kind::WriteShadow, detail, place), at, value, shadows]);
+}
+
+/// The expression had to have this value.
+fn note_pin(session: &mut Session, place: u64, width: u32, shadow: u32, value: u64) {
+    session.me.event([head(Kind::Pin, width as u8, place), shadow.into(), value]);
+}
+
+/// Exports the hooks; each body runs in a session, without one it gives `otherwise`.
+macro_rules! hooks {
+    ($(fn $name:ident($session:ident $(, $argument:ident : $type:ty)* $(,)?)
+        $(-> $result:ty, else $otherwise:expr;)? => $body:block)*) => {$(
+        #[unsafe(no_mangle)]
+        #[allow(missing_docs, clippy::missing_safety_doc, clippy::too_many_arguments)] // foretell-abi
+        pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
+            #[allow(unused_mut)]
+            let Some(mut $session) = Session::begin_hook() else { return $($otherwise)? };
+            $body
+        }
+    )*};
+}
+
+hooks! {
+    fn __foretell_load(
+        session, address: *const u8, info: AccessInfo, value: u64, address_shadow: u32,
+        site: *const Site,
+    ) -> u32, else 0; => {
+        let place = session.recorder().site(site);
+        let at = address as u64;
+        let shadow = note_read(&mut session, place, detail(info), at, value, address_shadow);
+        session.point();
+        shadow
+    }
+
+    fn __foretell_store(
+        session, address: *const u8, info: AccessInfo, value: u64, shadow: u32,
+        address_shadow: u32, site: *const Site,
+    ) => {
+        let place = session.recorder().site(site);
+        let shadows = u64::from(shadow) | u64::from(address_shadow) << 32;
+        note_write(&mut session, place, detail(info), address as u64, value, shadows);
+        session.point();
+    }
+
+    fn __foretell_rmw(
+        session, address: *const u8, info: AccessInfo, old: u64, operand: u64,
+        operand_shadow: u32, address_shadow: u32, site: *const Site,
+    ) -> u32, else 0; => {
+        let place = session.recorder().site(site);
+        let size = info.size() as u8;
+        let width = info.size() * 8;
+        let read = shadow::of_read(session.me.index);
+        // SAFETY: the program wrote there just now, and nobody else has the turn.
+        let new = unsafe { peek(address as u64, size) };
+        let symbolic = info.has(AccessInfo::SYMBOLIC);
+        let operand = (operand_shadow, operand);
+        let written = if symbolic { modified(info.rmw(), width, (read, old), operand) } else { 0 };
+        let shadows = u64::from(written) | u64::from(address_shadow) << 32;
+        session.me.event([
+            head(Kind::ReadModifyWrite, detail(info), place), address as u64, old, new, shadows,
+        ]);
+        if symbolic && written == 0 && info.rmw() != RmwKind::Exchange {
+            count_pin(PinReason::Other as u32);
+            note_pin(&mut session, place, width, read, old);
+        }
+        session.point();
+        if symbolic { read } else { 0 }
+    }
+
+    fn __foretell_cmpxchg(
+        session, address: *const u8, info: AccessInfo, old: u64, expected: u64, desired: u64,
+        success: u32, expected_shadow: u32, desired_shadow: u32, address_shadow: u32,
+        site: *const Site,
+    ) -> u32, else 0; => {
+        let place = session.recorder().site(site);
+        let width = info.size() * 8;
+        let read = shadow::of_read(session.me.index);
+        let symbolic = info.has(AccessInfo::SYMBOLIC);
+        let written = if symbolic {
+            let equal =
+                shadow::binary(BinaryOp::Eq as u32, width, read, old, expected_shadow, expected);
+            shadow::select(width, (equal, success), (desired_shadow, desired), (read, old))
+        } else {
+            0
+        };
+        let new = if success != 0 { desired } else { old };
+        let shadows = u64::from(written) | u64::from(address_shadow) << 32;
+        session.me.event([
+            head(Kind::ReadModifyWrite, detail(info), place), address as u64, old, new, shadows,
+        ]);
+        session.point();
+        if symbolic { read } else { 0 }
+    }
+
+    fn __foretell_fence(session, order: u32, site: *const Site) => {
+        let place = session.recorder().site(site);
+        session.event_at(Kind::Fence, order as u8, place, []);
+        session.point();
+    }
+
+    fn __foretell_read_range(
+        session, address: *const u8, size: u64, symbolic: u32, site: *const Site,
+    ) => {
+        let place = session.recorder().site(site);
+        let (mut at, end) = (address as u64, address as u64 + size);
+        while at < end {
+            let size = piece(at, end);
+            // SAFETY: the program read it just now.
+            let value = unsafe { peek(at, size) };
+            let read = note_read(&mut session, place, access::detail(size, 0), at, value, 0);
+            if symbolic != 0 {
+                note_pin(&mut session, place, u32::from(size) * 8, read, value);
+            }
+            at += u64::from(size);
+        }
+        session.point();
+    }
+
+    fn __foretell_write_range(session, address: *const u8, size: u64, site: *const Site) => {
+        let place = session.recorder().site(site);
+        let (mut at, end) = (address as u64, address as u64 + size);
+        while at < end {
+            let size = piece(at, end);
+            // SAFETY: the program wrote it just now.
+            let value = unsafe { peek(at, size) };
+            note_write(&mut session, place, access::detail(size, 0), at, value, 0);
+            at += u64::from(size);
+        }
+        session.point();
+    }
+
+    fn __foretell_memcpy(
+        session, destination: *const u8, source: *const u8, length: u64, flags: u32,
+        site: *const Site,
+    ) => {
+        let place = session.recorder().site(site);
+        copy(&mut session, place, destination as u64, source as u64, length, flags);
+        session.point();
+    }
+
+    fn __foretell_memset(
+        session, destination: *const u8, byte: u32, shadow: u32, length: u64, flags: u32,
+        site: *const Site,
+    ) => {
+        let place = session.recorder().site(site);
+        let (mut at, end) = (destination as u64, destination as u64 + length);
+        if flags & LOCAL_DESTINATION != 0 {
+            if flags & COPY_SYMBOLIC != 0 {
+                for at in at..end {
+                    session.me.local.store(at, 1, shadow);
+                }
+                session.me.slots.local_shadows = session.me.local.len() as u32;
+            }
+            return;
+        }
+        while at < end {
+            // With a shadow byte by byte: each byte holds the same expression.
+            let size = if shadow == 0 { piece(at, end) } else { 1 };
+            let value = u64::from_le_bytes([byte as u8; 8]) >> (64 - 8 * u32::from(size));
+            note_write(&mut session, place, access::detail(size, 0), at, value, shadow.into());
+            at += u64::from(size);
+        }
+        session.point();
+    }
+
+    fn __foretell_local_load(session, address: *const u8, size: u32, value: u64)
+        -> u32, else 0; => {
+        session.me.local.load(address as u64, size, value)
+    }
+
+    fn __foretell_local_store(session, address: *const u8, size: u64, shadow: u32) => {
+        session.me.local.store(address as u64, size, shadow);
+        session.me.slots.local_shadows = session.me.local.len() as u32;
+    }
+
+    fn __foretell_expr_binary(
+        _session, op: u32, width: u32, left: u32, left_value: u64, right: u32,
+        right_value: u64,
+    ) -> u32, else 0; => {
+        shadow::binary(op, width, left, left_value, right, right_value)
+    }
+
+    fn __foretell_expr_cast(_session, op: u32, from: u32, to: u32, shadow: u32)
+        -> u32, else 0; => {
+        shadow::cast(op, from, to, shadow)
+    }
+
+    fn __foretell_expr_select(
+        _session, width: u32, condition: u32, condition_value: u32, then: u32,
+        then_value: u64, otherwise: u32, otherwise_value: u64,
+    ) -> u32, else 0; => {
+        let condition = (condition, condition_value);
+        shadow::select(width, condition, (then, then_value), (otherwise, otherwise_value))
+    }
+
+    fn __foretell_branch(session, shadow: u32, outcome: u32, site: *const Site) => {
+        let place = session.recorder().site(site);
+        session.me.event([head(Kind::Branch, (outcome & 1) as u8, place), shadow.into()]);
+    }
+
+    fn __foretell_switch(
+        session, shadow: u32, width: u32, value: u64, cases: *const u64, count: u64,
+        site: *const Site,
+    ) => {
+        let place = session.recorder().site(site);
+        // SAFETY: the pass passes an array of so many cases.
+        let cases = unsafe { std::slice::from_raw_parts(cases, count as usize) };
+        if cases.contains(&value) {
+            note_pin(&mut session, place, width, shadow, value);
+            return;
+        }
+        for &case in cases {
+            let equal = shadow::binary(BinaryOp::Eq as u32, width, shadow, value, 0, case);
+            session.me.event([head(Kind::Branch, 0, place), equal.into()]);
+        }
+    }
+
+    fn __foretell_assert(
+        session, shadow: u32, outcome: u32, wanted: u32, site: *const Site,
+    ) => {
+        let place = session.recorder().site(site);
+        let held = (outcome ^ wanted ^ 1) & 1;
+        let negated = (wanted & 1) ^ 1;
+        let detail = (held | negated << 1) as u8;
+        session.me.event([head(Kind::Assert, detail, place), shadow.into()]);
+    }
+
+    fn __foretell_pin(
+        session, shadow: u32, width: u32, value: u64, reason: u32, site: *const Site,
+    ) => {
+        let place = session.recorder().site(site);
+        count_pin(reason);
+        note_pin(&mut session, place, width, shadow, value);
+    }
+
+    fn __foretell_enter(session, site: *const Site, frame: *const u8)
+        -> *mut CallSlots, else slots_outside(); => {
+        let place = session.recorder().site(site);
+        leave_calls(&mut session, |open| open <= frame as u64);
+        session.me.frames.push(frame as u64);
+        session.me.event([head(Kind::Call, 0, place)]);
+        &raw mut session.me.slots
+    }
+
+    fn __foretell_exit(session, frame: *const u8) => {
+        leave_calls(&mut session, |open| open <= frame as u64);
+    }
+
+    fn __foretell_unwind(session, frame: *const u8) => {
+        leave_calls(&mut session, |open| open < frame as u64);
+    }
+
+    fn __foretell_region_begin(session, name: *const c_char, site: *const Site) => {
+        let place = session.recorder().site(site);
+        session.me.index += 1;
+        session.recorder().put_texts([head(Kind::RegionBegin, 0, place)], &[Text::C(name)]);
+    }
+
+    fn __foretell_region_end(session, site: *const Site) => {
+        let place = session.recorder().site(site);
+        session.me.event([head(Kind::RegionEnd, 0, place)]);
+    }
+
+    fn __foretell_module(session, module: *const Module) => {
+        // SAFETY: the module's description of itself; a session has the turn.
+        unsafe { register(&mut session, &*module) };
+    }
+}
+
+/// The slots of a thread that has no session: its own if it has any, so that a signal handler does
+/// not mix up what it interrupted.
+fn slots_outside() -> *mut CallSlots {
+    NO_SLOTS.0.get()
+}
+
+/// Leaves the calls whose frames are over.
+fn leave_calls(session: &mut Session, over: impl Fn(u64) -> bool) {
+    while session.me.frames.last().is_some_and(|&open| over(open)) {
+        session.me.frames.pop();
+        session.me.event([head(Kind::Return, 0, 0)]);
+    }
+}
+
+fn count_pin(reason: u32) {
+    let reason = (reason as usize).min(PinReason::COUNT - 1);
+    PINS[reason].fetch_add(1, Relaxed);
+}
+
+/// What the reasons mean, for people, with how often each came.
+pub fn pins() -> [(&'static str, u64); PinReason::COUNT] {
+    let words = [
+        "expressions concretised by operations without a builder",
+        "expressions concretised by floating point",
+        "expressions concretised by vectors or wide integers",
+        "expressions concretised by uninstrumented functions",
+        "expressions concretised as addresses or lengths",
+        "expressions concretised as late or variadic arguments",
+    ];
+    let mut at = 0;
+    words.map(|what| {
+        at += 1;
+        (what, PINS[at - 1].load(Relaxed))
+    })
+}
+
+/// The expression that a read-modify-write stores; 0 when it has none.
+fn modified(kind: RmwKind, width: u32, old: (u32, u64), operand: (u32, u64)) -> u32 {
+    let apply = |op: BinaryOp| shadow::binary(op as u32, width, old.0, old.1, operand.0, operand.1);
+    let choose = |op: BinaryOp| {
+        shadow::select(width, (apply(op), outcome(op, width, old.1, operand.1)), old, operand)
+    };
+    match kind {
+        RmwKind::Other => 0,
+        RmwKind::Exchange => operand.0,
+        RmwKind::Add => apply(BinaryOp::Add),
+        RmwKind::Sub => apply(BinaryOp::Sub),
+        RmwKind::And => apply(BinaryOp::And),
+        RmwKind::Or => apply(BinaryOp::Or),
+        RmwKind::Xor => apply(BinaryOp::Xor),
+        RmwKind::Nand => {
+            let ones = u64::MAX >> (64 - width);
+            shadow::binary(BinaryOp::Xor as u32, width, apply(BinaryOp::And), 0, 0, ones)
+        }
+        RmwKind::Max => choose(BinaryOp::Sgt),
+        RmwKind::Min => choose(BinaryOp::Slt),
+        RmwKind::UMax => choose(BinaryOp::Ugt),
+        RmwKind::UMin => choose(BinaryOp::Ult),
+    }
+}
+
+/// How the comparison of a minimum or maximum came out.
+fn outcome(op: BinaryOp, width: u32, left: u64, right: u64) -> u32 {
+    let signed = |value: u64| ((value << (64 - width)) as i64) >> (64 - width);
+    let holds = match op {
+        BinaryOp::Sgt => signed(left) > signed(right),
+        BinaryOp::Slt => signed(left) < signed(right),
+        BinaryOp::Ugt => left > right,
+        _ => left < right,
+    };
+    holds.into()
+}
+
+/// Events and shadows of a copy that has happened.
+fn copy(session: &mut Session, place: u64, to: u64, from: u64, length: u64, flags: u32) {
+    let (local_to, local_from) = (flags & LOCAL_DESTINATION != 0, flags & LOCAL_SOURCE != 0);
+    let symbolic = flags & COPY_SYMBOLIC != 0;
+    if local_to && local_from {
+        if symbolic {
+            session.me.local.copy(to, from, length);
+            session.me.slots.local_shadows = session.me.local.len() as u32;
+        }
+        return;
+    }
+    let mut at = 0;
+    while at < length {
+        // Pieces that both sides can take in one access; the values are those of the destination.
+        let size = piece(from + at, from + length).min(piece(to + at, to + length));
+        // SAFETY: the program wrote it just now.
+        let value = unsafe { peek(to + at, size) };
+        let detail = access::detail(size, 0);
+        let shadow = if local_from {
+            session.me.local.load(from + at, size.into(), value)
+        } else {
+            note_read(session, place, detail, from + at, value, 0)
+        };
+        let shadow = if symbolic { shadow } else { 0 };
+        if local_to {
+            session.me.local.store(to + at, size.into(), shadow);
+        } else {
+            note_write(session, place, detail, to + at, value, shadow.into());
+        }
+        at += u64::from(size);
+    }
+    session.me.slots.local_shadows = session.me.local.len() as u32;
+}
+
+/// Tells the recorder of a module's globals and what they hold before the program runs.
+unsafe fn register(session: &mut Session, module: &Module) {
+    let recorder = session.recorder();
+    if module.abi_version != ABI_VERSION {
+        recorder.gap(1, "a module compiled by another version of the compiler");
+    }
+    let symbolic = module.flags & MODULE_SYMBOLIC != 0;
+    PASS_REPORTS.store(true, Relaxed);
+    recorder.put([head(Kind::Instrumented, symbolic.into(), 0)]);
+    // SAFETY: the module's own tables.
+    unsafe {
+        modules::announce();
+        modules::mark_pass((module as *const Module) as u64);
+        for index in 0..module.global_count {
+            let global = &*module.globals.add(index as usize);
+            recorder.put_texts(
+                [head(Kind::DefineGlobal, 0, 0), global.address as u64, global.size],
+                &[Text::C(global.name)],
+            );
+            // Large arrays are left out: their first read tells.
+            let known = global.size.min(foretell_wire::MAX_TEXT as u64) as usize;
+            let bytes = std::slice::from_raw_parts(global.address, known);
+            recorder
+                .put_texts([head(Kind::Image, 0, 0), global.address as u64], &[Text::Bytes(bytes)]);
+        }
+    }
+}

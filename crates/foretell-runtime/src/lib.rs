@@ -1,0 +1,34 @@
+//! The library inside the program under test.
+//!
+//! It is linked with or preloaded into the program and does nothing until `foretell record` asks
+//! through the environment. Then
+//!
+//! - the `scheduler` lets one thread run at a time, as a `policy` says;
+//! - the `wrappers` model libc's synchronisation and note inputs;
+//! - the `hooks` of our LLVM pass and those of the `tsan` ABI report accesses;
+//! - the `recorder` appends what happens to memory shared with the process that records.
+//!
+//! Invariants: no allocation, lock or system call in the path of an access; never a panic across
+//! the border; `errno`, signals and the program's heap stay as they would have been; what belongs
+//! to the turn (threads, objects, recorder) is touched by the thread that has it only.
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
+compile_error!("foretell-runtime knows Linux with glibc on x86-64 only");
+
+mod allocator;
+mod hooks;
+mod local;
+mod modules;
+mod objects;
+mod policy;
+mod real;
+mod recorder;
+mod scheduler;
+mod shadow;
+mod start;
+mod sync_only;
+mod sys;
+mod thread;
+mod tsan;
+mod turn;
+mod wrappers;

@@ -1,0 +1,82 @@
+//! The executable parts of the program and its libraries, for the recorder to find source lines.
+
+use foretell_wire::Kind;
+use libc::{c_int, c_void};
+
+use crate::recorder::{Text, head, recorder};
+use crate::turn::TurnCell;
+
+/// An executable segment.
+struct Segment {
+    first: u64,
+    end: u64,
+    /// Compiled by the pass, which reports copies of memory itself.
+    pass: bool,
+}
+
+static SEGMENTS: TurnCell<Vec<Segment>> = TurnCell::new(Vec::new());
+
+/// # Safety
+/// Only for the thread that has the turn.
+unsafe fn segments() -> &'static mut Vec<Segment> {
+    // SAFETY: the caller's promise.
+    unsafe { SEGMENTS.get() }
+}
+
+/// Tells the recorder of modules that it does not know yet.
+///
+/// # Safety
+/// Only for the thread that has the turn.
+pub unsafe fn announce() {
+    // SAFETY: the callback is ours.
+    unsafe { libc::dl_iterate_phdr(Some(visit), std::ptr::null_mut()) };
+}
+
+unsafe extern "C" fn visit(
+    info: *mut libc::dl_phdr_info,
+    _size: usize,
+    _data: *mut c_void,
+) -> c_int {
+    // SAFETY: libc's description of a loaded module.
+    unsafe {
+        let info = &*info;
+        for index in 0..info.dlpi_phnum {
+            let segment = &*info.dlpi_phdr.add(index.into());
+            if segment.p_type != libc::PT_LOAD || segment.p_flags & libc::PF_X == 0 {
+                continue;
+            }
+            let first = info.dlpi_addr + segment.p_vaddr;
+            let end = first + segment.p_memsz;
+            if segments().iter().any(|known| known.first == first) {
+                continue;
+            }
+            segments().push(Segment { first, end, pass: false });
+            recorder().put_texts(
+                [head(Kind::DefineModule, 0, 0), info.dlpi_addr, first, end],
+                &[Text::C(info.dlpi_name)],
+            );
+        }
+    }
+    0
+}
+
+/// The module that holds this address was compiled by the pass. Its data is near its code: the
+/// segment that ends last before it.
+///
+/// # Safety
+/// Only for the thread that has the turn.
+pub unsafe fn mark_pass(address: u64) {
+    // SAFETY: the caller's promise.
+    let segments = unsafe { segments() };
+    let below = segments.iter_mut().filter(|segment| segment.first <= address);
+    if let Some(segment) = below.max_by_key(|segment| segment.first) {
+        segment.pass = true;
+    }
+}
+
+/// Whether code at the address reports copies of memory itself.
+pub fn reports_copies(place: u64) -> bool {
+    // SAFETY: callers are threads of ours, which have the turn while they run.
+    let segments = unsafe { segments() };
+    segments.iter().any(|s| s.pass && s.first <= place && place < s.end)
+}

@@ -1,0 +1,267 @@
+//! The synchronisation objects as the scheduler models them: who holds what.
+//!
+//! The program's own objects in memory are not touched while the scheduler is on; an object is
+//! known by its address and gets a number in the trace when it is first used or initialised. An
+//! address that is initialised again is another object.
+
+use std::collections::VecDeque;
+
+use foretell_wire::{Kind, ObjectKind};
+
+use crate::recorder::{head, recorder};
+use crate::scheduler;
+use crate::turn::TurnCell;
+
+/// Spreads the bits of an address for tables whose size is a power of two.
+pub fn hash(address: u64) -> usize {
+    ((address >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as usize
+}
+
+/// An object.
+pub struct Object {
+    /// Its number in the trace.
+    pub number: u32,
+    /// Where it lies.
+    pub address: u64,
+    /// What it is and who holds it.
+    pub model: Model,
+}
+
+/// The state of an object.
+pub enum Model {
+    /// Any mutex, and a spin lock.
+    Mutex(Mutex),
+    /// A reader-writer lock.
+    ReaderWriter(ReaderWriter),
+    /// A condition variable.
+    Condition(Condition),
+    /// A semaphore's count.
+    Semaphore(u32),
+    /// A barrier.
+    Barrier(Barrier),
+}
+
+/// A mutex.
+pub struct Mutex {
+    /// How a second lock by the holder ends.
+    pub kind: ObjectKind,
+    /// The holder's number.
+    pub owner: Option<u32>,
+    /// How often the holder has it.
+    pub depth: u32,
+}
+
+/// A reader-writer lock.
+#[derive(Default)]
+pub struct ReaderWriter {
+    /// The writer's number.
+    pub writer: Option<u32>,
+    /// The readers' numbers; one may be there several times.
+    pub readers: Vec<u32>,
+}
+
+/// A condition variable. A signal does not choose its waiter: any thread that waited when it came
+/// may take it, and the schedule decides which (as POSIX allows).
+#[derive(Default)]
+pub struct Condition {
+    /// Who waits: thread and ticket, in order of arrival.
+    pub waiters: Vec<(u32, u64)>,
+    /// Signals that nobody has taken yet: each is for tickets up to this.
+    pub signals: VecDeque<u64>,
+    /// The next ticket.
+    pub ticket: u64,
+}
+
+impl Condition {
+    /// A thread begins to wait.
+    pub fn arrive(&mut self, thread: u32) {
+        self.ticket += 1;
+        self.waiters.push((thread, self.ticket));
+    }
+
+    /// One more waiter may go; lost when all may go already.
+    pub fn signal(&mut self) {
+        if self.signals.len() < self.waiters.len() {
+            self.signals.push_back(self.ticket);
+        }
+    }
+
+    /// All waiters may go.
+    pub fn broadcast(&mut self) {
+        while self.signals.len() < self.waiters.len() {
+            self.signals.push_back(self.ticket);
+        }
+    }
+
+    /// The waiter takes the oldest signal that came after it began to wait.
+    pub fn take(&mut self, thread: u32) -> bool {
+        let Some(position) = self.waiters.iter().position(|&(waiter, _)| waiter == thread) else {
+            return true;
+        };
+        let ticket = self.waiters[position].1;
+        let Some(signal) = self.signals.iter().position(|&up_to| up_to >= ticket) else {
+            return false;
+        };
+        self.signals.remove(signal);
+        self.waiters.remove(position);
+        true
+    }
+
+    /// The waiter gives up (its time is over or it was cancelled).
+    pub fn give_up(&mut self, thread: u32) {
+        self.waiters.retain(|&(waiter, _)| waiter != thread);
+        self.signals.truncate(self.waiters.len());
+    }
+}
+
+/// A barrier.
+pub struct Barrier {
+    /// How many threads meet.
+    pub parties: u32,
+    /// How many have come in this round.
+    pub arrived: u32,
+    /// Rounds that are complete.
+    pub round: u64,
+}
+
+/// All objects by address.
+struct Table {
+    /// Objects by number.
+    objects: Vec<Object>,
+    /// Numbers plus 1, by hash of the address; 0 is empty, [`GONE`] was used.
+    slots: Vec<u32>,
+    /// Slots that are not empty.
+    used: usize,
+}
+
+const GONE: u32 = u32::MAX;
+
+static TABLE: TurnCell<Table> =
+    TurnCell::new(Table { objects: Vec::new(), slots: Vec::new(), used: 0 });
+
+/// # Safety
+/// Only for the thread that has the turn.
+unsafe fn table() -> &'static mut Table {
+    // SAFETY: the caller's promise.
+    unsafe { TABLE.get() }
+}
+
+impl Table {
+    /// The slot of the address, or an empty one where it would go.
+    fn find(&self, address: u64) -> Option<usize> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        let mask = self.slots.len() - 1;
+        let mut slot = hash(address) & mask;
+        loop {
+            match self.slots[slot] {
+                0 => return None,
+                GONE => {}
+                number if self.objects[number as usize - 1].address == address => {
+                    return Some(slot);
+                }
+                _ => {}
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    fn insert(&mut self, address: u64, number: u32) {
+        if self.used * 2 >= self.slots.len() {
+            let old = std::mem::take(&mut self.slots);
+            self.slots = vec![0; (old.len() * 2).max(256)];
+            self.used = 0;
+            for number in old.into_iter().filter(|&number| number != 0 && number != GONE) {
+                self.place(self.objects[number as usize - 1].address, number);
+            }
+        }
+        self.place(address, number + 1);
+    }
+
+    fn place(&mut self, address: u64, entry: u32) {
+        let mask = self.slots.len() - 1;
+        let mut slot = hash(address) & mask;
+        while self.slots[slot] != 0 {
+            slot = (slot + 1) & mask;
+        }
+        self.slots[slot] = entry;
+        self.used += 1;
+    }
+}
+
+/// The object at the address; a new one as `make` says when there is none, or when `fits` says that
+/// what was there is something else.
+pub fn get(
+    address: u64,
+    fits: impl Fn(&Model) -> bool,
+    make: impl FnOnce() -> Model,
+) -> &'static mut Object {
+    // SAFETY: callers have the turn; objects are used one at a time.
+    let table = unsafe { table() };
+    if let Some(slot) = table.find(address) {
+        let number = table.slots[slot] as usize - 1;
+        if fits(&table.objects[number].model) {
+            return &mut table.objects[number];
+        }
+    }
+    define(address, make())
+}
+
+/// A new object at the address, whatever was there.
+pub fn define(address: u64, model: Model) -> &'static mut Object {
+    forget(address);
+    // SAFETY: as above.
+    let table = unsafe { table() };
+    let number = table.objects.len() as u32;
+    let (kind, amount) = match &model {
+        Model::Mutex(mutex) => (mutex.kind, 0),
+        Model::ReaderWriter(_) => (ObjectKind::ReaderWriterLock, 0),
+        Model::Condition(_) => (ObjectKind::Condition, 0),
+        Model::Semaphore(count) => (ObjectKind::Semaphore, *count),
+        Model::Barrier(barrier) => (ObjectKind::Barrier, barrier.parties),
+    };
+    let what = u64::from(number) | u64::from(kind as u32) << 32;
+    // SAFETY: as above.
+    unsafe { recorder() }.put([head(Kind::DefineObject, 0, 0), what, address, amount.into()]);
+    table.objects.push(Object { number, address, model });
+    table.insert(address, number);
+    &mut table.objects[number as usize]
+}
+
+/// There is no object at the address any more.
+pub fn forget(address: u64) {
+    // SAFETY: callers have the turn.
+    let table = unsafe { table() };
+    if let Some(slot) = table.find(address) {
+        table.slots[slot] = GONE;
+    }
+}
+
+/// The object with this number.
+pub fn by_number(number: u32) -> &'static mut Object {
+    // SAFETY: callers have the turn; numbers come from `define`.
+    &mut unsafe { table() }.objects[number as usize]
+}
+
+/// For people.
+pub fn describe(number: u32) -> String {
+    let object = by_number(number);
+    let holder = |owner: Option<u32>| match owner {
+        Some(owner) => format!(" held by {}", scheduler::thread_name(owner)),
+        None => String::new(),
+    };
+    match &object.model {
+        Model::Mutex(mutex) => format!("mutex {:#x}{}", object.address, holder(mutex.owner)),
+        Model::ReaderWriter(lock) => {
+            let owner = lock.writer.or(lock.readers.first().copied());
+            format!("reader-writer lock {:#x}{}", object.address, holder(owner))
+        }
+        Model::Condition(_) => format!("condition {:#x}", object.address),
+        Model::Semaphore(_) => format!("semaphore {:#x}", object.address),
+        Model::Barrier(barrier) => format!(
+            "barrier {:#x} ({} of {} came)",
+            object.address, barrier.arrived, barrier.parties
+        ),
+    }
+}

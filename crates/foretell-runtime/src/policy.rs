@@ -1,0 +1,264 @@
+//! Who runs next: the scheduler's oracles.
+//!
+//! A policy is asked when the running thread comes to the index at which it had to ask again, and
+//! when it cannot go on. It sees the threads and names one that can run. Between two questions a
+//! thread runs on without any cost but one comparison.
+
+use foretell_wire::{Turn, format_path};
+
+use crate::sys;
+use crate::thread::{State, Thread, Wait};
+
+/// The threads as a policy sees them.
+pub struct Threads<'a>(pub &'a [*mut Thread]);
+
+impl Threads<'_> {
+    /// How many there are, finished ones not counted.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A thread.
+    pub fn get(&self, position: usize) -> &Thread {
+        // SAFETY: the list holds live threads, and only the thread with the turn looks.
+        unsafe { &*self.0[position] }
+    }
+
+    /// The first runnable thread from `start` on, going round.
+    pub fn runnable_from(&self, start: usize) -> Option<usize> {
+        let count = self.len();
+        (0..count)
+            .map(|offset| (start + offset) % count)
+            .find(|&position| self.get(position).state == State::Runnable)
+    }
+}
+
+/// An answer.
+pub enum Choice {
+    /// This thread, by its position; it is runnable.
+    Run(usize),
+    /// This thread, as soon as it is back from its system call.
+    Await(usize),
+    /// This thread, whose wait ends by its deadline now.
+    TimeOut(usize),
+    /// No thread can run.
+    Nobody,
+    /// The program cannot do what the schedule says.
+    Diverged(String),
+}
+
+/// An oracle.
+pub trait Policy {
+    /// Who goes next? `current` asks; it is in the list unless it has finished.
+    fn choose(&mut self, threads: &Threads, current: usize) -> Choice;
+
+    /// The thread is about to run: at which index must it ask again?
+    fn pause_at(&mut self, thread: &Thread) -> u32;
+
+    /// The thread has had its last event.
+    fn finished(&mut self, _thread: &Thread) {}
+}
+
+/// What every policy does when its own choice is empty.
+fn fallback(threads: &Threads) -> Choice {
+    let sleeping = (0..threads.len())
+        .filter(|&position| threads.get(position).state == State::Blocked)
+        .filter_map(|position| Some((threads.get(position).deadline?, position)))
+        .min();
+    match sleeping {
+        Some((_, position)) => Choice::TimeOut(position),
+        None => Choice::Nobody,
+    }
+}
+
+/// As the operating system would: a thread runs until it blocks or its time slice, measured by the
+/// real clock, is over.
+pub struct TimeSlices {
+    began: u64,
+    slice: u64,
+}
+
+impl TimeSlices {
+    /// Slices of about 100 microseconds on a 2-3 GHz machine.
+    pub fn new() -> Self {
+        Self { began: sys::ticks(), slice: 250_000 }
+    }
+}
+
+impl Policy for TimeSlices {
+    fn choose(&mut self, threads: &Threads, current: usize) -> Choice {
+        let now = sys::ticks();
+        let stays = current < threads.len() && threads.get(current).state == State::Runnable;
+        if stays && now.wrapping_sub(self.began) < self.slice {
+            return Choice::Run(current);
+        }
+        self.began = now;
+        match threads.runnable_from(current + 1) {
+            Some(position) => Choice::Run(position),
+            None => fallback(threads),
+        }
+    }
+
+    fn pause_at(&mut self, thread: &Thread) -> u32 {
+        thread.index.saturating_add(64)
+    }
+}
+
+/// Every thread in turn for a fixed number of its events.
+pub struct RoundRobin {
+    /// Events a turn.
+    pub quantum: u32,
+}
+
+impl Policy for RoundRobin {
+    fn choose(&mut self, threads: &Threads, current: usize) -> Choice {
+        match threads.runnable_from(current + 1) {
+            Some(position) => Choice::Run(position),
+            None => fallback(threads),
+        }
+    }
+
+    fn pause_at(&mut self, thread: &Thread) -> u32 {
+        thread.index.saturating_add(self.quantum)
+    }
+}
+
+/// Switches at random points, to a random thread; the seed decides all.
+pub struct Random {
+    state: u64,
+    mean: u32,
+}
+
+impl Random {
+    /// A turn lasts `mean` events on average.
+    pub fn new(seed: u64, mean: u32) -> Self {
+        Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, mean: mean.max(1) }
+    }
+
+    /// The next number (xorshift with a multiplication, Marsaglia and Vigna).
+    fn next(&mut self) -> u64 {
+        self.state ^= self.state >> 12;
+        self.state ^= self.state << 25;
+        self.state ^= self.state >> 27;
+        self.state.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+}
+
+impl Policy for Random {
+    fn choose(&mut self, threads: &Threads, _current: usize) -> Choice {
+        let count = (0..threads.len()).filter(|&p| threads.get(p).state == State::Runnable).count();
+        if count == 0 {
+            return fallback(threads);
+        }
+        let mut left = self.next() % count as u64;
+        for position in 0..threads.len() {
+            if threads.get(position).state == State::Runnable {
+                if left == 0 {
+                    return Choice::Run(position);
+                }
+                left -= 1;
+            }
+        }
+        Choice::Nobody
+    }
+
+    fn pause_at(&mut self, thread: &Thread) -> u32 {
+        // Uniform in 1..=2*mean: the same mean as a coin at every point, without its long tail.
+        let gap = 1 + (self.next() >> 32) as u32 % (2 * self.mean);
+        thread.index.saturating_add(gap)
+    }
+}
+
+/// Takes the turns of a schedule, exactly; then goes on with another policy.
+pub struct Forced {
+    turns: Vec<Turn>,
+    done: usize,
+    /// Threads that are over, and how many events they had.
+    over: Vec<(Vec<u32>, u32)>,
+    after: Box<dyn Policy>,
+}
+
+impl Forced {
+    /// The turns, and what comes after them.
+    pub fn new(turns: Vec<Turn>, after: Box<dyn Policy>) -> Self {
+        Self { turns, done: 0, over: Vec::new(), after }
+    }
+}
+
+impl Policy for Forced {
+    fn choose(&mut self, threads: &Threads, current: usize) -> Choice {
+        while let Some(turn) = self.turns.get(self.done) {
+            let wanted = (0..threads.len()).find(|&p| threads.get(p).path == turn.path);
+            let Some(position) = wanted else {
+                let over = self.over.iter().find(|(path, _)| *path == turn.path);
+                if over.is_some_and(|&(_, events)| events >= turn.until) {
+                    self.done += 1;
+                    continue;
+                }
+                return Choice::Diverged(format!(
+                    "turn {}: thread {} should run up to its event {} but {}",
+                    self.done + 1,
+                    format_path(&turn.path),
+                    turn.until,
+                    match over {
+                        Some((_, events)) => format!("ended after {events} events"),
+                        None => "has not been created".into(),
+                    }
+                ));
+            };
+            let thread = threads.get(position);
+            if thread.index >= turn.until {
+                self.done += 1;
+                continue;
+            }
+            return match thread.state {
+                State::Runnable => Choice::Run(position),
+                State::External => Choice::Await(position),
+                State::Blocked if thread.deadline.is_some() => Choice::TimeOut(position),
+                State::Blocked | State::Finished => Choice::Diverged(format!(
+                    "turn {}: thread {} should run up to its event {} but is blocked at event {}{}",
+                    self.done + 1,
+                    format_path(&turn.path),
+                    turn.until,
+                    thread.index,
+                    match thread.wait {
+                        Wait::Thread(number) => format!(", waiting for thread number {number}"),
+                        Wait::Object(object) => format!(", waiting for object {object}"),
+                        _ => String::new(),
+                    }
+                )),
+            };
+        }
+        self.after.choose(threads, current)
+    }
+
+    fn pause_at(&mut self, thread: &Thread) -> u32 {
+        match self.turns.get(self.done) {
+            Some(turn) if turn.path == thread.path => turn.until,
+            Some(_) => thread.index,
+            None => self.after.pause_at(thread),
+        }
+    }
+
+    fn finished(&mut self, thread: &Thread) {
+        self.over.push((thread.path.clone(), thread.index));
+    }
+}
+
+/// The policy that a text describes, as in `foretell_wire::environment::POLICY`.
+pub fn parse(text: &str) -> Option<Box<dyn Policy>> {
+    let mut parts = text.split(':');
+    let policy: Box<dyn Policy> = match parts.next()? {
+        "os" => Box::new(TimeSlices::new()),
+        "round-robin" => {
+            let quantum = parts.next()?.parse().ok()?;
+            if quantum == 0 {
+                return None;
+            }
+            Box::new(RoundRobin { quantum })
+        }
+        "random" => Box::new(Random::new(parts.next()?.parse().ok()?, parts.next()?.parse().ok()?)),
+        _ => return None,
+    };
+    parts.next().is_none().then_some(policy)
+}

@@ -1,0 +1,338 @@
+//! Appends records to the ring that the recorder outside reads.
+//!
+//! Only the thread that has the turn writes. A record is complete before the chunk's length says
+//! so; whatever kills the program, the reader finds whole records. When the reader is behind, the
+//! writer waits; when the reader is gone, recording ends and the program goes on.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use foretell_wire::{
+    CHUNK_BYTES, CHUNKS, End, HEADER_BYTES, Header, Kind, MAGIC, MAX_RECORD, MAX_TEXT,
+    MESSAGE_BYTES, RING_BYTES, VERSION,
+};
+
+use crate::sys;
+use crate::turn::TurnCell;
+
+/// The writing end of the ring.
+pub struct Recorder {
+    header: *mut Header,
+    /// Where the next record goes, and where the chunk has no room for the longest one.
+    next: *mut u64,
+    limit: *mut u64,
+    base: *mut u64,
+    chunk: usize,
+    /// The thread that the last `Turn` record named.
+    turn: u32,
+    /// How many terms were defined.
+    terms: u32,
+    parent: u32,
+    on: bool,
+    sites: SeenSites,
+}
+
+static RECORDER: TurnCell<Recorder> = TurnCell::new(Recorder {
+    header: std::ptr::null_mut(),
+    next: std::ptr::null_mut(),
+    limit: std::ptr::null_mut(),
+    base: std::ptr::null_mut(),
+    chunk: 0,
+    turn: u32::MAX,
+    terms: 0,
+    parent: 0,
+    on: false,
+    sites: SeenSites { cache: [0; SeenSites::WAYS], all: Vec::new(), count: 0 },
+});
+
+/// What signal handlers that ran inside the runtime did not record.
+pub static SKIPPED: AtomicU64 = AtomicU64::new(0);
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+/// The recorder.
+///
+/// # Safety
+/// Only for the thread that has the turn, and not while another reference lives.
+#[inline(always)]
+pub unsafe fn recorder() -> &'static mut Recorder {
+    // SAFETY: the caller's promise.
+    unsafe { RECORDER.get() }
+}
+
+/// The first word of a record.
+#[inline(always)]
+pub fn head(kind: Kind, detail: u8, place: u64) -> u64 {
+    u64::from(kind as u8) | u64::from(detail) << 8 | place << 16
+}
+
+/// A part of a record that has no fixed size.
+pub enum Text<'a> {
+    /// Cut at [`MAX_TEXT`].
+    Bytes(&'a [u8]),
+    /// A C string; null is empty.
+    C(*const libc::c_char),
+}
+
+impl Text<'_> {
+    fn bytes(&self) -> &[u8] {
+        let bytes = match *self {
+            Text::Bytes(bytes) => bytes,
+            Text::C(pointer) if pointer.is_null() => &[],
+            // SAFETY: instrumented code passes strings that end in NUL.
+            Text::C(pointer) => unsafe { std::ffi::CStr::from_ptr(pointer).to_bytes() },
+        };
+        &bytes[..bytes.len().min(MAX_TEXT)]
+    }
+}
+
+impl Recorder {
+    /// Takes hold of the ring in `file`. Says why not.
+    pub fn attach(&mut self, file: i32) -> Result<(), &'static str> {
+        let memory = sys::map_file(file, RING_BYTES);
+        if memory.is_null() {
+            return Err("cannot map the recorder's memory");
+        }
+        let header = memory.cast::<Header>();
+        // SAFETY: the mapping is as large as a ring and lives as long as the process.
+        unsafe {
+            if (*header).magic != MAGIC || (*header).version != VERSION {
+                return Err("the recorder is of another version");
+            }
+            if (*header).attached.swap(1, Relaxed) != 0 {
+                return Err("another program is being recorded already");
+            }
+            (*header).writer.store(sys::process(), Relaxed);
+        }
+        self.header = header;
+        self.parent = sys::parent();
+        self.on = true;
+        self.open_chunk();
+        Ok(())
+    }
+
+    /// Whether records are kept.
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// Stops for good: in a forked child, or when the reader is gone.
+    pub fn stop(&mut self) {
+        self.on = false;
+    }
+
+    fn open_chunk(&mut self) {
+        // SAFETY: within the mapping.
+        unsafe {
+            let at = HEADER_BYTES + self.chunk % CHUNKS * CHUNK_BYTES;
+            self.base = self.header.cast::<u8>().add(at).cast();
+            self.next = self.base;
+            self.limit = self.base.byte_add(CHUNK_BYTES - MAX_RECORD);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn change_chunk(&mut self) {
+        // SAFETY: the header lives as long as the process.
+        let header = unsafe { &*self.header };
+        let produced = header.produced.load(Relaxed).wrapping_add(1);
+        header.produced.store(produced, Release);
+        sys::futex_wake(&header.produced, 1, true);
+        loop {
+            let consumed = header.consumed.load(Acquire);
+            if (produced.wrapping_sub(consumed) as usize) < CHUNKS {
+                break;
+            }
+            sys::futex_wait(&header.consumed, consumed, Some(1_000_000_000), true);
+            if sys::parent() != self.parent {
+                self.on = false;
+                return;
+            }
+        }
+        self.chunk = self.chunk.wrapping_add(1);
+        header.used[self.chunk % CHUNKS].store(0, Relaxed);
+        self.open_chunk();
+    }
+
+    /// Appends a record of fixed size.
+    #[inline(always)]
+    pub fn put<const N: usize>(&mut self, words: [u64; N]) {
+        if !self.on {
+            return;
+        }
+        // SAFETY: below the limit there is room for the longest record.
+        unsafe {
+            for (i, word) in words.into_iter().enumerate() {
+                self.next.add(i).write(word);
+            }
+            self.publish(N);
+        }
+    }
+
+    /// Appends a record that ends in texts.
+    pub fn put_texts<const N: usize>(&mut self, words: [u64; N], texts: &[Text]) {
+        if !self.on {
+            return;
+        }
+        // SAFETY: below the limit there is room for the longest record.
+        unsafe {
+            for (i, word) in words.into_iter().enumerate() {
+                self.next.add(i).write(word);
+            }
+            let mut at = N;
+            for text in texts {
+                let bytes = text.bytes();
+                self.next.add(at).write(bytes.len() as u64);
+                at += 1;
+                let length = bytes.len().div_ceil(8);
+                for i in 0..length {
+                    let mut word = [0; 8];
+                    let part = &bytes[i * 8..bytes.len().min(i * 8 + 8)];
+                    word[..part.len()].copy_from_slice(part);
+                    self.next.add(at + i).write(u64::from_le_bytes(word));
+                }
+                at += length;
+            }
+            self.publish(at);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn publish(&mut self, words: usize) {
+        // SAFETY: `next` stays within the chunk: it was below the limit.
+        unsafe {
+            self.next = self.next.add(words);
+            let used = self.next.byte_offset_from(self.base) as u32;
+            (*self.header).used[self.chunk % CHUNKS].store(used, Release);
+        }
+        if self.next >= self.limit {
+            self.change_chunk();
+        }
+    }
+
+    /// Says that the events that follow are this thread's.
+    #[inline(always)]
+    pub fn turn(&mut self, thread: u32) {
+        if self.turn != thread {
+            self.turn = thread;
+            self.put([head(Kind::Turn, 0, 0), thread.into()]);
+        }
+    }
+
+    /// Defines the source site if it is new, and gives its place.
+    #[inline(always)]
+    pub fn site(&mut self, site: *const foretell_abi::Site) -> u64 {
+        let place = site as u64;
+        if self.sites.cache[SeenSites::way(place)] != place && !site.is_null() {
+            self.define_site(site);
+        }
+        place
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn define_site(&mut self, site: *const foretell_abi::Site) {
+        let place = site as u64;
+        if self.sites.insert(place) {
+            // SAFETY: sites are constants of the instrumented module.
+            let site = unsafe { &*site };
+            let position = u64::from(site.line) | u64::from(site.column) << 32;
+            self.put_texts(
+                [head(Kind::DefineSite, 0, place), position],
+                &[Text::C(site.file), Text::C(site.function)],
+            );
+        }
+    }
+
+    /// The shadow of the next term to be defined; 0 when there are too many.
+    #[inline(always)]
+    pub fn next_term(&mut self) -> u32 {
+        if self.terms >= foretell_wire::TERM_SHADOW - 1 {
+            return 0;
+        }
+        self.terms += 1;
+        foretell_wire::TERM_SHADOW | (self.terms - 1)
+    }
+
+    /// A sentence on what the trace lacks.
+    pub fn gap(&mut self, count: u64, what: &str) {
+        self.put_texts([head(Kind::Gap, 0, 0), count], &[Text::Bytes(what.as_bytes())]);
+    }
+
+    /// Counts a turn, so that the recorder outside sees that the program lives.
+    #[inline(always)]
+    pub fn progress(&self) {
+        if self.on {
+            // SAFETY: the header lives as long as the process.
+            unsafe {
+                let turns = &(*self.header).turns;
+                turns.store(turns.load(Relaxed).wrapping_add(1), Relaxed);
+            }
+        }
+    }
+
+    /// Says how the run ends; the first word counts.
+    pub fn end(&mut self, end: End, message: &str) {
+        if !self.on || ENDED.swap(true, Relaxed) {
+            return;
+        }
+        let skipped = SKIPPED.load(Relaxed);
+        if skipped > 0 {
+            self.gap(skipped, "events in signal handlers that interrupted the runtime");
+        }
+        let length = message.len().min(MESSAGE_BYTES);
+        // SAFETY: the header lives as long as the process, and nobody else writes the message.
+        unsafe {
+            let target = (&raw mut (*self.header).message).cast::<u8>();
+            target.copy_from_nonoverlapping(message.as_ptr(), length);
+            (*self.header).message_length.store(length as u32, Relaxed);
+            (*self.header).end.store(end as u32, Release);
+        }
+    }
+}
+
+/// The sites that have been defined: a small cache in front of a table of addresses.
+struct SeenSites {
+    cache: [u64; SeenSites::WAYS],
+    all: Vec<u64>,
+    count: usize,
+}
+
+impl SeenSites {
+    const WAYS: usize = 4096;
+
+    #[inline(always)]
+    fn way(place: u64) -> usize {
+        (place >> 3) as usize % Self::WAYS
+    }
+
+    /// Adds the place; false when it was there already.
+    fn insert(&mut self, place: u64) -> bool {
+        self.cache[Self::way(place)] = place;
+        if self.count * 2 >= self.all.len() {
+            let old = std::mem::take(&mut self.all);
+            self.all = vec![0; (old.len() * 2).max(1024)];
+            for place in old.into_iter().filter(|&place| place != 0) {
+                let slot = self.slot(place);
+                self.all[slot] = place;
+            }
+        }
+        let slot = self.slot(place);
+        if self.all[slot] == place {
+            return false;
+        }
+        self.all[slot] = place;
+        self.count += 1;
+        true
+    }
+
+    fn slot(&self, place: u64) -> usize {
+        let mask = self.all.len() - 1;
+        let mut slot = crate::objects::hash(place) & mask;
+        while self.all[slot] != 0 && self.all[slot] != place {
+            slot = (slot + 1) & mask;
+        }
+        slot
+    }
+}

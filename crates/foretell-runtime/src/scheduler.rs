@@ -1,0 +1,458 @@
+//! The serialising scheduler: one thread at a time has the turn.
+//!
+//! Every hook and wrapper passes through [`crate::thread::Session::point`], which costs one
+//! comparison while the thread may go on and ends in [`pause`] when it must ask. The state of the
+//! threads, of the synchronisation objects and of the recorder belongs to whoever has the turn, so
+//! none of it needs a lock. A turn is passed by writing the next thread's word and waking it.
+//!
+//! A thread gives the turn away when the policy says so, when it must wait for another
+//! ([`block`]), around system calls that may block ([`leave`] and [`enter`]), and when it ends.
+//! Locks, conditions, semaphores and barriers are modelled (crate::objects), nothing blocks in the
+//! kernel while it has the turn; so when no thread can run this is known at once, and said.
+//!
+//! Time is virtual: it moves a little with every question and jumps to the earliest deadline when
+//! only sleepers are left.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::SeqCst;
+
+use foretell_wire::{End, Kind, format_path};
+
+use crate::local;
+use crate::objects;
+use crate::policy::{Choice, Policy, Threads};
+use crate::recorder::{head, recorder};
+use crate::sys;
+use crate::thread::{State, Thread, Wait};
+use crate::turn::TurnCell;
+
+/// What the thread with the turn may touch.
+pub struct Scheduler {
+    /// All threads that are not over.
+    pub threads: Vec<*mut Thread>,
+    /// Threads that are over and wait to be joined.
+    pub joinable: Vec<*mut Thread>,
+    /// Who goes next.
+    policy: Option<Box<dyn Policy>>,
+    /// Threads ever created.
+    created: u32,
+    /// Virtual nanoseconds since the start.
+    elapsed: u64,
+    /// The real clocks at the start.
+    pub real_start: u64,
+    /// As `real_start`, of the monotonic clock.
+    pub monotonic_start: u64,
+}
+
+static SCHEDULER: TurnCell<Scheduler> = TurnCell::new(Scheduler {
+    threads: Vec::new(),
+    joinable: Vec::new(),
+    policy: None,
+    created: 0,
+    elapsed: 0,
+    real_start: 0,
+    monotonic_start: 0,
+});
+
+/// Number of the thread that has the turn, plus 1; 0 when the turn lies free because all threads
+/// that could run are in system calls.
+static HOLDER: AtomicU32 = AtomicU32::new(0);
+/// Who may take a free turn: a thread's number plus 1, or 0 for anybody.
+static AWAITED: AtomicU32 = AtomicU32::new(0);
+
+/// The scheduler.
+///
+/// # Safety
+/// Only for the thread that has the turn.
+pub unsafe fn scheduler() -> &'static mut Scheduler {
+    // SAFETY: the caller's promise.
+    unsafe { SCHEDULER.get() }
+}
+
+/// Makes the calling thread the main thread and gives it the turn.
+pub fn start(policy: Box<dyn Policy>) {
+    // SAFETY: called once, before there is any other thread.
+    let scheduler = unsafe { scheduler() };
+    scheduler.policy = Some(policy);
+    scheduler.real_start = sys::clock(libc::CLOCK_REALTIME);
+    scheduler.monotonic_start = sys::clock(libc::CLOCK_MONOTONIC);
+    let me = create(None);
+    // SAFETY: fresh and never freed.
+    let me = unsafe { &mut *me };
+    // SAFETY: asks who we are.
+    me.handle = unsafe { libc::pthread_self() };
+    HOLDER.store(me.number + 1, SeqCst);
+    local::set_current(me);
+    took_turn(me);
+    me.event([head(Kind::ThreadBegin, 0, 0)]);
+    me.busy = false;
+}
+
+/// A new thread, child of `parent`; it is runnable and waits for its first turn.
+pub fn create(parent: Option<&mut Thread>) -> *mut Thread {
+    // SAFETY: the creator has the turn.
+    let scheduler = unsafe { scheduler() };
+    let path = match parent {
+        None => Vec::new(),
+        Some(parent) => {
+            let mut path = parent.path.clone();
+            path.push(parent.children);
+            path
+        }
+    };
+    let thread = Box::into_raw(Thread::new(scheduler.created, path));
+    scheduler.created += 1;
+    scheduler.threads.push(thread);
+    // SAFETY: as above; the thread is fresh.
+    unsafe {
+        let path = &(*thread).path;
+        let bytes: Vec<u8> = path.iter().flat_map(|&part| u64::from(part).to_le_bytes()).collect();
+        recorder().put_texts(
+            [head(Kind::DefineThread, 0, 0), (*thread).number.into()],
+            &[crate::recorder::Text::Bytes(&bytes)],
+        );
+    }
+    thread
+}
+
+/// Forgets a thread that could not be started.
+pub fn discard(thread: *mut Thread) {
+    // SAFETY: the creator has the turn.
+    unsafe { scheduler() }.threads.retain(|&other| other != thread);
+}
+
+/// The thread has the turn now: readies it to run.
+fn took_turn(me: &mut Thread) {
+    // SAFETY: the caller has the turn.
+    let scheduler = unsafe { scheduler() };
+    me.state = State::Runnable;
+    me.wait = Wait::None;
+    me.deadline = None;
+    me.back.store(false, SeqCst);
+    // SAFETY: as above.
+    let recorder = unsafe { recorder() };
+    recorder.turn(me.number);
+    recorder.progress();
+    if let Some(policy) = &mut scheduler.policy {
+        me.pause_at = policy.pause_at(me).min(me.index.saturating_add(LONGEST_TURN));
+    }
+}
+
+/// A thread asks again at least this often, so that those back from system calls get on.
+const LONGEST_TURN: u32 = 1 << 16;
+
+/// Sleeps until the turn is given to this thread.
+pub fn wait_for_turn(me: &mut Thread) {
+    while me.word.load(SeqCst) == 0 {
+        sys::futex_wait(&me.word, 0, None, false);
+    }
+    me.word.store(0, SeqCst);
+    took_turn(me);
+}
+
+/// Gives the turn to a thread that waits for it.
+fn give(next: *mut Thread) {
+    // SAFETY: the thread is alive: it is in the list. After the word is set it may end.
+    unsafe {
+        HOLDER.store((*next).number + 1, SeqCst);
+        let word = &(*next).word;
+        word.store(1, SeqCst);
+        sys::futex_wake(word, 1, false);
+    }
+}
+
+/// Threads that came back from a system call can run again.
+fn welcome_back(scheduler: &mut Scheduler) {
+    for &thread in &scheduler.threads {
+        // SAFETY: live threads; their state belongs to us.
+        unsafe {
+            if (*thread).state == State::External && (*thread).back.load(SeqCst) {
+                (*thread).state = State::Runnable;
+            }
+        }
+    }
+}
+
+/// Threads whose deadline has passed can run again.
+fn wake_sleepers(scheduler: &mut Scheduler) {
+    let now = scheduler.elapsed;
+    for &thread in &scheduler.threads {
+        // SAFETY: as above.
+        unsafe {
+            if (*thread).state == State::Blocked && (*thread).deadline.is_some_and(|at| at <= now) {
+                (*thread).state = State::Runnable;
+                (*thread).timed_out = true;
+            }
+        }
+    }
+}
+
+/// Who takes the turn next.
+enum Next {
+    Thread(*mut Thread),
+    Free,
+}
+
+/// Asks the policy. Ends the program when nobody can ever run again.
+fn choose(me: *mut Thread) -> Next {
+    // SAFETY: the caller has the turn.
+    let scheduler = unsafe { scheduler() };
+    scheduler.elapsed += 1_000;
+    welcome_back(scheduler);
+    wake_sleepers(scheduler);
+    let position = scheduler.threads.iter().position(|&thread| thread == me);
+    let current = position.unwrap_or(scheduler.threads.len().saturating_sub(1));
+    if scheduler.threads.is_empty() {
+        return Next::Free;
+    }
+    let Some(policy) = &mut scheduler.policy else { return Next::Thread(me) };
+    let external = scheduler
+        .threads
+        .iter()
+        // SAFETY: live threads.
+        .any(|&thread| unsafe { (*thread).state == State::External });
+    match policy.choose(&Threads(&scheduler.threads), current) {
+        Choice::Run(position) => Next::Thread(scheduler.threads[position]),
+        Choice::TimeOut(position) => {
+            let thread = scheduler.threads[position];
+            // SAFETY: a live thread.
+            unsafe {
+                if let Some(deadline) = (*thread).deadline {
+                    if external {
+                        // Somebody waits for the real world: do not race through the time.
+                        sys::sleep(deadline.saturating_sub(scheduler.elapsed).min(1_000_000));
+                        welcome_back(scheduler);
+                    }
+                    scheduler.elapsed = scheduler.elapsed.max(deadline);
+                }
+                (*thread).state = State::Runnable;
+                (*thread).timed_out = true;
+            }
+            Next::Thread(thread)
+        }
+        Choice::Await(position) => {
+            // SAFETY: a live thread.
+            let number = unsafe { (*scheduler.threads[position]).number };
+            AWAITED.store(number + 1, SeqCst);
+            Next::Free
+        }
+        Choice::Nobody if external => {
+            AWAITED.store(0, SeqCst);
+            Next::Free
+        }
+        Choice::Nobody => stop(End::Deadlock, &deadlock(scheduler)),
+        Choice::Diverged(message) => stop(End::Diverged, &message),
+    }
+}
+
+/// Lets the turn lie free for a thread that comes back from a system call; looks once more in case
+/// one came back just now.
+fn free_turn() {
+    // SAFETY: we still have the turn. The list is copied: whoever takes the turn may change it.
+    let threads = unsafe { scheduler() }.threads.clone();
+    let awaited = AWAITED.load(SeqCst);
+    HOLDER.store(0, SeqCst);
+    for thread in threads {
+        // SAFETY: the states of threads are never freed.
+        let (number, back) = unsafe { ((*thread).number, (*thread).back.load(SeqCst)) };
+        if back && (awaited == 0 || awaited == number + 1) {
+            if HOLDER.compare_exchange(0, number + 1, SeqCst, SeqCst).is_ok() {
+                give(thread);
+            }
+            return;
+        }
+    }
+}
+
+/// Lets the policy's choice run; returns when this thread has the turn again.
+fn pass_turn(me: &mut Thread) {
+    match choose(me) {
+        Next::Thread(next) if std::ptr::eq(next, me) => took_turn(me),
+        Next::Thread(next) => {
+            give(next);
+            wait_for_turn(me);
+        }
+        Next::Free => {
+            free_turn();
+            wait_for_turn(me);
+        }
+    }
+}
+
+/// The running thread must ask whether it may go on.
+#[cold]
+#[inline(never)]
+pub fn pause(me: &mut Thread) {
+    if me.unpreemptible > 0 {
+        me.pause_at = me.index.saturating_add(1);
+        return;
+    }
+    if me.index > u32::MAX - 2 * LONGEST_TURN {
+        // SAFETY: we have the turn.
+        let recorder = unsafe { recorder() };
+        recorder.gap(1, "everything after a thread's four billionth event");
+        recorder.stop();
+    }
+    pass_turn(me);
+}
+
+/// The running thread lets others go first, if there are any.
+pub fn yield_turn(me: &mut Thread) {
+    if me.unpreemptible == 0 {
+        me.pause_at = me.index;
+        pause(me);
+    }
+}
+
+/// The running thread waits until another one wakes it, or until the deadline (virtual time).
+/// Says whether the deadline ended the wait.
+pub fn block(me: &mut Thread, wait: Wait, deadline: Option<u64>) -> bool {
+    me.state = State::Blocked;
+    me.wait = wait;
+    me.deadline = deadline;
+    me.timed_out = false;
+    pass_turn(me);
+    me.timed_out
+}
+
+/// Wakes all threads that wait for this. They try again when they get the turn.
+pub fn wake(wait: Wait) {
+    wake_some(wait, u32::MAX);
+}
+
+/// Wakes up to `limit` threads that wait for this; says how many.
+pub fn wake_some(wait: Wait, limit: u32) -> u32 {
+    let mut woken = 0;
+    // SAFETY: the caller has the turn.
+    for &thread in &unsafe { scheduler() }.threads {
+        // SAFETY: live threads, and their state belongs to us.
+        unsafe {
+            if woken < limit && (*thread).state == State::Blocked && (*thread).wait == wait {
+                (*thread).state = State::Runnable;
+                woken += 1;
+            }
+        }
+    }
+    woken
+}
+
+/// The running thread goes into a system call that may block: others run meanwhile.
+pub fn leave(me: &mut Thread) {
+    me.state = State::External;
+    match choose(me) {
+        Next::Thread(next) if !std::ptr::eq(next, me) => give(next),
+        _ => free_turn(),
+    }
+}
+
+/// The thread is back from its system call and waits for the turn.
+pub fn enter(me: &mut Thread) {
+    me.back.store(true, SeqCst);
+    let awaited = AWAITED.load(SeqCst);
+    let free = (awaited == 0 || awaited == me.number + 1)
+        && HOLDER.compare_exchange(0, me.number + 1, SeqCst, SeqCst).is_ok();
+    if !free {
+        wait_for_turn(me);
+        return;
+    }
+    let awaited = AWAITED.load(SeqCst);
+    if awaited != 0 && awaited != me.number + 1 {
+        // The turn was freed for another one in between.
+        free_turn();
+        wait_for_turn(me);
+    } else {
+        took_turn(me);
+    }
+}
+
+/// The running thread is over: the turn goes on without it.
+pub fn finish(me: &mut Thread) {
+    // SAFETY: we have the turn.
+    let scheduler = unsafe { scheduler() };
+    me.state = State::Finished;
+    if let Some(policy) = &mut scheduler.policy {
+        policy.finished(me);
+    }
+    let pointer: *mut Thread = me;
+    scheduler.threads.retain(|&thread| thread != pointer);
+    if !me.detached {
+        scheduler.joinable.push(pointer);
+    }
+    wake(Wait::Thread(me.number));
+    match choose(pointer) {
+        Next::Thread(next) => give(next),
+        Next::Free => free_turn(),
+    }
+}
+
+/// The virtual time since the start, in nanoseconds. Asking takes a microsecond.
+pub fn now() -> u64 {
+    // SAFETY: the caller has the turn.
+    let scheduler = unsafe { scheduler() };
+    scheduler.elapsed += 1_000;
+    scheduler.elapsed
+}
+
+/// In a forked child there is only this thread. It goes on under the scheduler, unrecorded.
+pub fn after_fork(me: &mut Thread) {
+    // SAFETY: the only thread.
+    let scheduler = unsafe { scheduler() };
+    scheduler.threads.clear();
+    scheduler.threads.push(me);
+    scheduler.joinable.clear();
+}
+
+/// Ends the program: it cannot go on under the scheduler.
+pub fn stop(end: End, message: &str) -> ! {
+    // SAFETY: the caller has the turn.
+    let recorder = unsafe { recorder() };
+    if !recorder.is_on() {
+        say(message);
+    }
+    recorder.end(end, message);
+    sys::exit(foretell_wire::STOPPED_STATUS)
+}
+
+/// A line on standard error.
+pub fn say(message: &str) {
+    sys::write(2, format!("foretell: {message}\n").as_bytes());
+}
+
+/// Who waits for what.
+fn deadlock(scheduler: &Scheduler) -> String {
+    let mut text = String::from("no thread can run");
+    for &thread in &scheduler.threads {
+        // SAFETY: live threads.
+        let thread = unsafe { &*thread };
+        let what = match thread.wait {
+            Wait::Object(object) => objects::describe(object),
+            Wait::Thread(number) => format!("the end of {}", name(scheduler, number)),
+            Wait::Once(address) => format!("the initialisation at {address:#x}"),
+            Wait::Futex(address) => format!("the futex at {address:#x}"),
+            Wait::Time | Wait::None => continue,
+        };
+        text.push_str(&format!("; thread {} waits for {what}", format_path(&thread.path)));
+    }
+    text
+}
+
+/// How people call the thread with this number.
+fn name(scheduler: &Scheduler, number: u32) -> String {
+    // SAFETY: live threads.
+    let thread = scheduler.threads.iter().map(|&t| unsafe { &*t }).find(|t| t.number == number);
+    match thread {
+        Some(thread) => format!("thread {}", format_path(&thread.path)),
+        None => format!("thread number {number}"),
+    }
+}
+
+/// As [`name`], for those who have no scheduler at hand.
+pub fn thread_name(number: u32) -> String {
+    // SAFETY: the caller has the turn.
+    name(unsafe { scheduler() }, number)
+}
+
+/// Whether the thread has the turn; for signal handlers, which run at any time.
+pub fn has_turn(me: &Thread) -> bool {
+    HOLDER.load(SeqCst) == me.number + 1
+}

@@ -1,0 +1,119 @@
+//! The begin and the end: reads the recorder's wishes, starts what they ask for.
+
+use foretell_wire::{environment, parse_turns};
+use libc::{c_char, c_int};
+
+use crate::modules;
+use crate::policy::{self, Forced};
+use crate::recorder::recorder;
+use crate::scheduler::{self, say};
+use crate::sys;
+use crate::wrappers::{process, threads};
+
+/// Runs before the program's own constructors. (The TSan ABI's `__tsan_init` runs earlier still,
+/// when there is no environment yet.)
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;
+
+/// Runs after the program's own destructors.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = destructor;
+
+extern "C" fn destructor() {
+    process::ending();
+}
+
+extern "C" fn constructor(
+    _count: c_int,
+    _arguments: *const *const c_char,
+    _environment: *const *const c_char,
+) {
+    let Some(mode) = take(environment::MODE) else { return };
+    let executable = take(environment::EXECUTABLE);
+    let ring = take(environment::RING);
+    let base = take(environment::POLICY);
+    let turns = take(environment::TURNS);
+    restore_preload();
+    if executable.is_some_and(|wanted| !is_running(&wanted)) {
+        return;
+    }
+    let result = match mode.as_str() {
+        "record" => record(ring, base, turns),
+        _ => Err("unknown mode".into()),
+    };
+    if let Err(reason) = result {
+        say(&format!("not recording: {reason}"));
+    }
+}
+
+fn record(ring: Option<String>, base: Option<String>, turns: Option<String>) -> Result<(), String> {
+    let ring: c_int =
+        ring.and_then(|number| number.parse().ok()).ok_or("the recorder's memory is not named")?;
+    let mut policy = policy::parse(base.as_deref().unwrap_or("os")).ok_or("unknown policy")?;
+    if let Some(path) = turns {
+        let text = sys::read_file(format!("{path}\0").as_bytes())
+            .and_then(|content| String::from_utf8(content).ok())
+            .ok_or("cannot read the turns")?;
+        let turns = parse_turns(&text).map_err(|line| format!("line {line} is not a turn"))?;
+        policy = Box::new(Forced::new(turns, policy));
+    }
+    // SAFETY: there is no other thread yet.
+    let attached = unsafe { recorder() }.attach(ring);
+    sys::close(ring);
+    attached?;
+    // SAFETY: as above.
+    unsafe { modules::announce() };
+    process::initialise();
+    scheduler::start(policy);
+    threads::initialise();
+    Ok(())
+}
+
+/// A variable of the environment, which the program shall not see.
+fn take(name: &str) -> Option<String> {
+    let name = format!("{name}\0");
+    // SAFETY: the name ends in NUL; no other thread is there to change the environment.
+    unsafe {
+        let value = libc::getenv(name.as_ptr().cast());
+        if value.is_null() {
+            return None;
+        }
+        let value = std::ffi::CStr::from_ptr(value).to_str().ok().map(str::to_owned);
+        libc::unsetenv(name.as_ptr().cast());
+        value
+    }
+}
+
+/// Puts the user's own `LD_PRELOAD` back.
+fn restore_preload() {
+    let preload = take(environment::PRELOAD);
+    // SAFETY: as above.
+    unsafe {
+        match preload {
+            Some(value) if !value.is_empty() => {
+                let value = format!("{value}\0");
+                libc::setenv(c"LD_PRELOAD".as_ptr(), value.as_ptr().cast(), 1);
+            }
+            _ => {
+                libc::unsetenv(c"LD_PRELOAD".as_ptr());
+            }
+        }
+    }
+}
+
+/// Whether this process runs the executable.
+fn is_running(wanted: &str) -> bool {
+    let mut buffer = [0u8; 4096];
+    let at = libc::AT_FDCWD as u64;
+    let path = c"/proc/self/exe".as_ptr() as u64;
+    // SAFETY: the buffer is ours.
+    let length = unsafe {
+        sys::call(
+            libc::SYS_readlinkat,
+            [at, path, buffer.as_mut_ptr() as u64, buffer.len() as u64, 0, 0],
+        )
+    };
+    length > 0 && &buffer[..length as usize] == wanted.as_bytes()
+}

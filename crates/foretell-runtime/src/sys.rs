@@ -1,0 +1,161 @@
+//! System calls without libc.
+//!
+//! The runtime stands in front of libc's functions; what it needs for itself it asks the kernel
+//! for, so that it never meets its own wrappers and never disturbs `errno`.
+
+use core::arch::asm;
+use std::sync::atomic::AtomicU32;
+
+/// A system call with up to six arguments; errors are negative numbers.
+///
+/// # Safety
+/// As the call itself.
+#[inline(always)]
+pub unsafe fn call(number: i64, arguments: [u64; 6]) -> i64 {
+    let [a, b, c, d, e, f] = arguments;
+    let result;
+    // SAFETY: the kernel keeps all registers but these.
+    unsafe {
+        asm!("syscall", inlateout("rax") number => result, in("rdi") a, in("rsi") b, in("rdx") c,
+            in("r10") d, in("r8") e, in("r9") f, lateout("rcx") _, lateout("r11") _,
+            options(nostack));
+    }
+    result
+}
+
+/// Sleeps while the word holds `expected`, at most `limit` nanoseconds. `shared`: with another
+/// process.
+pub fn futex_wait(word: &AtomicU32, expected: u32, limit: Option<u64>, shared: bool) {
+    let timeout = limit.map(|limit| libc::timespec {
+        tv_sec: (limit / 1_000_000_000) as i64,
+        tv_nsec: (limit % 1_000_000_000) as i64,
+    });
+    let pointer = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    let operation = libc::FUTEX_WAIT | if shared { 0 } else { libc::FUTEX_PRIVATE_FLAG };
+    // SAFETY: word and timeout outlive the call.
+    unsafe {
+        let word = word.as_ptr() as u64;
+        call(libc::SYS_futex, [word, operation as u64, expected.into(), pointer as u64, 0, 0]);
+    }
+}
+
+/// Wakes up to `count` sleepers.
+pub fn futex_wake(word: &AtomicU32, count: u32, shared: bool) {
+    let operation = libc::FUTEX_WAKE | if shared { 0 } else { libc::FUTEX_PRIVATE_FLAG };
+    // SAFETY: the kernel only uses the address as a key.
+    unsafe {
+        call(libc::SYS_futex, [word.as_ptr() as u64, operation as u64, count.into(), 0, 0, 0]);
+    }
+}
+
+/// Fresh zeroed memory; null when there is none.
+pub fn map(bytes: usize) -> *mut u8 {
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as u64;
+    // SAFETY: a new mapping harms nobody.
+    let result = unsafe { call(libc::SYS_mmap, [0, bytes as u64, protection, flags, u64::MAX, 0]) };
+    if result < 0 { std::ptr::null_mut() } else { result as *mut u8 }
+}
+
+/// Maps a file for reading and writing, shared; null on failure.
+pub fn map_file(file: i32, bytes: usize) -> *mut u8 {
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+    // SAFETY: a new mapping harms nobody.
+    let result = unsafe {
+        call(libc::SYS_mmap, [0, bytes as u64, protection, libc::MAP_SHARED as u64, file as u64, 0])
+    };
+    if result < 0 { std::ptr::null_mut() } else { result as *mut u8 }
+}
+
+/// Closes a file.
+pub fn close(file: i32) {
+    // SAFETY: the caller owns it.
+    unsafe { call(libc::SYS_close, [file as u64, 0, 0, 0, 0, 0]) };
+}
+
+/// Opens a file (NUL-terminated path); negative on failure.
+pub fn open(path: &[u8], flags: i32) -> i32 {
+    debug_assert_eq!(path.last(), Some(&0));
+    let at = libc::AT_FDCWD as u64;
+    // SAFETY: the path ends in NUL.
+    unsafe { call(libc::SYS_openat, [at, path.as_ptr() as u64, flags as u64, 0o644, 0, 0]) as i32 }
+}
+
+/// Reads into the buffer; negative on failure.
+pub fn read(file: i32, buffer: &mut [u8]) -> isize {
+    let pointer = buffer.as_mut_ptr() as u64;
+    // SAFETY: the buffer is ours.
+    unsafe { call(libc::SYS_read, [file as u64, pointer, buffer.len() as u64, 0, 0, 0]) as isize }
+}
+
+/// Writes the bytes; negative on failure.
+pub fn write(file: i32, bytes: &[u8]) -> isize {
+    let pointer = bytes.as_ptr() as u64;
+    // SAFETY: the bytes are readable.
+    unsafe { call(libc::SYS_write, [file as u64, pointer, bytes.len() as u64, 0, 0, 0]) as isize }
+}
+
+/// The whole content of a file (NUL-terminated path); `None` when it cannot be read.
+pub fn read_file(path: &[u8]) -> Option<Vec<u8>> {
+    let file = open(path, libc::O_RDONLY | libc::O_CLOEXEC);
+    if file < 0 {
+        return None;
+    }
+    let mut content = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let count = read(file, &mut buffer);
+        if count <= 0 {
+            close(file);
+            return (count == 0).then_some(content);
+        }
+        content.extend_from_slice(&buffer[..count as usize]);
+    }
+}
+
+/// The kernel's clock in nanoseconds.
+pub fn clock(which: i32) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is writable.
+    unsafe {
+        call(libc::SYS_clock_gettime, [which as u64, (&raw mut time) as u64, 0, 0, 0, 0]);
+    }
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Sleeps in real time.
+pub fn sleep(nanoseconds: u64) {
+    let time = libc::timespec {
+        tv_sec: (nanoseconds / 1_000_000_000) as i64,
+        tv_nsec: (nanoseconds % 1_000_000_000) as i64,
+    };
+    // SAFETY: `time` is readable.
+    unsafe { call(libc::SYS_nanosleep, [(&raw const time) as u64, 0, 0, 0, 0, 0]) };
+}
+
+/// Process id.
+pub fn process() -> u32 {
+    // SAFETY: always allowed.
+    unsafe { call(libc::SYS_getpid, [0; 6]) as u32 }
+}
+
+/// The parent's process id.
+pub fn parent() -> u32 {
+    // SAFETY: always allowed.
+    unsafe { call(libc::SYS_getppid, [0; 6]) as u32 }
+}
+
+/// Ends the process at once.
+pub fn exit(status: i32) -> ! {
+    loop {
+        // SAFETY: does not return.
+        unsafe { call(libc::SYS_exit_group, [status as u64, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// The time-stamp counter: cheap and good enough to see that a while has passed.
+#[inline(always)]
+pub fn ticks() -> u64 {
+    // SAFETY: every x86-64 has it.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}

@@ -1,0 +1,304 @@
+//! What the runtime keeps about a thread, and the session that a hook or wrapper opens on it.
+
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, compiler_fence};
+
+use foretell_abi::CallSlots;
+use foretell_wire::{Kind, access};
+
+use crate::local;
+use crate::recorder::{self, Recorder, head, recorder};
+use crate::scheduler;
+use crate::shadow::LocalShadows;
+use crate::wrappers::blocking::piece;
+
+/// A thread of the program. The fields up to `path` belong to the thread itself, those after it to
+/// whoever has the turn.
+#[repr(C)]
+pub struct Thread {
+    /// How many events it has had.
+    pub index: u32,
+    /// From this index on it must ask the scheduler before it goes on.
+    pub pause_at: u32,
+    /// It is inside the runtime; a signal handler that arrives must not record.
+    pub busy: bool,
+    /// While above 0 it may not be preempted: it holds a lock inside libc.
+    pub unpreemptible: u32,
+    /// Where the access is that a hook is about to look at: if that faults, the program's would.
+    pub looking: u64,
+    /// A store that was announced but may not have happened yet.
+    pub pending: PendingStore,
+    /// Memory that was announced to be stored to: address, size (0 for none) and place.
+    pub pending_range: (u64, u64, u64),
+    /// Shadows of arguments and results.
+    pub slots: CallSlots,
+    /// Frames of the open calls, the innermost last.
+    pub frames: Vec<u64>,
+    /// Shadows of local memory.
+    pub local: LocalShadows,
+
+    /// Creation path.
+    pub path: Vec<u32>,
+    /// Its number in the trace.
+    pub number: u32,
+    /// How many threads it has created.
+    pub children: u32,
+    /// The handle it has in libc.
+    pub handle: libc::pthread_t,
+    /// Set to 1 when it is given the turn; it sleeps on it.
+    pub word: AtomicU32,
+    /// It came back from a blocking system call and would like the turn.
+    pub back: AtomicBool,
+    /// Whether it can run.
+    pub state: State,
+    /// What it waits for, while blocked.
+    pub wait: Wait,
+    /// Virtual time at which its wait ends anyway.
+    pub deadline: Option<u64>,
+    /// Its wait ended by its deadline.
+    pub timed_out: bool,
+    /// Nobody will join it.
+    pub detached: bool,
+    /// It was asked to cancel.
+    pub cancelled: bool,
+    /// Rounds of thread-specific destructors seen while it ends.
+    pub destructor_rounds: u32,
+}
+
+/// A store whose value is read back at the thread's next hook (the TSan ABI announces stores).
+#[derive(Clone, Copy)]
+pub struct PendingStore {
+    /// Where.
+    pub address: u64,
+    /// What was there before.
+    pub old: u64,
+    /// Program counter.
+    pub place: u64,
+    /// Size and order as in `foretell_wire::access`; 0 for none.
+    pub detail: u8,
+}
+
+/// No shadows anywhere.
+pub const EMPTY_SLOTS: CallSlots = CallSlots {
+    callee: 0,
+    returned_by: 0,
+    arguments: [0; foretell_abi::ARGUMENT_SLOTS],
+    results: [0; foretell_abi::RESULT_SLOTS],
+    local_shadows: 0,
+    reserved: 0,
+};
+
+/// Whether a thread can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It can.
+    Runnable,
+    /// It waits for something that another thread must do, or for time to pass.
+    Blocked,
+    /// It is in a system call that may block; it has no turn.
+    External,
+    /// It is over.
+    Finished,
+}
+
+/// What a blocked thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Nothing.
+    None,
+    /// A lock, semaphore, condition or barrier.
+    Object(u32),
+    /// The end of a thread.
+    Thread(u32),
+    /// An initialisation (`pthread_once`, a C++ guard) at this address.
+    Once(u64),
+    /// A futex of the program at this address.
+    Futex(u64),
+    /// Time.
+    Time,
+}
+
+impl Thread {
+    /// A thread that waits for its first turn.
+    pub fn new(number: u32, path: Vec<u32>) -> Box<Thread> {
+        Box::new(Thread {
+            index: 0,
+            pause_at: 0,
+            busy: true,
+            unpreemptible: 0,
+            looking: 0,
+            pending: PendingStore { address: 0, old: 0, place: 0, detail: 0 },
+            pending_range: (0, 0, 0),
+            slots: EMPTY_SLOTS,
+            frames: Vec::new(),
+            local: LocalShadows::default(),
+            path,
+            number,
+            children: 0,
+            handle: 0,
+            word: AtomicU32::new(0),
+            back: AtomicBool::new(false),
+            state: State::Runnable,
+            wait: Wait::None,
+            deadline: None,
+            timed_out: false,
+            detached: false,
+            cancelled: false,
+            destructor_rounds: 0,
+        })
+    }
+
+    /// Appends an event of this thread.
+    #[inline(always)]
+    pub fn event<const N: usize>(&mut self, words: [u64; N]) {
+        self.index = self.index.wrapping_add(1);
+        // SAFETY: events are recorded by the thread that has the turn.
+        unsafe { recorder() }.put(words);
+    }
+
+    /// Records the store that was announced last, now that it has happened.
+    #[inline(always)]
+    pub fn settle(&mut self) {
+        if self.pending.detail != 0 || self.pending_range.1 != 0 {
+            self.settle_pending();
+        }
+    }
+
+    #[inline(never)]
+    fn settle_pending(&mut self) {
+        let (mut at, size, place) = std::mem::take(&mut self.pending_range);
+        let end = at + size;
+        while at < end {
+            let size = piece(at, end);
+            // SAFETY: the program wrote there just now.
+            let value = unsafe { peek(at, size) };
+            let detail = access::detail(size, 0);
+            self.event([head(Kind::WriteShadow, detail, place), at, value, 0]);
+            at += u64::from(size);
+        }
+        let PendingStore { address, old, place, detail } = self.pending;
+        if detail == 0 {
+            return;
+        }
+        self.pending.detail = 0;
+        // SAFETY: the program wrote there just now.
+        let value = unsafe { peek(address, access::size(detail)) };
+        self.event([head(Kind::Write, detail, place), address, value, old]);
+    }
+}
+
+/// Below this nothing is mapped.
+const NULL_PAGE: u64 = 4096;
+
+/// The bytes at the address as a number.
+///
+/// # Safety
+/// They must be readable.
+#[inline(always)]
+pub unsafe fn peek(address: u64, size: u8) -> u64 {
+    if address < NULL_PAGE {
+        return 0; // the program will fault there by itself
+    }
+    // SAFETY: the caller's promise; any alignment will do.
+    unsafe {
+        match size {
+            1 => (address as *const u8).read_volatile().into(),
+            2 => (address as *const u16).read_unaligned().into(),
+            4 => (address as *const u32).read_unaligned().into(),
+            8 => (address as *const u64).read_unaligned(),
+            _ => {
+                let mut bytes = [0; 8];
+                for (i, byte) in bytes.iter_mut().enumerate().take(size.into()) {
+                    *byte = (address as *const u8).add(i).read_volatile();
+                }
+                u64::from_le_bytes(bytes)
+            }
+        }
+    }
+}
+
+/// This thread inside the runtime: it has the turn, and signal handlers keep out.
+pub struct Session {
+    /// The thread.
+    pub me: &'static mut Thread,
+    /// Where the wrapper was called from.
+    pub place: u64,
+}
+
+impl Session {
+    /// Opens a session. `None`: the runtime is off, the thread is none of ours, or a signal handler
+    /// interrupted the runtime; the caller then does what the program asked for and no more.
+    #[inline(always)]
+    pub fn begin() -> Option<Session> {
+        let current = local::current();
+        if current.is_null() {
+            return None;
+        }
+        // SAFETY: `current` is this thread's own state and lives as long as the thread.
+        let me = unsafe { &mut *current };
+        if me.busy {
+            return None;
+        }
+        me.busy = true;
+        compiler_fence(SeqCst);
+        me.settle();
+        Some(Session { me, place: local::caller() })
+    }
+
+    /// As [`Session::begin`], for hooks: as the runtime is not instrumented, only a signal handler
+    /// can be why one comes while the thread is inside the runtime. That is counted.
+    #[inline(always)]
+    pub fn begin_hook() -> Option<Session> {
+        let session = Session::begin();
+        if session.is_none() && !local::current().is_null() {
+            recorder::SKIPPED.fetch_add(1, Relaxed);
+        }
+        session
+    }
+
+    /// A scheduling point: another thread may run before this one goes on.
+    #[inline(always)]
+    pub fn point(&mut self) {
+        if self.me.index >= self.me.pause_at {
+            scheduler::pause(self.me);
+        }
+    }
+
+    /// Appends an event, at the place that called the wrapper.
+    pub fn event<const N: usize>(&mut self, kind: Kind, detail: u8, words: [u64; N]) {
+        self.event_at(kind, detail, self.place, words);
+    }
+
+    /// Appends an event.
+    #[inline(always)]
+    pub fn event_at<const N: usize>(
+        &mut self,
+        kind: Kind,
+        detail: u8,
+        place: u64,
+        words: [u64; N],
+    ) {
+        match words.as_slice() {
+            [] => self.me.event([head(kind, detail, place)]),
+            &[a] => self.me.event([head(kind, detail, place), a]),
+            &[a, b] => self.me.event([head(kind, detail, place), a, b]),
+            &[a, b, c] => self.me.event([head(kind, detail, place), a, b, c]),
+            &[a, b, c, d, ..] => self.me.event([head(kind, detail, place), a, b, c, d]),
+        }
+    }
+
+    /// The recorder.
+    #[inline(always)]
+    pub fn recorder(&mut self) -> &'static mut Recorder {
+        // SAFETY: a session has the turn.
+        unsafe { recorder() }
+    }
+}
+
+impl Drop for Session {
+    #[inline(always)]
+    fn drop(&mut self) {
+        compiler_fence(SeqCst);
+        self.me.busy = false;
+    }
+}

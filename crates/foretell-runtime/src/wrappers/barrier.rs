@@ -1,0 +1,77 @@
+//! Barriers.
+
+use foretell_wire::Kind;
+use libc::{c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t};
+
+use crate::objects::{self, Barrier, Model};
+use crate::real::{interpose, real};
+use crate::scheduler;
+use crate::thread::{Session, Wait};
+
+fn state(number: u32) -> &'static mut Barrier {
+    match &mut objects::by_number(number).model {
+        Model::Barrier(barrier) => barrier,
+        _ => unreachable!("numbers of barriers name barriers"),
+    }
+}
+
+fn number(barrier: *const pthread_barrier_t) -> u32 {
+    objects::get(
+        barrier as u64,
+        |model| matches!(model, Model::Barrier(_)),
+        // SAFETY: glibc's layout: the third word is the count of a barrier initialised unseen.
+        || Model::Barrier(fresh(unsafe { barrier.cast::<c_uint>().add(2).read() })),
+    )
+    .number
+}
+
+fn fresh(parties: c_uint) -> Barrier {
+    Barrier { parties, arrived: 0, round: 0 }
+}
+
+interpose! {
+    fn pthread_barrier_init(
+        barrier: *mut pthread_barrier_t, attributes: *const pthread_barrierattr_t,
+        count: c_uint,
+    ) -> c_int {
+        let result = real!(pthread_barrier_init(barrier: *mut pthread_barrier_t,
+            attributes: *const pthread_barrierattr_t, count: c_uint) -> c_int);
+        if result == 0 && let Some(_session) = Session::begin() {
+            objects::define(barrier as u64, Model::Barrier(fresh(count)));
+        }
+        result
+    }
+
+    fn pthread_barrier_destroy(barrier: *mut pthread_barrier_t) -> c_int {
+        if let Some(_session) = Session::begin() {
+            objects::forget(barrier as u64);
+        }
+        real!(pthread_barrier_destroy(barrier: *mut pthread_barrier_t) -> c_int)
+    }
+
+    fn pthread_barrier_wait(barrier: *mut pthread_barrier_t) -> c_int {
+        let Some(mut session) = Session::begin() else {
+            return crate::sync_only::barrier_wait(barrier);
+        };
+        session.point();
+        let number = number(barrier);
+        session.event(Kind::BarrierArrive, 0, [number.into()]);
+        let meeting = state(number);
+        meeting.arrived += 1;
+        let last = meeting.arrived == meeting.parties;
+        if last {
+            meeting.arrived = 0;
+            meeting.round += 1;
+            scheduler::wake(Wait::Object(number));
+            session.point();
+        } else {
+            let round = meeting.round;
+            while state(number).round == round {
+                scheduler::block(session.me, Wait::Object(number), None);
+            }
+        }
+        session.event(Kind::BarrierLeave, 0, [number.into()]);
+        session.point();
+        if last { libc::PTHREAD_BARRIER_SERIAL_THREAD } else { 0 }
+    }
+}

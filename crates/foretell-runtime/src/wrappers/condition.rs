@@ -1,0 +1,159 @@
+//! Condition variables.
+
+use foretell_wire::Kind;
+use libc::{c_int, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
+
+use super::mutex;
+use super::time::deadline_of;
+use crate::objects::{self, Condition, Model, Object};
+use crate::real::{interpose, real};
+use crate::scheduler;
+use crate::thread::{Session, Wait};
+
+fn object(condition: *const pthread_cond_t) -> &'static mut Object {
+    objects::get(
+        condition as u64,
+        |model| matches!(model, Model::Condition(_)),
+        || Model::Condition(Condition::default()),
+    )
+}
+
+fn state(number: u32) -> &'static mut Condition {
+    match &mut objects::by_number(number).model {
+        Model::Condition(condition) => condition,
+        _ => unreachable!("numbers of conditions name conditions"),
+    }
+}
+
+/// glibc notes in the condition that its deadlines are of the monotonic clock.
+unsafe fn clock_of(condition: *const pthread_cond_t) -> clockid_t {
+    // SAFETY: glibc's layout on x86-64: bit 1 of the flags after the eight words of counters.
+    let flags = unsafe { condition.cast::<u32>().add(8).read() };
+    if flags & 2 != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
+}
+
+/// Waits: gives the mutex back, sleeps, takes the mutex again.
+unsafe fn wait(
+    mut session: Session,
+    condition: *mut pthread_cond_t,
+    mutex: *mut pthread_mutex_t,
+    deadline: Option<u64>,
+) -> c_int {
+    session.point();
+    let me = session.me.number;
+    let lock = mutex::object(mutex).number;
+    if mutex::state(lock).owner != Some(me) {
+        return libc::EPERM;
+    }
+    let number = object(condition).number;
+    let both = u64::from(number) | u64::from(lock) << 32;
+    session.event(Kind::WaitBegin, 0, [both]);
+    let held = mutex::state(lock);
+    let depth = std::mem::take(&mut held.depth);
+    held.owner = None;
+    scheduler::wake(Wait::Object(lock));
+    state(number).arrive(me);
+    let mut timed_out = false;
+    loop {
+        let late = scheduler::block(session.me, Wait::Object(number), deadline);
+        if state(number).take(me) {
+            break;
+        }
+        if late || session.me.cancelled {
+            state(number).give_up(me);
+            timed_out = late;
+            break;
+        }
+    }
+    while mutex::state(lock).owner.is_some() {
+        scheduler::block(session.me, Wait::Object(lock), None);
+    }
+    let held = mutex::state(lock);
+    held.owner = Some(me);
+    held.depth = depth;
+    session.event(Kind::WaitEnd, timed_out.into(), [both]);
+    session.point();
+    super::threads::act_on_cancellation(session);
+    if timed_out { libc::ETIMEDOUT } else { 0 }
+}
+
+/// Wakes waiters.
+fn notify(session: &mut Session, condition: *const pthread_cond_t, kind: Kind) -> c_int {
+    session.point();
+    let number = object(condition).number;
+    match kind {
+        Kind::Broadcast => state(number).broadcast(),
+        _ => state(number).signal(),
+    }
+    session.event(kind, 0, [number.into()]);
+    scheduler::wake(Wait::Object(number));
+    session.point();
+    0
+}
+
+interpose! {
+    fn pthread_cond_init as initialise(
+        condition: *mut pthread_cond_t, attributes: *const pthread_condattr_t,
+    ) -> c_int {
+        if let Some(_session) = Session::begin() {
+            objects::define(condition as u64, Model::Condition(Condition::default()));
+        }
+        real!(pthread_cond_init @ c"GLIBC_2.3.2" (
+            condition: *mut pthread_cond_t, attributes: *const pthread_condattr_t) -> c_int)
+    }
+
+    fn pthread_cond_destroy as destroy(condition: *mut pthread_cond_t) -> c_int {
+        if let Some(_session) = Session::begin() {
+            objects::forget(condition as u64);
+            return 0;
+        }
+        real!(pthread_cond_destroy @ c"GLIBC_2.3.2" (condition: *mut pthread_cond_t) -> c_int)
+    }
+
+    fn pthread_cond_wait as wait_for(
+        condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t,
+    ) -> c_int {
+        match Session::begin() {
+            Some(session) => wait(session, condition, mutex, None),
+            None => crate::sync_only::cond_wait(condition, mutex),
+        }
+    }
+
+    fn pthread_cond_timedwait as timed_wait(
+        condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, until: *const timespec,
+    ) -> c_int {
+        match Session::begin() {
+            Some(session) => {
+                let deadline = deadline_of(clock_of(condition), until);
+                wait(session, condition, mutex, Some(deadline))
+            }
+            None => crate::sync_only::cond_timedwait(condition, mutex, until),
+        }
+    }
+
+    fn pthread_cond_clockwait(
+        condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, clock: clockid_t,
+        until: *const timespec,
+    ) -> c_int {
+        match Session::begin() {
+            Some(session) => {
+                wait(session, condition, mutex, Some(deadline_of(clock, until)))
+            }
+            None => crate::sync_only::cond_clockwait(condition, mutex, clock, until),
+        }
+    }
+
+    fn pthread_cond_signal as signal(condition: *mut pthread_cond_t) -> c_int {
+        match Session::begin() {
+            Some(mut session) => notify(&mut session, condition, Kind::Signal),
+            None => crate::sync_only::cond_signal(condition),
+        }
+    }
+
+    fn pthread_cond_broadcast as broadcast(condition: *mut pthread_cond_t) -> c_int {
+        match Session::begin() {
+            Some(mut session) => notify(&mut session, condition, Kind::Broadcast),
+            None => crate::sync_only::cond_broadcast(condition),
+        }
+    }
+}

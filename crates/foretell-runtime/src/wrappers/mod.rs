@@ -1,0 +1,28 @@
+//! The functions that stand in front of libc's: one file per family.
+//!
+//! Under the scheduler they are modelled by the runtime's own state (crate::objects), so that
+//! nothing blocks in the kernel while a thread has the turn. Otherwise they call what the program
+//! would have called.
+
+pub(crate) mod barrier;
+pub(crate) mod blocking;
+pub(crate) mod c11;
+pub(crate) mod condition;
+pub(crate) mod futex;
+pub(crate) mod memory;
+pub(crate) mod mutex;
+pub(crate) mod once;
+pub(crate) mod process;
+pub(crate) mod rwlock;
+pub(crate) mod semaphore;
+pub(crate) mod threads;
+pub(crate) mod time;
+
+use libc::c_int;
+
+/// Sets `errno` and gives -1.
+pub fn fail(error: c_int) -> c_int {
+    // SAFETY: this thread's errno.
+    unsafe { *libc::__errno_location() = error };
+    -1
+}

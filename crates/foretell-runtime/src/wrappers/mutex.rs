@@ -1,0 +1,251 @@
+//! Mutexes and spin locks.
+
+use foretell_wire::{Kind, ObjectKind, lock};
+use libc::{c_int, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
+
+use super::time::deadline_of;
+use crate::objects::{self, Model, Mutex, Object};
+use crate::real::{interpose, real};
+use crate::scheduler;
+use crate::thread::{Session, Wait};
+
+/// The kind that glibc keeps in the mutex: type in bits 0..2, robust 16, inheriting 32, protecting
+/// 64, shared with other processes 128.
+unsafe fn glibc_kind(mutex: *const pthread_mutex_t) -> c_int {
+    // SAFETY: glibc's layout on x86-64: lock, count, owner, users, kind.
+    unsafe { mutex.cast::<c_int>().add(4).read() }
+}
+
+fn kind(code: c_int) -> ObjectKind {
+    match code & 3 {
+        1 => ObjectKind::RecursiveMutex,
+        2 => ObjectKind::ErrorCheckingMutex,
+        _ => ObjectKind::Mutex,
+    }
+}
+
+fn unlocked(kind: ObjectKind) -> Model {
+    Model::Mutex(Mutex { kind, owner: None, depth: 0 })
+}
+
+/// The model of the mutex; made at first use, as mutexes need no call to be initialised.
+pub fn object(mutex: *const pthread_mutex_t) -> &'static mut Object {
+    objects::get(
+        mutex as u64,
+        |model| matches!(model, Model::Mutex(_)),
+        // SAFETY: the program uses it as a mutex.
+        || unlocked(kind(unsafe { glibc_kind(mutex) })),
+    )
+}
+
+/// The mutex behind an object's number.
+pub fn state(number: u32) -> &'static mut Mutex {
+    match &mut objects::by_number(number).model {
+        Model::Mutex(mutex) => mutex,
+        _ => unreachable!("numbers of mutexes name mutexes"),
+    }
+}
+
+/// How long a lock may take.
+pub enum Patience {
+    /// Not at all.
+    Try,
+    /// Until this virtual time; `None` for ever.
+    Until(Option<u64>),
+}
+
+/// Takes the mutex.
+pub fn acquire(session: &mut Session, number: u32, patience: Patience) -> c_int {
+    session.point();
+    let me = session.me.number;
+    let by_try = if matches!(patience, Patience::Try) { lock::BY_TRY } else { 0 };
+    let failed = |session: &mut Session, flags: u32, error: c_int| {
+        session.event(Kind::AcquireFailed, 0, [u64::from(number) | u64::from(flags) << 32]);
+        session.point();
+        error
+    };
+    loop {
+        let mutex = state(number);
+        match mutex.owner {
+            None => break,
+            Some(owner) if owner == me && mutex.kind == ObjectKind::RecursiveMutex => break,
+            Some(owner)
+                if owner == me && mutex.kind == ObjectKind::ErrorCheckingMutex && by_try == 0 =>
+            {
+                return failed(session, 0, libc::EDEADLK);
+            }
+            Some(_) => {}
+        }
+        match patience {
+            Patience::Try => return failed(session, lock::BY_TRY, libc::EBUSY),
+            Patience::Until(deadline) => {
+                if scheduler::block(session.me, Wait::Object(number), deadline)
+                    && state(number).owner.is_some()
+                {
+                    return failed(session, lock::BY_TRY, libc::ETIMEDOUT);
+                }
+            }
+        }
+    }
+    let mutex = state(number);
+    mutex.owner = Some(me);
+    mutex.depth += 1;
+    session.event(Kind::Acquire, 0, [u64::from(number) | u64::from(by_try) << 32]);
+    session.point();
+    0
+}
+
+/// Gives the mutex back. A plain mutex may be given back by a thread that did not take it.
+pub fn release(session: &mut Session, number: u32) -> c_int {
+    session.point();
+    let mutex = state(number);
+    if mutex.owner.is_none()
+        || (mutex.owner != Some(session.me.number) && mutex.kind != ObjectKind::Mutex)
+    {
+        return libc::EPERM;
+    }
+    mutex.depth -= 1;
+    if mutex.depth == 0 {
+        mutex.owner = None;
+    }
+    session.event(Kind::Release, 0, [number.into()]);
+    scheduler::wake(Wait::Object(number));
+    session.point();
+    0
+}
+
+/// Whether the scheduler can model the mutex: not if other processes see it.
+unsafe fn modelled(mutex: *const pthread_mutex_t) -> bool {
+    // SAFETY: the program uses it as a mutex.
+    unsafe { glibc_kind(mutex) & 128 == 0 }
+}
+
+/// Waits outside the scheduler for a mutex that other processes see.
+unsafe fn outside(mut session: Session, wait: impl FnOnce() -> c_int) -> c_int {
+    session.recorder().gap(1, "a lock of a mutex that is shared with other processes");
+    super::blocking::outside(session, wait).1
+}
+
+interpose! {
+    fn pthread_mutex_init(
+        mutex: *mut pthread_mutex_t, attributes: *const pthread_mutexattr_t,
+    ) -> c_int {
+        let result = real!(pthread_mutex_init(
+            mutex: *mut pthread_mutex_t, attributes: *const pthread_mutexattr_t) -> c_int);
+        if result == 0 && let Some(_session) = Session::begin() {
+            objects::define(mutex as u64, unlocked(kind(glibc_kind(mutex))));
+        }
+        result
+    }
+
+    fn pthread_mutex_destroy as destroy(mutex: *mut pthread_mutex_t) -> c_int {
+        if let Some(_session) = Session::begin() {
+            let number = object(mutex).number;
+            if state(number).owner.is_some() {
+                return libc::EBUSY;
+            }
+            objects::forget(mutex as u64);
+        }
+        real!(pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c_int)
+    }
+
+    fn pthread_mutex_lock as lock_mutex(mutex: *mut pthread_mutex_t) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::mutex_lock(mutex),
+            Some(mut session) if modelled(mutex) => {
+                acquire(&mut session, object(mutex).number, Patience::Until(None))
+            }
+            Some(session) => outside(session,
+                || real!(pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int)),
+        }
+    }
+
+    fn pthread_mutex_trylock as try_lock(mutex: *mut pthread_mutex_t) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::mutex_trylock(mutex),
+            Some(mut session) if modelled(mutex) => {
+                acquire(&mut session, object(mutex).number, Patience::Try)
+            }
+            Some(session) => outside(session,
+                || real!(pthread_mutex_trylock(mutex: *mut pthread_mutex_t) -> c_int)),
+        }
+    }
+
+    fn pthread_mutex_timedlock as timed_lock(mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::mutex_timedlock(mutex, until),
+            Some(mut session) if modelled(mutex) => {
+                let deadline = deadline_of(libc::CLOCK_REALTIME, until);
+                acquire(&mut session, object(mutex).number, Patience::Until(Some(deadline)))
+            }
+            Some(session) => outside(session, || real!(pthread_mutex_timedlock(
+                mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int)),
+        }
+    }
+
+    fn pthread_mutex_clocklock(
+        mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec,
+    ) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::mutex_clocklock(mutex, clock, until),
+            Some(mut session) if modelled(mutex) => {
+                let deadline = deadline_of(clock, until);
+                acquire(&mut session, object(mutex).number, Patience::Until(Some(deadline)))
+            }
+            Some(session) => outside(session, || real!(pthread_mutex_clocklock(
+                mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec) -> c_int)),
+        }
+    }
+
+    fn pthread_mutex_unlock as unlock(mutex: *mut pthread_mutex_t) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::mutex_unlock(mutex),
+            Some(mut session) if modelled(mutex) => {
+                release(&mut session, object(mutex).number)
+            }
+            Some(_) => real!(pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int),
+        }
+    }
+
+    fn pthread_spin_init(lock: *mut c_int, shared: c_int) -> c_int {
+        if let Some(_session) = Session::begin() {
+            objects::define(lock as u64, unlocked(ObjectKind::Mutex));
+        }
+        real!(pthread_spin_init(lock: *mut c_int, shared: c_int) -> c_int)
+    }
+
+    fn pthread_spin_destroy(lock: *mut c_int) -> c_int {
+        if let Some(_session) = Session::begin() {
+            objects::forget(lock as u64);
+        }
+        real!(pthread_spin_destroy(lock: *mut c_int) -> c_int)
+    }
+
+    fn pthread_spin_lock(lock: *mut c_int) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::spin_lock(lock),
+            Some(mut session) => {
+                acquire(&mut session, spin(lock).number, Patience::Until(None))
+            }
+        }
+    }
+
+    fn pthread_spin_trylock(lock: *mut c_int) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::spin_trylock(lock),
+            Some(mut session) => acquire(&mut session, spin(lock).number, Patience::Try),
+        }
+    }
+
+    fn pthread_spin_unlock(lock: *mut c_int) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::spin_unlock(lock),
+            Some(mut session) => release(&mut session, spin(lock).number),
+        }
+    }
+}
+
+fn spin(lock: *mut c_int) -> &'static mut Object {
+    let fits = |model: &Model| matches!(model, Model::Mutex(_));
+    objects::get(lock as u64, fits, || unlocked(ObjectKind::Mutex))
+}

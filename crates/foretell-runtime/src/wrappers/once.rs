@@ -1,0 +1,156 @@
+//! Initialisation that happens once: `pthread_once`, `call_once` and C++'s guards of local statics.
+//!
+//! In the trace this is a semaphore at zero: whoever initialises posts it, and everybody who comes
+//! later waits for it and posts it again, so that the initialisation stays before its uses in every
+//! interleaving.
+
+use foretell_wire::Kind;
+use libc::c_int;
+
+use crate::objects::{self, Model};
+use crate::real::{interpose, real};
+use crate::scheduler;
+use crate::thread::{Session, Wait};
+use crate::turn::TurnCell;
+
+/// glibc's word of a `pthread_once_t` whose routine has run.
+const DONE: c_int = 2;
+
+/// How far an initialisation is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// Nobody has begun.
+    Fresh,
+    /// This thread is at it.
+    Running(u32),
+    /// It is complete.
+    Done,
+}
+
+/// The initialisations that were seen, by address.
+static SEEN: TurnCell<Vec<(u64, Progress)>> = TurnCell::new(Vec::new());
+
+/// The progress of the initialisation at the address.
+fn progress(address: u64) -> &'static mut Progress {
+    // SAFETY: callers have the turn.
+    let seen = unsafe { SEEN.get() };
+    let position = seen.iter().position(|&(other, _)| other == address).unwrap_or_else(|| {
+        seen.push((address, Progress::Fresh));
+        seen.len() - 1
+    });
+    &mut seen[position].1
+}
+
+fn semaphore(address: u64) -> u64 {
+    let fits = |model: &Model| matches!(model, Model::Semaphore(_));
+    objects::get(address, fits, || Model::Semaphore(0)).number.into()
+}
+
+/// Waits until nobody initialises; says whether the caller must.
+fn begin(session: &mut Session, address: u64) -> bool {
+    session.point();
+    let me = session.me.number;
+    loop {
+        match *progress(address) {
+            Progress::Fresh => {
+                *progress(address) = Progress::Running(me);
+                return true;
+            }
+            Progress::Running(_) => {
+                scheduler::block(session.me, Wait::Once(address), None);
+            }
+            Progress::Done => {
+                let semaphore = semaphore(address);
+                session.event(Kind::SemaphoreWait, 0, [semaphore]);
+                session.event(Kind::SemaphorePost, 0, [semaphore]);
+                session.point();
+                return false;
+            }
+        }
+    }
+}
+
+fn end(session: &mut Session, address: u64) {
+    let semaphore = semaphore(address);
+    session.event(Kind::SemaphorePost, 0, [semaphore]);
+    *progress(address) = Progress::Done;
+    scheduler::wake(Wait::Once(address));
+    session.point();
+}
+
+/// Lets another thread try when the initialisation was left by an exception.
+struct Attempt(u64);
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        if let Some(_session) = Session::begin()
+            && *progress(self.0) != Progress::Done
+        {
+            *progress(self.0) = Progress::Fresh;
+            scheduler::wake(Wait::Once(self.0));
+        }
+    }
+}
+
+type Routine = unsafe extern "C-unwind" fn();
+
+/// Runs the routine unless that has been done.
+pub unsafe fn once(control: *mut c_int, routine: Routine) -> c_int {
+    let address = control as u64;
+    let Some(mut session) = Session::begin() else {
+        // SAFETY: as the program asked.
+        return unsafe { crate::sync_only::once(control, routine) };
+    };
+    // SAFETY: the program's own word.
+    let before_us = unsafe { *control == DONE } && *progress(address) == Progress::Fresh;
+    if before_us || !begin(&mut session, address) {
+        return 0;
+    }
+    drop(session);
+    let attempt = Attempt(address);
+    // SAFETY: the program gave it to be called.
+    unsafe { routine() };
+    if let Some(mut session) = Session::begin() {
+        end(&mut session, address);
+    }
+    drop(attempt);
+    // SAFETY: as above.
+    unsafe { *control = DONE };
+    0
+}
+
+interpose! {
+    fn pthread_once(control: *mut c_int, routine: Routine) -> c_int {
+        once(control, routine)
+    }
+
+    fn call_once(control: *mut c_int, routine: Routine) -> () {
+        once(control, routine);
+    }
+
+    fn __cxa_guard_acquire(guard: *mut u8) -> c_int {
+        let Some(mut session) = Session::begin() else {
+            return real!(__cxa_guard_acquire(guard: *mut u8) -> c_int);
+        };
+        if *guard != 0 && *progress(guard as u64) == Progress::Fresh {
+            return 0;
+        }
+        begin(&mut session, guard as u64).into()
+    }
+
+    fn __cxa_guard_release(guard: *mut u8) -> () {
+        let Some(mut session) = Session::begin() else {
+            return real!(__cxa_guard_release(guard: *mut u8) -> ());
+        };
+        *guard = 1;
+        end(&mut session, guard as u64);
+    }
+
+    fn __cxa_guard_abort(guard: *mut u8) -> () {
+        let Some(_session) = Session::begin() else {
+            return real!(__cxa_guard_abort(guard: *mut u8) -> ());
+        };
+        *progress(guard as u64) = Progress::Fresh;
+        scheduler::wake(Wait::Once(guard as u64));
+    }
+}

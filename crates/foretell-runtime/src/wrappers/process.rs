@@ -1,0 +1,155 @@
+//! The life of the process: forks, ends and fatal signals.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+
+use foretell_wire::{End, Kind};
+use libc::{c_char, c_int, c_uint, c_void, pid_t};
+
+use super::time::input;
+use crate::local;
+use crate::real::{interpose, real};
+use crate::recorder::{head, recorder};
+use crate::scheduler;
+use crate::sys;
+use crate::thread::Session;
+
+/// The process that is recorded.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+/// Modules of the pass report assertions themselves.
+pub static PASS_REPORTS: AtomicBool = AtomicBool::new(false);
+
+/// The signals that end a program by its own fault.
+const FATAL: [c_int; 6] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGTRAP];
+
+/// Remembers the process and watches for fatal signals.
+pub fn initialise() {
+    PROCESS.store(sys::process(), Relaxed);
+    for signal in FATAL {
+        // SAFETY: the handler does what handlers may; only default actions are replaced.
+        unsafe {
+            let mut old: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, std::ptr::null(), &mut old) != 0
+                || old.sa_sigaction != libc::SIG_DFL
+            {
+                continue;
+            }
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = crash as *const () as usize;
+            action.sa_flags =
+                libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESETHAND | libc::SA_NODEFER;
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Notes where the program dies and lets it die.
+unsafe extern "C" fn crash(signal: c_int, information: *mut libc::siginfo_t, context: *mut c_void) {
+    let current = local::current();
+    if !current.is_null() && in_recorded_process() {
+        // SAFETY: this thread's own state; the kernel's context.
+        unsafe {
+            let me = &mut *current;
+            if scheduler::has_turn(me) {
+                if !me.busy {
+                    me.busy = true;
+                    me.settle();
+                }
+                let registers = &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
+                let place = match me.looking {
+                    0 => registers[libc::REG_RIP as usize] as u64,
+                    place => place - 1, // a return address
+                };
+                let address = (*information).si_addr() as u64;
+                recorder().put([head(Kind::Crash, 0, place), signal as u64, address]);
+                recorder().end(End::Crash, "");
+            }
+        }
+    }
+    // A fault comes again when we return; a signal that was sent must be sent again.
+    // SAFETY: the handler is the default one by now.
+    unsafe {
+        if (*information).si_code <= 0 {
+            let thread = sys::call(libc::SYS_gettid, [0; 6]) as u64;
+            let process = u64::from(sys::process());
+            sys::call(libc::SYS_tgkill, [process, thread, signal as u64, 0, 0, 0]);
+        }
+    }
+}
+
+/// False in a child that shares our memory (`vfork`) or has a copy of it.
+fn in_recorded_process() -> bool {
+    PROCESS.load(Relaxed) == sys::process()
+}
+
+/// The program is about to end in order.
+pub fn ending() {
+    if in_recorded_process()
+        && let Some(mut session) = Session::begin()
+    {
+        for (what, count) in crate::hooks::pins() {
+            if count > 0 {
+                session.recorder().gap(count, what);
+            }
+        }
+        session.recorder().end(End::Exit, "");
+    }
+}
+
+interpose! {
+    fn fork() -> pid_t {
+        // Handlers of `pthread_atfork` run inside and may lock: no session may be open.
+        if let Some(mut session) = Session::begin() {
+            session.point();
+        }
+        let result = real!(fork() -> pid_t);
+        if result == 0 {
+            crate::allocator::after_fork();
+        }
+        if let Some(mut session) = Session::begin() {
+            if result == 0 {
+                session.recorder().stop();
+                scheduler::after_fork(session.me);
+            } else {
+                input(&mut session, "fork", result as u64);
+                session.recorder().gap(1, "a child process was not recorded");
+            }
+        }
+        result
+    }
+
+    fn _exit(status: c_int) -> () {
+        ending();
+        sys::exit(status)
+    }
+
+    fn _Exit(status: c_int) -> () {
+        ending();
+        sys::exit(status)
+    }
+
+    fn __assert_fail(
+        assertion: *const c_char, file: *const c_char, line: c_uint, function: *const c_char,
+    ) -> () {
+        if !PASS_REPORTS.load(Relaxed) && let Some(mut session) = Session::begin() {
+            session.event(Kind::Assert, 0, [0]);
+        }
+        real!(__assert_fail(assertion: *const c_char, file: *const c_char, line: c_uint,
+            function: *const c_char) -> ())
+    }
+
+    fn flockfile(stream: *mut libc::FILE) -> () {
+        real!(flockfile(stream: *mut libc::FILE) -> ());
+        if let Some(session) = Session::begin() {
+            session.me.unpreemptible += 1;
+        }
+    }
+
+    fn funlockfile(stream: *mut libc::FILE) -> () {
+        if let Some(session) = Session::begin() {
+            session.me.unpreemptible = session.me.unpreemptible.saturating_sub(1);
+        }
+        real!(funlockfile(stream: *mut libc::FILE) -> ())
+    }
+}

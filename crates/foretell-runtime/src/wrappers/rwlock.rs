@@ -1,0 +1,182 @@
+//! Reader-writer locks. Readers come before waiting writers, as in glibc by default.
+
+use foretell_wire::{Kind, lock};
+use libc::{c_int, clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
+
+use super::mutex::Patience;
+use super::time::deadline_of;
+use crate::objects::{self, Model, ReaderWriter};
+use crate::real::{interpose, real};
+use crate::scheduler;
+use crate::thread::{Session, Wait};
+
+fn number(rwlock: *const pthread_rwlock_t) -> u32 {
+    objects::get(
+        rwlock as u64,
+        |model| matches!(model, Model::ReaderWriter(_)),
+        || Model::ReaderWriter(ReaderWriter::default()),
+    )
+    .number
+}
+
+fn state(number: u32) -> &'static mut ReaderWriter {
+    match &mut objects::by_number(number).model {
+        Model::ReaderWriter(rwlock) => rwlock,
+        _ => unreachable!("numbers of reader-writer locks name reader-writer locks"),
+    }
+}
+
+/// Takes the lock as a reader or as the writer.
+fn acquire(mut session: Session, number: u32, shared: bool, patience: Patience) -> c_int {
+    session.point();
+    let me = session.me.number;
+    let by_try = if matches!(patience, Patience::Try) { lock::BY_TRY } else { 0 };
+    let flags = by_try | if shared { lock::SHARED } else { 0 };
+    let failed = |session: &mut Session, flags: u32, error: c_int| {
+        session.event(Kind::AcquireFailed, 0, [u64::from(number) | u64::from(flags) << 32]);
+        error
+    };
+    loop {
+        let rwlock = state(number);
+        if rwlock.writer.is_none() && (shared || rwlock.readers.is_empty()) {
+            break;
+        }
+        match patience {
+            Patience::Try => return failed(&mut session, flags, libc::EBUSY),
+            Patience::Until(_) if rwlock.writer == Some(me) => {
+                return failed(&mut session, flags, libc::EDEADLK);
+            }
+            Patience::Until(deadline) => {
+                if scheduler::block(session.me, Wait::Object(number), deadline) {
+                    let rwlock = state(number);
+                    if rwlock.writer.is_some() || (!shared && !rwlock.readers.is_empty()) {
+                        return failed(&mut session, flags | lock::BY_TRY, libc::ETIMEDOUT);
+                    }
+                }
+            }
+        }
+    }
+    let rwlock = state(number);
+    if shared {
+        rwlock.readers.push(me);
+    } else {
+        rwlock.writer = Some(me);
+    }
+    session.event(Kind::Acquire, 0, [u64::from(number) | u64::from(flags) << 32]);
+    session.point();
+    0
+}
+
+fn until(clock: clockid_t, until: *const timespec) -> Patience {
+    Patience::Until(Some(deadline_of(clock, until)))
+}
+
+interpose! {
+    fn pthread_rwlock_init(
+        rwlock: *mut pthread_rwlock_t, attributes: *const pthread_rwlockattr_t,
+    ) -> c_int {
+        if let Some(_session) = Session::begin() {
+            objects::define(rwlock as u64, Model::ReaderWriter(ReaderWriter::default()));
+        }
+        real!(pthread_rwlock_init(
+            rwlock: *mut pthread_rwlock_t, attributes: *const pthread_rwlockattr_t) -> c_int)
+    }
+
+    fn pthread_rwlock_destroy(rwlock: *mut pthread_rwlock_t) -> c_int {
+        if let Some(_session) = Session::begin() {
+            objects::forget(rwlock as u64);
+        }
+        real!(pthread_rwlock_destroy(rwlock: *mut pthread_rwlock_t) -> c_int)
+    }
+
+    fn pthread_rwlock_rdlock(rwlock: *mut pthread_rwlock_t) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::rwlock_rdlock(rwlock),
+            Some(session) => acquire(session, number(rwlock), true, Patience::Until(None)),
+        }
+    }
+
+    fn pthread_rwlock_wrlock(rwlock: *mut pthread_rwlock_t) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::rwlock_wrlock(rwlock),
+            Some(session) => acquire(session, number(rwlock), false, Patience::Until(None)),
+        }
+    }
+
+    fn pthread_rwlock_tryrdlock(rwlock: *mut pthread_rwlock_t) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::rwlock_tryrdlock(rwlock),
+            Some(session) => acquire(session, number(rwlock), true, Patience::Try),
+        }
+    }
+
+    fn pthread_rwlock_trywrlock(rwlock: *mut pthread_rwlock_t) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::rwlock_trywrlock(rwlock),
+            Some(session) => acquire(session, number(rwlock), false, Patience::Try),
+        }
+    }
+
+    fn pthread_rwlock_timedrdlock(
+        rwlock: *mut pthread_rwlock_t, time: *const timespec,
+    ) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::rwlock_timedrdlock(rwlock, time),
+            Some(session) => {
+                acquire(session, number(rwlock), true, until(libc::CLOCK_REALTIME, time))
+            }
+        }
+    }
+
+    fn pthread_rwlock_timedwrlock(
+        rwlock: *mut pthread_rwlock_t, time: *const timespec,
+    ) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::rwlock_timedwrlock(rwlock, time),
+            Some(session) => {
+                acquire(session, number(rwlock), false, until(libc::CLOCK_REALTIME, time))
+            }
+        }
+    }
+
+    fn pthread_rwlock_clockrdlock(
+        rwlock: *mut pthread_rwlock_t, clock: clockid_t, time: *const timespec,
+    ) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::rwlock_clockrdlock(rwlock, clock, time),
+            Some(session) => acquire(session, number(rwlock), true, until(clock, time)),
+        }
+    }
+
+    fn pthread_rwlock_clockwrlock(
+        rwlock: *mut pthread_rwlock_t, clock: clockid_t, time: *const timespec,
+    ) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::rwlock_clockwrlock(rwlock, clock, time),
+            Some(session) => acquire(session, number(rwlock), false, until(clock, time)),
+        }
+    }
+
+    fn pthread_rwlock_unlock(rwlock: *mut pthread_rwlock_t) -> c_int {
+        let Some(mut session) = Session::begin() else {
+            return crate::sync_only::rwlock_unlock(rwlock);
+        };
+        session.point();
+        let number = number(rwlock);
+        let lock = state(number);
+        let me = session.me.number;
+        let flags = if lock.writer == Some(me) {
+            lock.writer = None;
+            0
+        } else if let Some(reader) = lock.readers.iter().position(|&reader| reader == me) {
+            lock.readers.swap_remove(reader);
+            lock::SHARED
+        } else {
+            return libc::EPERM;
+        };
+        session.event(Kind::Release, 0, [u64::from(number) | u64::from(flags) << 32]);
+        scheduler::wake(Wait::Object(number));
+        session.point();
+        0
+    }
+}

@@ -1,0 +1,138 @@
+//! Semaphores.
+
+use foretell_wire::Kind;
+use libc::{c_int, c_uint, clockid_t, sem_t, timespec};
+
+use super::fail;
+use super::time::deadline_of;
+use crate::objects::{self, Model, Object};
+use crate::real::{interpose, real};
+use crate::scheduler;
+use crate::thread::{Session, Wait};
+
+/// The model; a semaphore that was initialised unseen has the count that glibc keeps in it.
+fn object(semaphore: *const sem_t) -> &'static mut Object {
+    objects::get(
+        semaphore as u64,
+        |model| matches!(model, Model::Semaphore(_)),
+        // SAFETY: glibc's layout on 64-bit machines: the count is the first word.
+        || Model::Semaphore(unsafe { semaphore.cast::<u32>().read() }),
+    )
+}
+
+fn count(number: u32) -> &'static mut u32 {
+    match &mut objects::by_number(number).model {
+        Model::Semaphore(count) => count,
+        _ => unreachable!("numbers of semaphores name semaphores"),
+    }
+}
+
+/// Decrements, waiting until the deadline if need be.
+fn wait(mut session: Session, semaphore: *const sem_t, deadline: Option<u64>) -> c_int {
+    session.point();
+    let number = object(semaphore).number;
+    while *count(number) == 0 {
+        let late = scheduler::block(session.me, Wait::Object(number), deadline);
+        if session.me.cancelled && *count(number) == 0 {
+            super::threads::act_on_cancellation(session);
+            return fail(libc::EINTR);
+        }
+        if late && *count(number) == 0 {
+            session.event(Kind::SemaphoreWaitFailed, 0, [number.into()]);
+            return fail(libc::ETIMEDOUT);
+        }
+    }
+    *count(number) -= 1;
+    session.event(Kind::SemaphoreWait, 0, [number.into()]);
+    session.point();
+    0
+}
+
+interpose! {
+    fn sem_init(semaphore: *mut sem_t, shared: c_int, value: c_uint) -> c_int {
+        let result = real!(sem_init(
+            semaphore: *mut sem_t, shared: c_int, value: c_uint) -> c_int);
+        if result == 0 && let Some(mut session) = Session::begin() {
+            objects::define(semaphore as u64, Model::Semaphore(value));
+            if shared != 0 {
+                session.recorder().gap(1,
+                    "what other processes do with a semaphore that is shared with them");
+            }
+        }
+        result
+    }
+
+    fn sem_destroy(semaphore: *mut sem_t) -> c_int {
+        if let Some(_session) = Session::begin() {
+            objects::forget(semaphore as u64);
+        }
+        real!(sem_destroy(semaphore: *mut sem_t) -> c_int)
+    }
+
+    fn sem_wait(semaphore: *mut sem_t) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::sem_wait(semaphore),
+            Some(session) => wait(session, semaphore, None),
+        }
+    }
+
+    fn sem_timedwait(semaphore: *mut sem_t, until: *const timespec) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::sem_timedwait(semaphore, until),
+            Some(session) => {
+                wait(session, semaphore, Some(deadline_of(libc::CLOCK_REALTIME, until)))
+            }
+        }
+    }
+
+    fn sem_clockwait(
+        semaphore: *mut sem_t, clock: clockid_t, until: *const timespec,
+    ) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::sem_clockwait(semaphore, clock, until),
+            Some(session) => wait(session, semaphore, Some(deadline_of(clock, until))),
+        }
+    }
+
+    fn sem_trywait(semaphore: *mut sem_t) -> c_int {
+        let Some(mut session) = Session::begin() else {
+            return crate::sync_only::sem_trywait(semaphore);
+        };
+        session.point();
+        let number = object(semaphore).number;
+        let free = *count(number) > 0;
+        let kind = if free { Kind::SemaphoreWait } else { Kind::SemaphoreWaitFailed };
+        session.event(kind, 0, [number.into()]);
+        if !free {
+            return fail(libc::EAGAIN);
+        }
+        *count(number) -= 1;
+        session.point();
+        0
+    }
+
+    fn sem_post(semaphore: *mut sem_t) -> c_int {
+        let Some(mut session) = Session::begin() else {
+            return crate::sync_only::sem_post(semaphore);
+        };
+        session.point();
+        let number = object(semaphore).number;
+        *count(number) += 1;
+        session.event(Kind::SemaphorePost, 0, [number.into()]);
+        scheduler::wake(Wait::Object(number));
+        session.point();
+        0
+    }
+
+    fn sem_getvalue(semaphore: *mut sem_t, value: *mut c_int) -> c_int {
+        match Session::begin() {
+            None => real!(sem_getvalue(semaphore: *mut sem_t, value: *mut c_int) -> c_int),
+            Some(mut session) => {
+                session.point();
+                *value = *count(object(semaphore).number) as c_int;
+                session.recorder().gap(1, "a look at the count of a semaphore");
+                0
+            }
+        }
+    }
+}

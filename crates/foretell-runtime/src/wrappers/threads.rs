@@ -1,0 +1,322 @@
+//! Creation, end, joining, detaching and cancellation of threads.
+//!
+//! A thread's last event comes from a thread-specific destructor of ours that puts itself at the
+//! end, so that destructors of the program are still part of the thread, however it ends: by
+//! return, `pthread_exit` or cancellation.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+
+use foretell_wire::Kind;
+use libc::{c_int, c_void, clockid_t, pthread_attr_t, pthread_t, timespec};
+
+use super::time::deadline_of;
+use crate::local;
+use crate::real::{interpose, real};
+use crate::scheduler::{self, scheduler};
+use crate::thread::{Session, State, Thread, Wait};
+
+unsafe extern "C" {
+    fn pthread_attr_getdetachstate(attributes: *const pthread_attr_t, state: *mut c_int) -> c_int;
+}
+
+/// The key whose destructor ends our threads, plus 1; 0 before there is one.
+static KEY: AtomicU32 = AtomicU32::new(0);
+/// glibc runs destructors so often.
+const DESTRUCTOR_ROUNDS: u32 = 4;
+
+/// Makes the key; called once.
+pub fn initialise() {
+    let mut key = 0;
+    // SAFETY: `key` is writable.
+    if unsafe { libc::pthread_key_create(&mut key, Some(end_of_thread)) } == 0 {
+        KEY.store(key + 1, Relaxed);
+        arm();
+    }
+}
+
+/// Asks for [`end_of_thread`] in this thread.
+fn arm() {
+    if let Some(key) = KEY.load(Relaxed).checked_sub(1) {
+        // SAFETY: the key is ours; any value but null will do.
+        unsafe { libc::pthread_setspecific(key, std::ptr::dangling()) };
+    }
+}
+
+unsafe extern "C" fn end_of_thread(_value: *mut c_void) {
+    let current = local::current();
+    if current.is_null() {
+        return;
+    }
+    // SAFETY: this thread's own state.
+    let me = unsafe { &mut *current };
+    me.destructor_rounds += 1;
+    if me.destructor_rounds < DESTRUCTOR_ROUNDS {
+        arm();
+        return;
+    }
+    if let Some(mut session) = Session::begin() {
+        session.point();
+        session.event_at(Kind::ThreadEnd, 0, 0, []);
+        local::set_current(std::ptr::null_mut());
+        scheduler::finish(session.me);
+        std::mem::forget(session);
+    }
+}
+
+/// The routine of a thread, in POSIX's or in C11's way.
+#[derive(Clone, Copy)]
+pub enum Routine {
+    /// Returns a pointer.
+    Posix(unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void),
+    /// Returns a number.
+    C11(unsafe extern "C-unwind" fn(*mut c_void) -> c_int),
+}
+
+struct Start {
+    routine: Routine,
+    argument: *mut c_void,
+    thread: *mut Thread,
+}
+
+unsafe extern "C-unwind" fn begin_of_thread(start: *mut c_void) -> *mut c_void {
+    // SAFETY: made by `create` for this thread alone.
+    let Start { routine, argument, thread } = *unsafe { Box::from_raw(start.cast::<Start>()) };
+    // SAFETY: states of threads are never freed.
+    let me = unsafe { &mut *thread };
+    scheduler::wait_for_turn(me);
+    local::set_current(me);
+    arm();
+    me.event([crate::recorder::head(Kind::ThreadBegin, 0, 0)]);
+    me.busy = false;
+    // SAFETY: what the program asked for.
+    unsafe {
+        match routine {
+            Routine::Posix(routine) => routine(argument),
+            Routine::C11(routine) => routine(argument) as usize as *mut c_void,
+        }
+    }
+}
+
+type Begin = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+
+/// Creates a thread under the scheduler.
+pub unsafe fn create(
+    mut session: Session,
+    handle: *mut pthread_t,
+    attributes: *const pthread_attr_t,
+    routine: Routine,
+    argument: *mut c_void,
+) -> c_int {
+    session.point();
+    let thread = scheduler::create(Some(session.me));
+    let mut detached = 0;
+    // SAFETY: the program's attributes, our state.
+    unsafe {
+        if !attributes.is_null() {
+            pthread_attr_getdetachstate(attributes, &mut detached);
+        }
+        (*thread).detached = detached == libc::PTHREAD_CREATE_DETACHED;
+    }
+    let start = Box::into_raw(Box::new(Start { routine, argument, thread })).cast::<c_void>();
+    let begin: Begin = begin_of_thread;
+    let result = real!(pthread_create(handle: *mut pthread_t, attributes: *const pthread_attr_t,
+        begin: Begin, start: *mut c_void) -> c_int);
+    if result != 0 {
+        scheduler::discard(thread);
+        // SAFETY: no thread has taken it.
+        drop(unsafe { Box::from_raw(start.cast::<Start>()) });
+        return result;
+    }
+    session.me.children += 1;
+    // SAFETY: the new thread waits for its first turn and does not look at this before.
+    let number = unsafe {
+        (*thread).handle = *handle;
+        (*thread).number
+    };
+    session.event(Kind::Fork, 0, [number.into()]);
+    session.point();
+    0
+}
+
+/// The thread behind a handle, if it is ours and not yet joined.
+fn find(handle: pthread_t) -> Option<&'static mut Thread> {
+    // SAFETY: callers have the turn; states of threads are never freed.
+    let scheduler = unsafe { scheduler() };
+    let all = scheduler.threads.iter().chain(&scheduler.joinable);
+    // SAFETY: as above.
+    all.map(|&thread| unsafe { &mut *thread }).find(|thread| thread.handle == handle)
+}
+
+/// How a join went.
+pub enum Joined {
+    /// The thread is over; libc's join will not wait.
+    Over,
+    /// libc must say what is to be said.
+    Unknown,
+    /// It did not end in time.
+    Late,
+}
+
+/// Waits for the end of the thread: until the deadline if there is one, not at all if `tries`.
+pub fn wait_for_end(
+    session: &mut Session,
+    handle: pthread_t,
+    deadline: Option<u64>,
+    tries: bool,
+) -> Joined {
+    session.point();
+    let Some(thread) = find(handle) else { return Joined::Unknown };
+    if thread.number == session.me.number || thread.detached {
+        return Joined::Unknown;
+    }
+    let number = thread.number;
+    let pointer: *mut Thread = thread;
+    // Others change the state while we are blocked, so it is read anew each time.
+    // SAFETY: states of threads are never freed; we have the turn whenever we look.
+    let is_over = || unsafe { (*pointer).state } == State::Finished;
+    while !is_over() {
+        if tries {
+            return Joined::Late;
+        }
+        let late = scheduler::block(session.me, Wait::Thread(number), deadline);
+        if !is_over() && (late || session.me.cancelled) {
+            return Joined::Late;
+        }
+    }
+    // SAFETY: the session has the turn.
+    unsafe { scheduler() }.joinable.retain(|&other| other != pointer);
+    session.event(Kind::Join, 0, [number.into()]);
+    session.point();
+    Joined::Over
+}
+
+/// If the thread was asked to cancel, libc acts on it now: this may not return.
+pub fn act_on_cancellation(session: Session) {
+    let cancelled = session.me.cancelled;
+    drop(session);
+    if cancelled {
+        real!(pthread_testcancel() -> ());
+    }
+}
+
+unsafe fn join(
+    handle: pthread_t,
+    result: *mut *mut c_void,
+    deadline: Option<u64>,
+    tries: bool,
+    otherwise: c_int,
+    session: Session,
+) -> c_int {
+    let mut session = session;
+    match wait_for_end(&mut session, handle, deadline, tries) {
+        Joined::Late if session.me.cancelled => {
+            act_on_cancellation(session);
+            otherwise
+        }
+        Joined::Late => otherwise,
+        Joined::Over => {
+            real!(pthread_join(handle: pthread_t, result: *mut *mut c_void) -> c_int)
+        }
+        Joined::Unknown => {
+            super::blocking::outside(
+                session,
+                || real!(pthread_join(handle: pthread_t, result: *mut *mut c_void) -> c_int),
+            )
+            .1
+        }
+    }
+}
+
+interpose! {
+    fn pthread_create(
+        handle: *mut pthread_t, attributes: *const pthread_attr_t, routine: Begin,
+        argument: *mut c_void,
+    ) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::thread_create(handle, attributes, routine, argument),
+            Some(session) => {
+                create(session, handle, attributes, Routine::Posix(routine), argument)
+            }
+        }
+    }
+
+    fn pthread_join as join_thread(handle: pthread_t, result: *mut *mut c_void) -> c_int {
+        match Session::begin() {
+            None => crate::sync_only::thread_join(handle, result),
+            Some(session) => join(handle, result, None, false, libc::EINTR, session),
+        }
+    }
+
+    fn pthread_tryjoin_np(handle: pthread_t, result: *mut *mut c_void) -> c_int {
+        match Session::begin() {
+            None => real!(pthread_tryjoin_np(
+                handle: pthread_t, result: *mut *mut c_void) -> c_int),
+            Some(session) => join(handle, result, None, true, libc::EBUSY, session),
+        }
+    }
+
+    fn pthread_timedjoin_np(
+        handle: pthread_t, result: *mut *mut c_void, until: *const timespec,
+    ) -> c_int {
+        match Session::begin() {
+            None => real!(pthread_timedjoin_np(handle: pthread_t, result: *mut *mut c_void,
+                until: *const timespec) -> c_int),
+            Some(session) => {
+                let deadline = deadline_of(libc::CLOCK_REALTIME, until);
+                join(handle, result, Some(deadline), false, libc::ETIMEDOUT, session)
+            }
+        }
+    }
+
+    fn pthread_clockjoin_np(
+        handle: pthread_t, result: *mut *mut c_void, clock: clockid_t, until: *const timespec,
+    ) -> c_int {
+        match Session::begin() {
+            None => real!(pthread_clockjoin_np(handle: pthread_t, result: *mut *mut c_void,
+                clock: clockid_t, until: *const timespec) -> c_int),
+            Some(session) => {
+                let deadline = deadline_of(clock, until);
+                join(handle, result, Some(deadline), false, libc::ETIMEDOUT, session)
+            }
+        }
+    }
+
+    fn pthread_detach as detach(handle: pthread_t) -> c_int {
+        if let Some(_session) = Session::begin() && let Some(thread) = find(handle) {
+            thread.detached = true;
+            let pointer: *mut Thread = thread;
+            scheduler().joinable.retain(|&other| other != pointer);
+        }
+        real!(pthread_detach(handle: pthread_t) -> c_int)
+    }
+
+    fn pthread_cancel(handle: pthread_t) -> c_int {
+        if let Some(mut session) = Session::begin() {
+            session.point();
+            if let Some(thread) = find(handle) {
+                thread.cancelled = true;
+                let waits_for_lock = match thread.wait {
+                    Wait::Object(number) => matches!(
+                        crate::objects::by_number(number).model,
+                        crate::objects::Model::Mutex(_)
+                            | crate::objects::Model::ReaderWriter(_)
+                            | crate::objects::Model::Barrier(_)
+                    ),
+                    _ => false,
+                };
+                if thread.state == State::Blocked && !waits_for_lock {
+                    thread.state = State::Runnable;
+                }
+            }
+        }
+        real!(pthread_cancel(handle: pthread_t) -> c_int)
+    }
+
+    fn pthread_testcancel() -> () {
+        if let Some(mut session) = Session::begin() {
+            session.point();
+        }
+        real!(pthread_testcancel() -> ())
+    }
+}

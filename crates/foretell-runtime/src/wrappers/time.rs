@@ -1,0 +1,180 @@
+//! Clocks and sleeping: virtual time under the scheduler.
+//!
+//! What a clock gives is an input of the program. Virtual time begins at the real time, moves with
+//! the scheduler and jumps when only sleepers are left, so a run takes no longer than its work.
+
+use foretell_wire::Kind;
+use libc::{c_int, c_uint, c_void, clockid_t, time_t, timespec, timeval};
+
+use super::fail;
+use crate::real::{interpose, real};
+use crate::recorder::{Text, head};
+use crate::scheduler::{self, scheduler};
+use crate::sys;
+use crate::thread::{Session, Wait};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// An event for a value that came from outside.
+pub fn input(session: &mut Session, source: &str, value: u64) {
+    session.me.index += 1;
+    let place = session.place;
+    let text = [Text::Bytes(source.as_bytes())];
+    session.recorder().put_texts([head(Kind::Input, 0, place), value], &text);
+}
+
+/// Where virtual time began on this clock; `None` for clocks that stay real.
+fn start_of(clock: clockid_t) -> Option<u64> {
+    // SAFETY: callers have the turn.
+    let scheduler = unsafe { scheduler() };
+    match clock {
+        libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => {
+            Some(scheduler.real_start)
+        }
+        libc::CLOCK_MONOTONIC
+        | libc::CLOCK_MONOTONIC_RAW
+        | libc::CLOCK_MONOTONIC_COARSE
+        | libc::CLOCK_BOOTTIME => Some(scheduler.monotonic_start),
+        _ => None,
+    }
+}
+
+fn nanoseconds(time: &timespec) -> u64 {
+    (time.tv_sec.max(0) as u64).saturating_mul(SECOND).saturating_add(time.tv_nsec.max(0) as u64)
+}
+
+/// The point in virtual time that the program's point in time is.
+pub fn deadline_of(clock: clockid_t, until: *const timespec) -> u64 {
+    // SAFETY: the program passes a point in time.
+    let until = nanoseconds(unsafe { &*until });
+    until.saturating_sub(start_of(clock).unwrap_or_else(|| sys::clock(clock)))
+}
+
+/// The point in virtual time that is so long from now.
+pub fn deadline_in(duration: *const timespec) -> u64 {
+    // SAFETY: the program passes a duration.
+    scheduler::now().saturating_add(nanoseconds(unsafe { &*duration }))
+}
+
+/// Sleeps until the virtual time; false when the sleep was cut short by a cancellation.
+fn sleep_until(mut session: Session, deadline: u64) -> bool {
+    session.point();
+    let late = scheduler::block(session.me, Wait::Time, Some(deadline));
+    super::threads::act_on_cancellation(session);
+    late
+}
+
+fn sleep_some(session: Session, duration: u64) {
+    let deadline = scheduler::now().saturating_add(duration);
+    sleep_until(session, deadline);
+}
+
+fn time_of(session: &mut Session, clock: clockid_t, source: &str) -> u64 {
+    let time = match start_of(clock) {
+        Some(start) => start + scheduler::now(),
+        None => sys::clock(clock),
+    };
+    input(session, source, time);
+    time
+}
+
+interpose! {
+    fn nanosleep as sleep_for(duration: *const timespec, remaining: *mut timespec) -> c_int {
+        match Session::begin() {
+            None => real!(nanosleep(
+                duration: *const timespec, remaining: *mut timespec) -> c_int),
+            Some(_) if (*duration).tv_nsec as u64 >= SECOND || (*duration).tv_sec < 0 => {
+                fail(libc::EINVAL)
+            }
+            Some(session) => {
+                sleep_some(session, nanoseconds(&*duration));
+                0
+            }
+        }
+    }
+
+    fn clock_nanosleep(
+        clock: clockid_t, flags: c_int, time: *const timespec, remaining: *mut timespec,
+    ) -> c_int {
+        match Session::begin() {
+            None => real!(clock_nanosleep(clock: clockid_t, flags: c_int,
+                time: *const timespec, remaining: *mut timespec) -> c_int),
+            Some(session) => {
+                if flags & libc::TIMER_ABSTIME != 0 {
+                    let deadline = deadline_of(clock, time);
+                    sleep_until(session, deadline);
+                } else {
+                    sleep_some(session, nanoseconds(&*time));
+                }
+                0
+            }
+        }
+    }
+
+    fn usleep(duration: c_uint) -> c_int {
+        match Session::begin() {
+            None => real!(usleep(duration: c_uint) -> c_int),
+            Some(session) => {
+                sleep_some(session, u64::from(duration) * 1_000);
+                0
+            }
+        }
+    }
+
+    fn sleep(seconds: c_uint) -> c_uint {
+        match Session::begin() {
+            None => real!(sleep(seconds: c_uint) -> c_uint),
+            Some(session) => {
+                sleep_some(session, u64::from(seconds) * SECOND);
+                0
+            }
+        }
+    }
+
+    fn sched_yield as yield_now() -> c_int {
+        match Session::begin() {
+            None => real!(sched_yield() -> c_int),
+            Some(session) => {
+                scheduler::yield_turn(session.me);
+                0
+            }
+        }
+    }
+
+    fn pthread_yield() -> c_int {
+        yield_now()
+    }
+
+    fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
+        let Some(mut session) = Session::begin() else {
+            return crate::sync_only::clock_gettime(clock, time);
+        };
+        let now = time_of(&mut session, clock, "clock_gettime");
+        (*time).tv_sec = (now / SECOND) as time_t;
+        (*time).tv_nsec = (now % SECOND) as i64;
+        0
+    }
+
+    fn gettimeofday(time: *mut timeval, zone: *mut c_void) -> c_int {
+        let Some(mut session) = Session::begin() else {
+            return crate::sync_only::gettimeofday(time, zone);
+        };
+        if !time.is_null() {
+            let now = time_of(&mut session, libc::CLOCK_REALTIME, "gettimeofday");
+            (*time).tv_sec = (now / SECOND) as time_t;
+            (*time).tv_usec = (now % SECOND / 1_000) as i64;
+        }
+        0
+    }
+
+    fn time(result: *mut time_t) -> time_t {
+        let Some(mut session) = Session::begin() else {
+            return crate::sync_only::time(result);
+        };
+        let now = (time_of(&mut session, libc::CLOCK_REALTIME, "time") / SECOND) as time_t;
+        if !result.is_null() {
+            *result = now;
+        }
+        now
+    }
+}

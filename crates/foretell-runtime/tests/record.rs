@@ -1,0 +1,341 @@
+//! Small C programs, built with the TSan ABI and recorded: the trace is right, and the program does
+//! not notice.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use foretell_record::{Policy, RecordError, RecordOptions, RecordOutcome, RunEnd, record};
+use foretell_trace::{Op, Trace};
+use foretell_wire::Turn;
+
+/// The C compiler, if there is one.
+fn compiler() -> Option<&'static str> {
+    static FOUND: OnceLock<Option<&str>> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let works = |name: &&&str| Command::new(name).arg("--version").output().is_ok();
+        let found = ["gcc", "clang-22", "clang", "cc"].iter().find(works).copied();
+        if found.is_none() {
+            eprintln!("SKIPPED: no C compiler on this machine");
+        }
+        found
+    })
+}
+
+fn library() -> PathBuf {
+    foretell_record::runtime_library().expect("cargo builds the library before its tests")
+}
+
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
+}
+
+/// Builds a program of `tests/programs`; `None` when there is no compiler.
+fn build(name: &str) -> Option<PathBuf> {
+    let compiler = compiler()?;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.c"));
+    let unique = format!("{name}-{:?}", std::thread::current().id()).replace(['(', ')'], "");
+    let (object, program) = (scratch(&format!("{unique}.o")), scratch(&unique));
+    run(Command::new(compiler)
+        .args(["-O1", "-g", "-fsanitize=thread", "-c", "-o"])
+        .args([&object, &source]));
+    let directory = library().parent().unwrap().to_owned();
+    run(Command::new(compiler)
+        .arg("-o")
+        .args([&program, &object])
+        .arg(format!("-L{}", directory.display()))
+        .arg(format!("-Wl,-rpath,{}", directory.display()))
+        .args(["-lforetell_runtime", "-pthread"]));
+    Some(program)
+}
+
+fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?} failed:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+fn options(program: &Path, words: &[&str]) -> RecordOptions {
+    let unique = format!("{:?}.ftrace", std::thread::current().id()).replace(['(', ')'], "");
+    let mut options = RecordOptions::new(program, scratch(&unique));
+    options.arguments = words.iter().map(Into::into).collect();
+    options.hang_limit = Some(Duration::from_secs(20));
+    options
+}
+
+/// Records and reads the trace back.
+fn recorded(options: &RecordOptions) -> (RecordOutcome, Trace) {
+    let outcome = record(options).unwrap_or_else(|error| panic!("{error}"));
+    let trace = foretell_trace::format::read_path(&options.output)
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(trace.events.len() as u64, outcome.events);
+    check(&trace);
+    (outcome, trace)
+}
+
+/// What every recorded trace must satisfy whatever the program: reads see the last write of their
+/// location, locks exclude, threads begin after their fork and are joined after their end.
+fn check(trace: &Trace) {
+    let problems = foretell_trace::validate::validate(trace);
+    assert!(problems.is_empty(), "{problems:?}");
+}
+
+#[test]
+fn a_racy_counter_is_recorded_as_it_ran() {
+    let Some(program) = build("counter") else { return };
+    let (outcome, trace) = recorded(&options(&program, &[]));
+    assert_eq!(outcome.end, RunEnd::Exit(0));
+    assert!(outcome.instrumented && !outcome.symbolic && outcome.gaps.is_empty(), "{outcome:?}");
+    assert_eq!(trace.threads.len(), 3);
+    assert_eq!(trace.threads[2].path, [1]);
+    let counter = trace.variables.iter().position(|variable| &*variable.name == "counter");
+    let counter = counter.expect("the symbol table names it");
+    let written: Vec<u64> = trace
+        .events
+        .iter()
+        .filter_map(|event| match &event.op {
+            Op::Write(access) if access.variable.index() == counter => access.value,
+            _ => None,
+        })
+        .collect();
+    assert_eq!(written.last(), Some(&6));
+    let fork = trace.events.iter().find(|event| matches!(event.op, Op::Fork(_))).unwrap();
+    let site = &trace.sites[fork.site.expect("a site").index()];
+    assert!(site.file.ends_with("counter.c") && site.line > 0 && &*site.function == "main");
+}
+
+/// The schedule as turns: who ran up to which event.
+fn turns(trace: &Trace) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    for event in &trace.events {
+        let path = &trace.threads[event.thread.index()].path;
+        match turns.last_mut() {
+            Some(turn) if turn.path == *path => turn.until = event.index + 1,
+            _ => turns.push(Turn { path: path.clone(), until: event.index + 1 }),
+        }
+    }
+    turns
+}
+
+#[test]
+fn random_schedules_differ_by_seed_and_a_recorded_one_can_be_forced_again() {
+    let Some(program) = build("counter") else { return };
+    let mut options = options(&program, &[]);
+    let mut lost = None;
+    let mut statuses = std::collections::BTreeSet::new();
+    for seed in 0..20 {
+        options.policy = Policy::Random { seed, mean: 3 };
+        let (outcome, trace) = recorded(&options);
+        statuses.insert(format!("{:?}", outcome.end));
+        if outcome.end == RunEnd::Exit(3) {
+            lost = Some(trace);
+        }
+    }
+    assert!(statuses.len() > 1, "no seed loses an update: {statuses:?}");
+    let lost = lost.expect("a seed that loses an update");
+    options.turns = turns(&lost);
+    options.policy = Policy::RoundRobin { quantum: 1000 };
+    for _ in 0..5 {
+        let (outcome, again) = recorded(&options);
+        assert_eq!(outcome.end, RunEnd::Exit(3));
+        let steps = |trace: &Trace| -> Vec<(u32, u32)> {
+            trace.events.iter().map(|event| (event.thread.0, event.index)).collect()
+        };
+        assert_eq!(steps(&again), steps(&lost));
+    }
+}
+
+#[test]
+fn turns_that_the_program_cannot_take_are_a_divergence() {
+    let Some(program) = build("counter") else { return };
+    let mut options = options(&program, &[]);
+    options.turns = vec![Turn { path: vec![], until: 3 }, Turn { path: vec![7], until: 1 }];
+    let (outcome, _) = recorded(&options);
+    let RunEnd::Diverged(message) = outcome.end else { panic!("{:?}", outcome.end) };
+    assert!(message.contains("thread 7") && message.contains("has not been created"), "{message}");
+}
+
+#[test]
+fn every_primitive_a_hundred_times_without_a_hang() {
+    let Some(program) = build("every_primitive") else { return };
+    let expected = run(&mut Command::new(&program)).stdout;
+    let mut options = options(&program, &[]);
+    for seed in 0..100 {
+        options.policy = match seed % 4 {
+            0 => Policy::Os,
+            1 => Policy::RoundRobin { quantum: 1 + seed },
+            _ => Policy::Random { seed: seed.into(), mean: 1 + seed },
+        };
+        let (outcome, trace) = recorded(&options);
+        assert_eq!(outcome.end, RunEnd::Exit(0), "policy {}", options.policy);
+        assert_eq!(trace.threads.len(), 13);
+    }
+    let output = foretell_command(&options);
+    assert_eq!(output.stdout, expected);
+}
+
+/// Runs the recorder as a process of its own, to see what the program prints.
+fn foretell_command(options: &RecordOptions) -> Output {
+    let recorder = std::env::current_exe().unwrap();
+    Command::new(recorder)
+        .args(["--exact", "as_a_process", "--nocapture", "--test-threads=1"])
+        .env("RECORD_PROGRAM", &options.program)
+        .env("RECORD_ARGUMENTS", options.arguments.join(std::ffi::OsStr::new(" ")))
+        .env("RECORD_OUTPUT", &options.output)
+        .output()
+        .map(|mut output| {
+            // What the test harness itself says comes before and after.
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let lines = text.lines().filter(|line| {
+                let harness = ["running ", "test ", "ok"];
+                !line.is_empty() && !harness.iter().any(|words| line.starts_with(words))
+            });
+            output.stdout = lines.fold(String::new(), |all, line| all + line + "\n").into_bytes();
+            output
+        })
+        .unwrap()
+}
+
+/// Not a test of its own: the other end of [`foretell_command`].
+#[test]
+fn as_a_process() {
+    let Some(program) = std::env::var_os("RECORD_PROGRAM") else { return };
+    let output = std::env::var_os("RECORD_OUTPUT").expect("both are set");
+    let mut options = RecordOptions::new(program, output);
+    let words = std::env::var("RECORD_ARGUMENTS").unwrap_or_default();
+    options.arguments = words.split_whitespace().map(Into::into).collect();
+    options.hang_limit = Some(Duration::from_secs(20));
+    println!();
+    record(&options).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn a_deadlock_is_seen_at_once_and_explained() {
+    let Some(program) = build("deadlock") else { return };
+    let (outcome, trace) = recorded(&options(&program, &[]));
+    let RunEnd::Deadlock(message) = outcome.end else { panic!("{:?}", outcome.end) };
+    assert!(message.contains("thread - waits for mutex"), "{message}");
+    assert!(message.contains("held by thread 0"), "{message}");
+    assert!(trace.events.iter().any(|event| matches!(event.op, Op::Acquire(_))));
+}
+
+#[test]
+fn whatever_ends_the_program_costs_no_event() {
+    let Some(program) = build("ends") else { return };
+    for (way, end) in [
+        ("", RunEnd::Exit(6)),
+        ("_exit", RunEnd::Exit(7)),
+        ("abort", RunEnd::Signal(libc::SIGABRT)),
+        ("assert", RunEnd::Signal(libc::SIGABRT)),
+        ("segv", RunEnd::Signal(libc::SIGSEGV)),
+        ("raise", RunEnd::Signal(libc::SIGSEGV)),
+        ("kill", RunEnd::Signal(libc::SIGKILL)),
+        ("exec", RunEnd::Exit(9)),
+        ("fork", RunEnd::Exit(6)),
+        ("handler", RunEnd::Exit(6)),
+    ] {
+        let (outcome, trace) = recorded(&options(&program, &[way]));
+        assert_eq!(outcome.end, end, "{way}");
+        let ends = trace.events.iter().filter(|event| matches!(event.op, Op::ThreadEnd)).count();
+        assert_eq!(ends, 1, "{way}: the worker's end");
+        assert!(trace.events.iter().any(|event| matches!(event.op, Op::Join(_))), "{way}");
+        match way {
+            "segv" => {
+                let crash = outcome.crash.expect("seen by the runtime");
+                assert_eq!((crash.signal, crash.address), (libc::SIGSEGV, 0));
+                assert_eq!(&*crash.site.function, "main");
+            }
+            "assert" => {
+                let Some(Op::Assert(condition)) =
+                    trace.events.iter().rev().map(|e| &e.op).find(|op| matches!(op, Op::Assert(_)))
+                else {
+                    panic!("no assertion")
+                };
+                assert!(!condition.outcome);
+            }
+            "fork" => assert_eq!(outcome.gaps, ["a child process was not recorded"]),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn what_the_program_prints_is_unchanged() {
+    let Some(program) = build("ends") else { return };
+    for way in ["fork", "exec", "abort"] {
+        let plain = Command::new(&program).arg(way).output().unwrap();
+        let under = foretell_command(&options(&program, &[way]));
+        assert_eq!(
+            String::from_utf8_lossy(&under.stdout),
+            String::from_utf8_lossy(&plain.stdout),
+            "{way}"
+        );
+    }
+}
+
+#[test]
+fn a_hanging_program_is_ended_and_its_events_are_kept() {
+    let Some(program) = build("ends") else { return };
+    let mut options = options(&program, &["spin"]);
+    options.hang_limit = Some(Duration::from_millis(300));
+    let (outcome, trace) = recorded(&options);
+    assert_eq!(outcome.end, RunEnd::Hang);
+    assert_eq!(outcome.gaps, ["the program hung and was ended"]);
+    assert!(trace.events.iter().any(|event| matches!(event.op, Op::Join(_))));
+}
+
+#[test]
+fn freed_and_reused_memory_is_another_location() {
+    let Some(program) = build("freed") else { return };
+    let (_, trace) = recorded(&options(&program, &[]));
+    let generations: Vec<u32> = trace
+        .events
+        .iter()
+        .filter_map(|event| match &event.op {
+            Op::Write(access) => trace.variables[access.variable.index()].memory,
+            _ => None,
+        })
+        .map(|memory| memory.generation)
+        .collect();
+    assert!(generations.len() >= 2 && generations[0] < generations[1], "{generations:?}");
+}
+
+#[test]
+fn a_blocking_read_lets_the_others_run() {
+    let Some(program) = build("pipe") else { return };
+    for seed in 0..5 {
+        let mut options = options(&program, &[]);
+        options.policy = Policy::Random { seed, mean: 5 };
+        let (outcome, trace) = recorded(&options);
+        assert_eq!(outcome.end, RunEnd::Exit(0));
+        let inputs = trace.events.iter().filter(|event| matches!(event.op, Op::Input { .. }));
+        assert!(inputs.count() >= 7, "six letters and the end");
+    }
+}
+
+#[test]
+fn a_full_disk_is_said() {
+    let Some(program) = build("counter") else { return };
+    let mut options = options(&program, &[]);
+    options.output = "/dev/full/trace.ftrace".into();
+    let error = record(&options).expect_err("nothing can be written there");
+    assert!(matches!(error, RecordError::Write(..)), "{error}");
+    assert!(error.to_string().contains("/dev/full"), "{error}");
+}
+
+#[test]
+fn bad_requests_are_refused_with_a_word() {
+    let missing = RecordOptions::new("/no/such/program", scratch("x.ftrace"));
+    assert!(record(&missing).expect_err("missing").to_string().contains("no program"));
+    let script = scratch("script.sh");
+    std::fs::write(&script, "#!/bin/sh\nexit 3\n").unwrap();
+    run(Command::new("chmod").arg("+x").arg(&script));
+    let error = record(&RecordOptions::new(&script, scratch("y.ftrace"))).expect_err("a script");
+    assert!(error.to_string().contains("script"), "{error}");
+    assert!(!scratch("y.ftrace").exists());
+}

@@ -1,0 +1,379 @@
+//! The contract between the runtime inside a program (crate `foretell-runtime`) and the recorder
+//! outside it (crate `foretell-record`).
+//!
+//! The two share a ring of chunks in a memory file that the recorder makes and the program
+//! inherits. The runtime appends records of 64-bit words; the recorder turns them into a trace
+//! while the program runs. As the memory is shared, everything the program wrote survives whatever
+//! ends it, `kill -9` included. There is one writer at a time: whoever has the scheduler's turn.
+//!
+//! # Records
+//! The first word holds the [`Kind`] in bits 0..8, `detail` in bits 8..16 and in bits 16..64 the
+//! `place`: a site's address, a program counter, or a small number, as the kind says. The words
+//! after it depend on the kind. A text is a word with its length in bytes and then the bytes, padded
+//! with zeros to whole words.
+//!
+//! A record whose kind is an event ([`Kind::is_event`]) is exactly one event of the thread that the
+//! last [`Kind::Turn`] named, so both sides count a thread's events alike; the others define what
+//! events refer to.
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// The version of this contract; both sides are built together, this catches stale libraries.
+pub const VERSION: u32 = 1;
+/// First word of the ring.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"foretell");
+
+/// Names of environment variables that carry the recorder's wishes to the runtime. The runtime
+/// removes them, so that the program sees the environment it would have seen.
+pub mod environment {
+    /// What to do: `record` or `sync-only`. Absent: nothing.
+    pub const MODE: &str = "FORETELL_MODE";
+    /// Number of the file descriptor of the ring.
+    pub const RING: &str = "FORETELL_RING";
+    /// The executable that is meant; other programs it starts are left alone.
+    pub const EXECUTABLE: &str = "FORETELL_EXECUTABLE";
+    /// The base schedule: `os`, `round-robin:QUANTUM`, `random:SEED:MEAN`.
+    pub const POLICY: &str = "FORETELL_POLICY";
+    /// A file of turns to take before the base schedule begins, see [`crate::parse_turns`].
+    pub const TURNS: &str = "FORETELL_TURNS";
+    /// Directory for the logs of `sync-only`, or to replay from.
+    pub const LOG: &str = "FORETELL_LOG";
+    /// The `LD_PRELOAD` that the user had set.
+    pub const PRELOAD: &str = "FORETELL_PRELOAD";
+}
+
+/// Bytes of a chunk.
+pub const CHUNK_BYTES: usize = 1 << 22;
+/// Chunks in the ring.
+pub const CHUNKS: usize = 8;
+/// The longest text that a record carries; longer ones are cut.
+pub const MAX_TEXT: usize = 4096;
+/// The longest record, in bytes.
+pub const MAX_RECORD: usize = 3 * (MAX_TEXT + 8) + 64;
+/// Bytes that the header takes, a multiple of the page size.
+pub const HEADER_BYTES: usize = 8192;
+/// Bytes of the whole mapping.
+pub const RING_BYTES: usize = HEADER_BYTES + CHUNKS * CHUNK_BYTES;
+/// Longest message of the runtime, in bytes.
+pub const MESSAGE_BYTES: usize = 4096;
+
+/// The begin of the shared memory.
+#[repr(C)]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: u64,
+    /// [`VERSION`].
+    pub version: u32,
+    /// 1 once a process writes here; a second one (after `exec`) must not.
+    pub attached: AtomicU32,
+    /// Process id of the writer.
+    pub writer: AtomicU32,
+    /// Chunks that were filled. The reader sleeps on it.
+    pub produced: AtomicU32,
+    /// Chunks that were read. The writer sleeps on it.
+    pub consumed: AtomicU32,
+    /// How the run ended, as [`End`].
+    pub end: AtomicU32,
+    /// Length of `message`.
+    pub message_length: AtomicU32,
+    /// Something that must stay zero.
+    pub reserved: AtomicU32,
+    /// Grows as threads take turns; a hanging program's does not.
+    pub turns: AtomicU64,
+    /// Bytes of each chunk that hold whole records.
+    pub used: [AtomicU32; CHUNKS],
+    /// Why the runtime ended the run, for people.
+    pub message: [u8; MESSAGE_BYTES],
+}
+
+const _: () = assert!(size_of::<Header>() <= HEADER_BYTES);
+
+/// What the runtime says about the end of a run.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Nothing: the program was killed, or runs `exec` or `_exit` behind our back.
+    Unsaid = 0,
+    /// The program exited.
+    Exit = 1,
+    /// No thread could run any more; the runtime ended the program.
+    Deadlock = 2,
+    /// The program did not do what the schedule says; the runtime ended it.
+    Diverged = 3,
+    /// The runtime could not go on (an operation it must refuse); it ended the program.
+    Refused = 4,
+    /// A fatal signal came.
+    Crash = 5,
+}
+
+impl End {
+    /// From the number in the header.
+    pub fn from_code(code: u32) -> Option<End> {
+        Some(match code {
+            0 => End::Unsaid,
+            1 => End::Exit,
+            2 => End::Deadlock,
+            3 => End::Diverged,
+            4 => End::Refused,
+            5 => End::Crash,
+            _ => return None,
+        })
+    }
+}
+
+/// Status with which the runtime ends a program that cannot go on.
+pub const STOPPED_STATUS: i32 = 86;
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
+        /// The kinds of records.
+        #[repr(u8)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Kind {
+            $($(#[$doc])* $name = $code,)*
+        }
+
+        impl Kind {
+            /// From the number in a record.
+            pub fn from_code(code: u8) -> Option<Kind> {
+                match code {
+                    $($code => Some(Kind::$name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// `address, value`, then the address's shadow if [`access::SHADOWED`]; detail: [`access`].
+    Read = 1;
+    /// `address, value, old value`; concrete.
+    Write = 2;
+    /// `address, value, shadow | address shadow << 32`.
+    WriteShadow = 3;
+    /// `address, old, new, shadow | address shadow << 32`.
+    ReadModifyWrite = 4;
+    /// `object | flags << 32`, see [`lock`].
+    Acquire = 5;
+    /// As `Acquire`.
+    AcquireFailed = 6;
+    /// As `Acquire`.
+    Release = 7;
+    /// `condition | mutex << 32`.
+    WaitBegin = 8;
+    /// `condition | mutex << 32`; detail 1: timed out.
+    WaitEnd = 9;
+    /// `condition`.
+    Signal = 10;
+    /// `condition`.
+    Broadcast = 11;
+    /// `semaphore`.
+    SemaphoreWait = 12;
+    /// `semaphore`.
+    SemaphoreWaitFailed = 13;
+    /// `semaphore`.
+    SemaphorePost = 14;
+    /// `barrier`.
+    BarrierArrive = 15;
+    /// `barrier`.
+    BarrierLeave = 16;
+    /// No words; detail: memory order as in [`access`].
+    Fence = 17;
+    /// `shadow`; detail: outcome.
+    Branch = 18;
+    /// `shadow`; detail: bit 0 whether it held, bit 1 whether the expression is to be negated.
+    Assert = 19;
+    /// `shadow, value`; detail: width. The expression had to have this value.
+    Pin = 20;
+    /// Text.
+    RegionBegin = 21;
+    /// No words.
+    RegionEnd = 22;
+    /// No words; the function is that of the place.
+    Call = 23;
+    /// No words.
+    Return = 24;
+    /// `address, size`.
+    Alloc = 25;
+    /// `address`.
+    Free = 26;
+    /// `value`, text: source.
+    Input = 27;
+    /// No words.
+    ThreadBegin = 28;
+    /// No words.
+    ThreadEnd = 29;
+    /// `thread`.
+    Fork = 30;
+    /// `thread`.
+    Join = 31;
+
+    /// `thread`: the events that follow are this thread's.
+    Turn = 64;
+    /// `thread`, text: the creation path, eight bytes a step.
+    DefineThread = 65;
+    /// `object | kind << 32, address, initial count or parties`.
+    DefineObject = 66;
+    /// `line | column << 32`, text: file, text: function. Place: the site's address.
+    DefineSite = 67;
+    /// `left | right << 32`, the value of a concrete operand; detail: operator of `foretell-abi`;
+    /// place: width. Defines the next term, as do the two below.
+    DefineBinary = 68;
+    /// `shadow`; detail: operator; place: from | to << 8.
+    DefineCast = 69;
+    /// `condition | then << 32, otherwise | condition value << 32, then value, otherwise value`;
+    /// place: width.
+    DefineSelect = 70;
+    /// `load address, first, end`, text: path of the file. An executable segment.
+    DefineModule = 71;
+    /// `address, size`, text: name.
+    DefineGlobal = 72;
+    /// `address`, text (bytes): what memory held before the first event.
+    Image = 73;
+    /// `how often`, text: what the trace lacks.
+    Gap = 74;
+    /// `signal, address`; place: program counter. The program is about to die of it.
+    Crash = 75;
+    /// No words; detail: 1 symbolic, 0 not. An instrumented module was loaded.
+    Instrumented = 76;
+}
+
+impl Kind {
+    /// Whether the record is an event of its thread.
+    pub fn is_event(self) -> bool {
+        (self as u8) < Kind::Turn as u8
+    }
+}
+
+/// The detail of accesses: size in bits 0..4, memory order in bits 4..7 (0: plain, else as
+/// `foretell_abi::Order`), and one flag.
+pub mod access {
+    /// The address has a shadow.
+    pub const SHADOWED: u8 = 1 << 7;
+
+    /// Packs size and order.
+    pub fn detail(size: u8, order: u8) -> u8 {
+        size | order << 4
+    }
+
+    /// The size in bytes.
+    pub fn size(detail: u8) -> u8 {
+        detail & 15
+    }
+
+    /// The order's number.
+    pub fn order(detail: u8) -> u8 {
+        detail >> 4 & 7
+    }
+}
+
+/// The flags of lock steps.
+pub mod lock {
+    /// Held by any number of readers.
+    pub const SHARED: u32 = 1;
+    /// By a try operation.
+    pub const BY_TRY: u32 = 2;
+}
+
+/// The kinds of synchronisation objects.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind {
+    /// A mutex that deadlocks on a second lock by its holder.
+    Mutex = 0,
+    /// A counting mutex.
+    RecursiveMutex = 1,
+    /// A mutex that refuses a second lock by its holder.
+    ErrorCheckingMutex = 2,
+    /// A reader-writer lock.
+    ReaderWriterLock = 3,
+    /// A condition variable.
+    Condition = 4,
+    /// A semaphore.
+    Semaphore = 5,
+    /// A barrier.
+    Barrier = 6,
+}
+
+impl ObjectKind {
+    /// From the number in a record.
+    pub fn from_code(code: u32) -> Option<ObjectKind> {
+        use ObjectKind::*;
+        [Mutex, RecursiveMutex, ErrorCheckingMutex, ReaderWriterLock, Condition, Semaphore, Barrier]
+            .into_iter()
+            .find(|&kind| kind as u32 == code)
+    }
+}
+
+/// Shadows with this bit name a built term by its number; those without name what the read with
+/// index `shadow - 1` of the same thread returned. 0 is concrete.
+pub const TERM_SHADOW: u32 = 1 << 31;
+
+/// One turn of a schedule: the thread runs all its events with an index below `until`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Creation path.
+    pub path: Vec<u32>,
+    /// One past the index of its last event in this turn.
+    pub until: u32,
+}
+
+/// Writes turns, one a line: `0.1 42` (the creation path, `-` for the main thread, and `until`).
+pub fn format_turns(turns: &[Turn]) -> String {
+    let mut text = String::new();
+    for turn in turns {
+        text.push_str(&format!("{} {}\n", format_path(&turn.path), turn.until));
+    }
+    text
+}
+
+/// A creation path for people and files: `-` for the main thread, else `0.1`.
+pub fn format_path(path: &[u32]) -> String {
+    if path.is_empty() {
+        return "-".into();
+    }
+    path.iter().map(u32::to_string).collect::<Vec<_>>().join(".")
+}
+
+/// Reads what [`format_turns`] wrote. The error is the number of the offending line, from 1.
+pub fn parse_turns(text: &str) -> Result<Vec<Turn>, usize> {
+    text.lines()
+        .enumerate()
+        .map(|(number, line)| {
+            let turn = || {
+                let (path, until) = line.split_once(' ')?;
+                let path = match path {
+                    "-" => Vec::new(),
+                    path => path.split('.').map(str::parse).collect::<Result<_, _>>().ok()?,
+                };
+                Some(Turn { path, until: until.parse().ok()? })
+            };
+            turn().ok_or(number + 1)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_survive_their_text() {
+        let turns =
+            vec![Turn { path: vec![], until: 7 }, Turn { path: vec![0, 12], until: u32::MAX }];
+        assert_eq!(parse_turns(&format_turns(&turns)), Ok(turns));
+        assert_eq!(parse_turns("- 1\n0.x 2\n"), Err(2));
+        assert_eq!(parse_turns("-\n"), Err(1));
+    }
+
+    #[test]
+    fn events_are_told_from_definitions() {
+        for code in 0..=u8::MAX {
+            if let Some(kind) = Kind::from_code(code) {
+                assert_eq!(kind.is_event(), code < 64);
+                assert_eq!(kind as u8, code);
+            }
+        }
+    }
+}
