@@ -159,6 +159,11 @@ uint64_t foretell_by_value_size(LLVMValueRef value, unsigned argument) {
       call->getParamByValType(argument));
 }
 
+// Whether a function's parameter is a pointer to a copy that belongs to the callee.
+LLVMBool foretell_is_by_value_parameter(LLVMValueRef parameter) {
+  return unwrap<Argument>(parameter)->hasPassPointeeByValueCopyAttr();
+}
+
 LLVMBool foretell_returns_twice(LLVMValueRef value) {
   return unwrap<CallBase>(value)->hasFnAttr(Attribute::ReturnsTwice);
 }

@@ -56,6 +56,7 @@ impl FunctionContext<'_> {
         for argument in 0..call.argument_count() {
             let size = call.by_value_size(argument);
             if size != 0 {
+                self.pin(call.operand(argument), PinReason::Address, site, call);
                 let size = self.module.module.constant64(size);
                 self.range_of("read_range", call.operand(argument), size, site, true);
             }

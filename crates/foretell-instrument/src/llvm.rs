@@ -74,6 +74,7 @@ unsafe extern "C" {
     fn foretell_first_insertion_point(block: LLVMBasicBlockRef) -> LLVMValueRef;
     fn foretell_append_constructor(module: LLVMModuleRef, function: LLVMValueRef, priority: c_int);
     fn foretell_by_value_size(value: LLVMValueRef, argument: u32) -> u64;
+    fn foretell_is_by_value_parameter(parameter: LLVMValueRef) -> LLVMBool;
     fn foretell_returns_twice(value: LLVMValueRef) -> LLVMBool;
 }
 
@@ -365,6 +366,12 @@ impl Value {
     /// Bytes behind an argument that a call passes by value; 0 for ordinary arguments.
     pub fn by_value_size(self, argument: u32) -> u64 {
         unsafe { foretell_by_value_size(self.0, argument) }
+    }
+
+    /// Whether a parameter points to a copy that belongs to the callee, so that it is not the
+    /// pointer that the caller gave.
+    pub fn is_by_value_parameter(self) -> bool {
+        unsafe { foretell_is_by_value_parameter(self.0) != 0 }
     }
 
     /// Gives the invoke a normal destination of its own, and the place where its result begins.

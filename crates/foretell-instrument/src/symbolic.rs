@@ -21,7 +21,9 @@ impl MaySymbolic {
     /// The least fixed point over the function.
     pub fn find(function: Value, instructions: &[Value], locals: &Locals) -> MaySymbolic {
         let parameters = function.parameters().into_iter().take(ARGUMENT_SLOTS);
-        let mut set = MaySymbolic(parameters.filter(|p| p.ty().scalar_width().is_some()).collect());
+        let handed =
+            parameters.filter(|p| p.ty().scalar_width().is_some() && !p.is_by_value_parameter());
+        let mut set = MaySymbolic(handed.collect());
         let mut grown = true;
         while grown {
             grown = false;

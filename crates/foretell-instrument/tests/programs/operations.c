@@ -22,6 +22,7 @@ long double glong = 3.125L;
 int *gpointer = &g32;
 struct bits { unsigned a : 3, b : 7; signed c : 5; } gbits = {5, 100, -3};
 struct mixed { char c; short s; int i; double d; char name[11]; } gmixed = {'x', -2, 9, 0.5, "foretell"};
+struct mixed *gmixed_pointer = &gmixed;
 union { float f; uint32_t u; unsigned char bytes[4]; } gunion = {.f = 3.0f};
 int garray[4][5];
 static _Thread_local int gthread = 11;
@@ -76,6 +77,11 @@ static struct mixed change(struct mixed m) {
   return m;
 }
 
+__attribute__((noinline)) static int by_value(struct mixed m, struct mixed *p) {
+  m.i++;
+  return m.i * 2 + p->i + m.name[g8 & 3];
+}
+
 static int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
 int main(void) {
@@ -108,6 +114,7 @@ int main(void) {
   copy.s = (short)(copy.s * g8);
   struct mixed changed = change(copy);
   printf("%c %d %d %f %s %d\n", changed.c, changed.s, changed.i, changed.d, changed.name, memcmp(&copy, &gmixed, 4) < 0);
+  printf("%d\n", by_value(*gmixed_pointer, gmixed_pointer));
   gunion.u += 1;
   printf("%f %d\n", gunion.f, gunion.bytes[0]);
   for (int i = 0; i < 4; i++)
