@@ -241,6 +241,30 @@ mod tests {
     }
 
     #[test]
+    fn a_bad_file_is_named_with_the_place_of_the_fault() {
+        let directory = std::env::temp_dir().join(format!("foretell-read-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        for (name, content, expected) in [
+            ("a.ctrc", &b"global: x\nthread t:\n\xff"[..], "a.ctrc:3:1: not UTF-8; text formats"),
+            ("a.ctrc", b"global: x\nthread 't:", "a.ctrc:2:8: expected a name here"),
+            ("a.ft", b"foretell-trace 1\nvar", "a.ft:2:4: expected a name here"),
+            ("a.ft", b"", "a.ft: the file is empty; record a run"),
+            ("a.txt", b"hello", "a.txt: not a trace of a known format; name the file"),
+        ] {
+            let path = directory.join(name);
+            std::fs::write(&path, content).unwrap();
+            let message = read_path(&path).unwrap_err().to_string();
+            assert!(
+                message.starts_with(&format!("{}/{expected}", directory.display())),
+                "{message}"
+            );
+        }
+        let missing = read_path(&directory.join("missing.ft")).unwrap_err().to_string();
+        assert!(missing.contains("missing.ft: no such file"), "{missing}");
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
     fn an_error_says_where_what_and_what_to_do() {
         let text = "global: x\npre: (= ü z)\n";
         let error =
