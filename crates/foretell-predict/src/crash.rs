@@ -208,7 +208,7 @@ fn trace_term(
                     }
                 }
             }
-            Term::Variable(variable) => builder.value(Moment::Before(event), variable),
+            // Another thread may change a shared variable between here and the end.
             _ => return None,
         };
         if builder.terms.sort(here) != trace.terms.sort(leaf) {

@@ -13,11 +13,12 @@ use std::collections::HashMap;
 use foretell_model::cssa::Cssa;
 use foretell_model::ctp::{Action, ConcurrentTraceProgram, CtpVariable, Role};
 use foretell_model::must_order::MustOrder;
+use foretell_model::slice::{Criterion, Slice, slice};
 use foretell_model::validate::{Witness, validate};
 use foretell_solve::encode::{Encoding, Mode, Observed, encode};
 use foretell_solve::problem::Pi;
 use foretell_solve::{Answer, Budget, OrderSolver, SolveError, Statistics, UnknownReason};
-use foretell_trace::{EventId, Scope, Term, TermId, TermStore, VariableId};
+use foretell_trace::{EventId, Scope, Term, TermId, TermStore, Value, VariableId};
 
 use crate::context::ContextBound;
 use crate::goal::{END, Goal, Moment};
@@ -44,6 +45,8 @@ pub enum Verdict {
 /// A CTP, encoded for some goals.
 pub struct Engine<'a> {
     ctp: &'a ConcurrentTraceProgram,
+    /// What of it the goals depend on, with ghosts.
+    part: Part,
     cssa: Cssa,
     encoding: Encoding,
     solver: Box<dyn OrderSolver>,
@@ -52,6 +55,58 @@ pub struct Engine<'a> {
     values: HashMap<(Moment, VariableId), TermId>,
     bound: Option<(ContextBound, u32)>,
     budget: Budget,
+}
+
+/// The events that are encoded, under numbers of their own.
+struct Part {
+    ctp: ConcurrentTraceProgram,
+    slice: Option<(Slice, HashMap<EventId, EventId>)>,
+}
+
+impl Part {
+    fn everything(ctp: ConcurrentTraceProgram) -> Self {
+        Self { ctp, slice: None }
+    }
+
+    fn slice(
+        ctp: ConcurrentTraceProgram,
+        goals: &[&Goal],
+        needed: &[(Moment, VariableId)],
+        mode: Mode,
+    ) -> Self {
+        let mut criterion = Criterion::default();
+        for &(moment, variable) in needed {
+            match moment {
+                Moment::Before(event) => criterion.events.push(event),
+                Moment::End => criterion.variables.push(variable),
+            }
+        }
+        for goal in goals {
+            criterion.events.extend(goal.events());
+        }
+        criterion.events.sort_unstable();
+        criterion.events.dedup();
+        let mut slice = slice(&ctp, &criterion, mode);
+        let kept = slice.kept.iter().enumerate();
+        let numbers = kept.map(|(new, &old)| (old, EventId::from(new))).collect();
+        let sliced = std::mem::replace(&mut slice.ctp, ctp);
+        Self { ctp: sliced, slice: Some((slice, numbers)) }
+    }
+
+    /// The number of an event that a goal speaks of.
+    fn number(&self, event: EventId) -> EventId {
+        match &self.slice {
+            Some((_, numbers)) => numbers[&event],
+            None => event,
+        }
+    }
+
+    fn expand(&self, whole: &ConcurrentTraceProgram, witness: Witness) -> Witness {
+        match &self.slice {
+            Some((slice, _)) => slice.expand(whole, &witness),
+            None => witness,
+        }
+    }
 }
 
 /// How to ask.
@@ -75,15 +130,21 @@ impl<'a> Engine<'a> {
         goals: impl Iterator<Item = &'g Goal>,
         setting: &Setting<'_>,
     ) -> Result<Self, SolveError> {
+        let goals: Vec<&Goal> = goals.collect();
         let mut needed: Vec<(Moment, VariableId)> =
-            goals.flat_map(|goal| goal.values.iter().copied()).collect();
+            goals.iter().flat_map(|goal| goal.values.iter().copied()).collect();
         needed.sort_unstable();
         needed.dedup();
         let (instrumented, ghosts) = add_ghosts(ctp, &needed);
-        let cssa = Cssa::build(&instrumented, order);
+        let part = match setting.context_switches {
+            None => Part::slice(instrumented, &goals, &needed, setting.mode),
+            // What is left out would have to be put back without a switch.
+            Some(_) => Part::everything(instrumented),
+        };
+        let cssa = Cssa::build(&part.ctp, order);
         let mut values: HashMap<(Moment, VariableId), TermId> = HashMap::new();
         for &(event, variable, ghost) in &ghosts {
-            let definitions = &cssa.events[event.index()].definitions;
+            let definitions = &cssa.events[part.number(event).index()].definitions;
             let (_, value) = definitions
                 .iter()
                 .find(|(defined, _)| *defined == ghost)
@@ -98,21 +159,22 @@ impl<'a> Engine<'a> {
             .collect();
         let definitions = definitions_of(&cssa, &at_end);
         observed.extend(definitions.values().flatten().map(|&(_, value)| value));
-        let mut encoding = encode(&instrumented, &cssa, setting.mode, Observed::Terms(&observed));
+        let mut encoding = encode(&part.ctp, &cssa, setting.mode, Observed::Terms(&observed));
         for variable in at_end {
             let value = observe_end(&mut encoding, ctp, &cssa, variable, &definitions[&variable]);
             values.insert((Moment::End, variable), value);
         }
         let bound = setting.context_switches.map(|most| {
-            let next = EventId::from(ctp.events.len() + usize::from(encoding.end.is_some()));
+            let next = EventId::from(part.ctp.events.len() + usize::from(encoding.end.is_some()));
             let threads: Vec<Vec<EventId>> =
-                ctp.threads.iter().filter(|chain| !chain.is_empty()).cloned().collect();
+                part.ctp.threads.iter().filter(|chain| !chain.is_empty()).cloned().collect();
             (ContextBound::add(&mut encoding.problem, &threads, next, most), most)
         });
         let problem = std::mem::take(&mut encoding.problem);
         let solver = setting.backend.solver(problem)?;
         Ok(Self {
             ctp,
+            part,
             cssa,
             encoding,
             solver,
@@ -153,7 +215,7 @@ impl<'a> Engine<'a> {
 
     /// How many events were encoded.
     pub fn events(&self) -> usize {
-        self.ctp.events.len()
+        self.part.ctp.events.len()
     }
 
     /// What solving cost so far.
@@ -163,15 +225,15 @@ impl<'a> Engine<'a> {
 
     /// The goal's formula over the terms of the problem.
     fn import(&mut self, goal: &Goal) -> TermId {
-        let Self { solver, values, encoding, .. } = self;
+        let Self { solver, values, encoding, part, .. } = self;
         let end = encoding.end;
         let mut replace = |terms: &mut TermStore, leaf: TermId| match *goal.terms.term(leaf) {
             Term::Symbol(symbol) => values[&goal.values[symbol.index()]],
             Term::Before(first, second) => match (end, first == END, second == END) {
-                (_, false, false) => terms.before(first, second),
+                (_, false, false) => terms.before(part.number(first), part.number(second)),
                 (None, first_is_end, _) => terms.bool(!first_is_end),
-                (Some(end), true, _) => terms.before(end, second),
-                (Some(end), _, true) => terms.before(first, end),
+                (Some(end), true, _) => terms.before(end, part.number(second)),
+                (Some(end), _, true) => terms.before(part.number(first), end),
             },
             ref other => unreachable!("{other:?} in a goal"),
         };
@@ -180,16 +242,17 @@ impl<'a> Engine<'a> {
 
     /// Executes the solution; what the validator refuses is never shown.
     fn believe(&self, goals: &[&Goal], model: &foretell_solve::Model) -> Verdict {
-        let mut witness = self.encoding.decode(self.ctp, &self.cssa, model);
-        let real = |event: &EventId| event.index() < self.ctp.events.len();
-        witness.order.retain(real);
+        let mut witness = self.encoding.decode(&self.part.ctp, &self.cssa, model);
+        // Separators of the context bound are no events.
+        witness.order.retain(|event| event.index() < self.part.ctp.events.len());
+        let witness = self.part.expand(self.ctp, witness);
         let run = match validate(self.ctp, &witness) {
             Ok(run) => run,
             Err(rejection) => {
                 return Verdict::Refused(format!("the validator refuses a solution: {rejection}"));
             }
         };
-        let holds = |goal: &&Goal| goal.holds(self.ctp, &witness, &run) == Some(true);
+        let holds = |goal: &&Goal| goal.holds(&witness, &run) == Some(true);
         match goals.iter().position(holds) {
             Some(number) => {
                 let whole = self.mode == Mode::Whole;
@@ -224,7 +287,7 @@ fn add_ghosts(
             name: format!("{}@{}", described.name, event.0).into(),
             sort: described.sort,
             scope: Scope::Shared,
-            initial: described.initial.clone(),
+            initial: Some(Value::zero(described.sort)),
             role: Role::Data,
         });
         let value = instrumented.terms.variable(variable, described.sort);

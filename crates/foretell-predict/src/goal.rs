@@ -41,40 +41,54 @@ impl Goal {
         self.terms.is_false(self.formula)
     }
 
-    /// Does the goal hold of an accepted witness? `None` when a value is not defined.
-    pub fn holds(
+    /// The events that the formula orders or asks to take place.
+    pub fn events(&self) -> Vec<EventId> {
+        let mut events = Vec::new();
+        for leaf in self.terms.leaves(self.formula) {
+            if let Term::Before(first, second) = *self.terms.term(leaf) {
+                events.extend([first, second].into_iter().filter(|&event| event != END));
+            }
+        }
+        events
+    }
+
+    /// Does the goal hold where events have these places (`usize::MAX`: not at all) and variables
+    /// these values? `None` when a value is not defined.
+    pub fn evaluate(
         &self,
-        ctp: &ConcurrentTraceProgram,
-        witness: &Witness,
-        run: &Run,
+        place: impl Fn(EventId) -> usize,
+        value: impl Fn(Moment, VariableId) -> Option<Value>,
     ) -> Option<bool> {
-        let mut place: HashMap<EventId, usize> = HashMap::new();
-        place.extend(witness.order.iter().enumerate().map(|(place, &event)| (event, place)));
+        self.terms.holds(self.formula, &|leaf: &Term| match leaf {
+            Term::Before(first, second) => Some(Value::Bool(place(*first) < place(*second))),
+            Term::Symbol(symbol) => {
+                let (moment, variable) = self.values[symbol.index()];
+                value(moment, variable)
+            }
+            _ => None,
+        })
+    }
+
+    /// Does the goal hold of an accepted witness?
+    pub fn holds(&self, witness: &Witness, run: &Run) -> Option<bool> {
+        let mut places: HashMap<EventId, usize> = HashMap::new();
+        places.extend(witness.order.iter().enumerate().map(|(place, &event)| (event, place)));
         let end = witness.order.len();
-        let at = |event: EventId| match event {
+        let place = |event: EventId| match event {
             END => end,
-            _ => place.get(&event).copied().unwrap_or(usize::MAX),
+            _ => places.get(&event).copied().unwrap_or(usize::MAX),
+        };
+        let steps = |moment: Moment| match moment {
+            Moment::Before(event) => place(event).min(end),
+            Moment::End => end,
         };
         let mut states: HashMap<usize, Vec<Value>> = HashMap::new();
         for &(moment, _) in &self.values {
-            let steps = match moment {
-                Moment::Before(event) => at(event).min(end),
-                Moment::End => end,
-            };
+            let steps = steps(moment);
             states.entry(steps).or_insert_with(|| run.values_after(steps));
         }
-        debug_assert!(ctp.events.len() >= end);
-        self.terms.holds(self.formula, &|leaf: &Term| match leaf {
-            Term::Before(first, second) => Some(Value::Bool(at(*first) < at(*second))),
-            Term::Symbol(symbol) => {
-                let (moment, variable) = self.values[symbol.index()];
-                let steps = match moment {
-                    Moment::Before(event) => at(event).min(end),
-                    Moment::End => end,
-                };
-                states[&steps].get(variable.index()).cloned()
-            }
-            _ => None,
+        self.evaluate(place, |moment, variable| {
+            states[&steps(moment)].get(variable.index()).cloned()
         })
     }
 }

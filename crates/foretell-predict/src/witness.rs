@@ -43,7 +43,7 @@ pub fn shrink(
             || context_switches(ctp, &shrunk.order) <= context_switches(ctp, &witness.order);
         if fewer
             && let Ok(run) = validate(ctp, &shrunk)
-            && goal.holds(ctp, &shrunk, &run) == Some(true)
+            && goal.holds(&shrunk, &run) == Some(true)
         {
             return shrunk;
         }

@@ -1,5 +1,6 @@
 //! A long run: threads that increment lock-protected counters, and here and there forget the lock.
 
+use foretell_model::testing::Random;
 use foretell_trace::{Op, Trace};
 
 use super::Program;
@@ -36,7 +37,7 @@ pub fn counters(wanted: Counters) -> Trace {
     for &worker in &workers {
         program.at(10).push(worker, Op::Call("worker".into()));
     }
-    let mut random = Random(wanted.seed);
+    let mut random = Random::new(wanted.seed);
     let stride = wanted.events / (wanted.violations as usize + 1);
     let mut due = 0;
     while program.len() < wanted.events {
@@ -70,17 +71,4 @@ pub fn counters(wanted: Counters) -> Trace {
         program.at(6).join(worker);
     }
     program.finish()
-}
-
-/// A small generator of pseudo-random numbers (SplitMix64): the same trace for the same seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((bits ^ (bits >> 31)) % bound as u64) as usize
-    }
 }
