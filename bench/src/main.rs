@@ -3,11 +3,15 @@
 //! ```text
 //! cargo run --release -p foretell-bench -- trace-info       # counting a 10-million-event STD file
 //! cargo run --release -p foretell-bench -- trace-binary     # size and speed of the binary format
+//! cargo run --release -p foretell-bench -- predict-families # the tables of 000 and 004
+//! cargo run --release -p foretell-bench -- predict-million  # a million events
+//! cargo run --release -p foretell-bench -- solvers          # the embedded solver against Z3
 //! cargo run --release -p foretell-bench -- generate-std N FILE [clean|racy]
 //! ```
 
 mod generate;
 mod measure;
+mod predict;
 mod trace_binary;
 mod trace_info;
 
@@ -20,11 +24,15 @@ fn main() -> ExitCode {
     let result = match arguments.as_slice() {
         ["trace-info"] => trace_info::run(),
         ["trace-binary"] => trace_binary::run(),
+        ["predict-families"] => predict::families(),
+        ["predict-million"] => predict::million(),
+        ["solvers"] => predict::solvers(),
         ["generate-std", events, file] => generate_std(events, file, "clean"),
         ["generate-std", events, file, mode] => generate_std(events, file, mode),
         // What `trace-info` runs in processes of their own, for their peak memory.
         ["count", parser, file] => trace_info::count(parser, Path::new(file)),
-        _ => Err("usage: foretell-bench trace-info | trace-binary | \
+        _ => Err("usage: foretell-bench trace-info | trace-binary | predict-families | \
+                  predict-million | solvers | \
                   generate-std EVENTS FILE [clean|racy]"
             .to_owned()),
     };

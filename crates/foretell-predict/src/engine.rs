@@ -17,12 +17,13 @@ use foretell_model::slice::{Criterion, Slice, slice};
 use foretell_model::validate::{Witness, validate};
 use foretell_solve::encode::{Encoding, Mode, Observed, encode};
 use foretell_solve::problem::Pi;
-use foretell_solve::{Answer, Budget, OrderSolver, SolveError, Statistics, UnknownReason};
+use foretell_solve::{
+    Answer, Backend, Budget, OrderSolver, SolveError, Statistics, UnknownReason, solver,
+};
 use foretell_trace::{EventId, Scope, Term, TermId, TermStore, Value, VariableId};
 
 use crate::context::ContextBound;
 use crate::goal::{END, Goal, Moment};
-use crate::options::Backend;
 use crate::witness::shrink;
 
 /// What is known about a goal.
@@ -171,7 +172,7 @@ impl<'a> Engine<'a> {
             (ContextBound::add(&mut encoding.problem, &threads, next, most), most)
         });
         let problem = std::mem::take(&mut encoding.problem);
-        let solver = setting.backend.solver(problem)?;
+        let solver = solver(problem, setting.backend)?;
         Ok(Self {
             ctp,
             part,

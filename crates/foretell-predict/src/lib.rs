@@ -36,7 +36,8 @@ pub mod witness;
 pub use finding::{
     AccessInfo, Finding, Prediction, PropertySummary, Statistics, Status, WitnessSchedule,
 };
-pub use options::{Backend, Model, Options, Window};
+pub use foretell_solve::Backend;
+pub use options::{Model, Options, Window};
 pub use pattern::{AccessPattern, PatternKind};
 pub use predict::{PredictError, predict};
 pub use question::FindingKind;

@@ -1,8 +1,7 @@
 //! What to look for, in which model, and how hard.
 
 use foretell_solve::encode::Mode;
-use foretell_solve::problem::OrderProblem;
-use foretell_solve::{Budget, OrderSolver, SmtLibSolver, SolveError};
+use foretell_solve::{Backend, Budget};
 
 use crate::question::FindingKind;
 use crate::region::Regions;
@@ -58,29 +57,6 @@ pub enum Model {
     Symbolic,
     /// The maximal causal model: every read returns what it did.
     Causal,
-}
-
-/// Which solver decides.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Backend {
-    /// The one inside foretell.
-    #[default]
-    Embedded,
-    /// The `z3` on the path.
-    Z3,
-    /// Any SMT-LIB 2 solver, started by this command.
-    Command(String),
-}
-
-impl Backend {
-    /// A solver for the problem.
-    pub fn solver(&self, problem: OrderProblem) -> Result<Box<dyn OrderSolver>, SolveError> {
-        Ok(match self {
-            Backend::Embedded => Box::new(foretell_solve::z3(problem)?),
-            Backend::Z3 => Box::new(foretell_solve::z3(problem)?),
-            Backend::Command(command) => Box::new(SmtLibSolver::command(problem, command)?),
-        })
-    }
 }
 
 /// How much of a long trace is encoded for one question.
