@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use foretell_solve::Statistics as SolverStatistics;
+use foretell_trace::schedule::Schedule;
 use foretell_trace::{EventId, Op, SiteId, ThreadId, Trace};
 
 use crate::pattern::PatternKind;
@@ -85,6 +86,13 @@ impl WitnessSchedule {
     /// All events in order, from the first of the trace.
     pub fn events(&self) -> impl Iterator<Item = EventId> + '_ {
         (0..self.recorded).map(EventId::from).chain(self.order.iter().copied())
+    }
+
+    /// The schedule file that makes it happen.
+    pub fn to_schedule(&self, trace: &Trace, finding: &str) -> Schedule {
+        let mut schedule = Schedule::of_trace(trace, self.events(), self.next.iter().copied());
+        schedule.finding = Some(finding.into());
+        schedule
     }
 }
 

@@ -19,6 +19,7 @@ pub mod deadlock;
 pub mod dependence;
 pub mod engine;
 pub mod finding;
+pub mod flag_section;
 pub mod generate;
 pub mod goal;
 pub mod options;

@@ -20,6 +20,7 @@ use crate::finding::{
     Finding, Prediction, PropertySummary, Statistics, Status, WitnessSchedule, access_info, detail,
     fingerprints,
 };
+use crate::flag_section::add_flag_sections;
 use crate::goal::Goal;
 use crate::options::{Model, Options};
 use crate::question::{FindingKind, Instance, Question, Shape, Subject};
@@ -242,10 +243,12 @@ impl Asker<'_> {
     }
 
     fn model(&self, ctp: ConcurrentTraceProgram) -> Result<ConcurrentTraceProgram, PredictError> {
-        Ok(match self.options.model {
+        let mut ctp = match self.options.model {
             Model::Symbolic => ctp,
             Model::Causal => causal::constrain(&ctp)?,
-        })
+        };
+        add_flag_sections(&mut ctp);
+        Ok(ctp)
     }
 
     fn ask_in_whole_trace(&mut self, questions: &[Question]) -> Result<(), PredictError> {

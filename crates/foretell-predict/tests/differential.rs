@@ -14,6 +14,7 @@ use foretell_model::testing::random_trace;
 use foretell_model::validate::{Configuration, Witness, validate};
 use foretell_predict::candidates::{Limits, candidates};
 use foretell_predict::engine::{Engine, Setting, Verdict};
+use foretell_predict::flag_section::add_flag_sections;
 use foretell_predict::goal::{END, Goal, Moment};
 use foretell_predict::question::{Instance, Question, Shape, Subject};
 use foretell_predict::region::Regions;
@@ -146,7 +147,8 @@ fn needs_domain(ctp: &ConcurrentTraceProgram, variable: VariableId) -> bool {
 
 /// The first disagreement about the trace, if there is one.
 fn disagreement(trace: &Trace, with_z3: bool, asked: &mut Tally) -> Option<String> {
-    let Ok(ctp) = ConcurrentTraceProgram::build(trace) else { return None };
+    let Ok(mut ctp) = ConcurrentTraceProgram::build(trace) else { return None };
+    add_flag_sections(&mut ctp);
     let order = MustOrder::new(trace).ok()?;
     let chains = trace.events_by_thread();
     let subject = Subject::new(trace, &chains, &ctp);

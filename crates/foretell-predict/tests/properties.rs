@@ -192,7 +192,7 @@ fn equal_writes_are_independent_but_a_lost_update_is_not() {
 
 #[test]
 fn other_elements_of_an_array_are_independent() {
-    let declarations = "thread T1, T2\nvar a : (Array int int) = (array int 0)\nvar i = 1";
+    let declarations = "thread T1, T2\nvar a : (Array int int) = (array (Array int int) 0)\nvar i = 1";
     let events = |index: &str| {
         format!(
             "T1 region r\nT1 assign a := (store a 0 1)\nT1 assign a := (store a 0 2)\n\
@@ -202,4 +202,28 @@ fn other_elements_of_an_array_are_independent() {
     assert_eq!(found(FindingKind::Atomicity, declarations, &events("0")), 1);
     assert_eq!(found(FindingKind::Atomicity, declarations, &events("1")), 0);
     assert_eq!(found(FindingKind::Atomicity, declarations, &events("i")), 0, "i is 1");
+}
+
+/// Two threads that book under a flag; `check` is what they do with the flag before they set it.
+fn booking(check: &str) -> String {
+    let book = |thread: &str, old: u32| {
+        format!(
+            "{thread} acquire m\n{thread} f = read busy = 0\n{check}{thread} write busy = 1\n\
+             {thread} release m\n{thread} region r\n{thread} v = read x = {old}\n\
+             {thread} write x = {} := (+ v 1)\n{thread} region-end\n\
+             {thread} acquire m\n{thread} write busy = 0\n{thread} release m\n",
+            old + 1
+        )
+        .replace("THREAD", thread)
+    };
+    book("T1", 0) + &book("T2", 1)
+}
+
+#[test]
+fn a_flag_is_a_lock_only_if_it_is_checked() {
+    let declarations = "thread T1, T2\nvar x = 0, busy = 0\nmutex m";
+    let atomicity = |check: &str| found(FindingKind::Atomicity, declarations, &booking(check));
+    assert_eq!(atomicity("THREAD branch (= f 0) true\n"), 0);
+    assert_eq!(atomicity(""), 2, "each can interrupt the other");
+    assert_eq!(atomicity("THREAD branch (< f 2) true\n"), 2, "checked for something else");
 }
