@@ -10,6 +10,7 @@ mod find;
 mod memory;
 mod ring;
 mod symbols;
+mod sync_only;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -27,6 +28,7 @@ use foretell_wire::{End, Turn, environment, format_turns};
 
 pub use convert::Crash;
 pub use find::{build_id, program as find_program, runtime_library};
+pub use sync_only::{SyncOutcome, record_sync_only};
 
 use convert::Converter;
 use ring::Ring;
@@ -74,6 +76,8 @@ pub struct RecordOptions {
     pub policy: Policy,
     /// Turns to take before the base schedule begins (a forced run).
     pub turns: Vec<Turn>,
+    /// A log of [`record_sync_only`] whose order and inputs the run shall follow.
+    pub replay: Option<PathBuf>,
     /// The runtime library; found by itself when absent.
     pub library: Option<PathBuf>,
     /// End the program when it has done nothing visible for so long.
@@ -91,6 +95,7 @@ impl RecordOptions {
             output: output.into(),
             policy: Policy::Os,
             turns: Vec::new(),
+            replay: None,
             library: None,
             hang_limit: None,
             time_limit: None,
@@ -145,6 +150,8 @@ pub enum RecordError {
     NoLibrary,
     /// A path that cannot be passed to the program in its environment.
     BadPath(PathBuf),
+    /// The log to follow cannot be read; why.
+    BadLog(PathBuf, String),
     /// The program could not be started.
     Start(PathBuf, io::Error),
     /// The memory that is shared with the program could not be made.
@@ -173,6 +180,9 @@ impl fmt::Display for RecordError {
             ),
             RecordError::BadPath(path) => {
                 write!(f, "the path `{}` has a colon, a space or is not UTF-8", path.display())
+            }
+            RecordError::BadLog(path, reason) => {
+                write!(f, "cannot follow the log `{}`: {reason}", path.display())
             }
             RecordError::Start(path, error) => {
                 write!(f, "cannot start `{}`: {error}", path.display())
@@ -220,6 +230,10 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     if let Some(turns) = &turns {
         command.env(environment::TURNS, &turns.0);
     }
+    if let Some(log) = &options.replay {
+        sync_only::check_log(log)?;
+        command.env(environment::REPLAY, log);
+    }
     let file = ring.file();
     // SAFETY: only a system call on a file that is open.
     unsafe {
@@ -234,6 +248,9 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
 
     let end = match ring.end() {
         _ if hung => RunEnd::Hang,
+        (End::Deadlock, message) if options.replay.is_some() => {
+            RunEnd::Diverged(format!("the log cannot be followed: {message}"))
+        }
         (End::Deadlock, message) => RunEnd::Deadlock(message),
         (End::Diverged, message) => RunEnd::Diverged(message),
         (End::Refused, message) => RunEnd::Refused(message),
@@ -349,6 +366,17 @@ fn run(
     })
 }
 
+/// A hidden name beside the output, for what is not ready yet.
+fn beside(output: &Path, what: &str) -> io::Result<PathBuf> {
+    let name = output
+        .file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".{}.{what}", std::process::id()));
+    Ok(output.with_file_name(hidden))
+}
+
 /// A trace that is being written beside its final place; removed unless it is completed.
 struct Partial {
     path: PathBuf,
@@ -358,13 +386,7 @@ struct Partial {
 
 impl Partial {
     fn new(output: &Path) -> io::Result<Self> {
-        let name = output
-            .file_name()
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
-        let mut partial = OsString::from(".");
-        partial.push(name);
-        partial.push(format!(".{}.partial", std::process::id()));
-        let path = output.with_file_name(partial);
+        let path = beside(output, "partial")?;
         let file = File::create(&path)?;
         Ok(Self { path, file, complete: false })
     }

@@ -6,7 +6,9 @@
 //! - the `scheduler` lets one thread run at a time, as a `policy` says;
 //! - the `wrappers` model libc's synchronisation and note inputs;
 //! - the `hooks` of our LLVM pass and those of the `tsan` ABI report accesses;
-//! - the `recorder` appends what happens to memory shared with the process that records.
+//! - the `recorder` appends what happens to memory shared with the process that records;
+//! - `replay` makes the scheduler follow a log of sync-only recording;
+//! - or, in `sync_only` mode, threads run freely and only the order of synchronisation is logged.
 //!
 //! Invariants: no allocation, lock or system call in the path of an access; never a panic across
 //! the border; `errno`, signals and the program's heap stay as they would have been; what belongs
@@ -23,6 +25,7 @@ mod objects;
 mod policy;
 mod real;
 mod recorder;
+mod replay;
 mod scheduler;
 mod shadow;
 mod start;

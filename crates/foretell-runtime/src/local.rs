@@ -23,6 +23,12 @@ global_asm!(
     ".size foretell_caller, 8",
     "foretell_caller:",
     ".zero 8",
+    ".hidden foretell_log",
+    ".globl foretell_log",
+    ".type foretell_log, @object",
+    ".size foretell_log, 8",
+    "foretell_log:",
+    ".zero 8",
     ".previous",
 );
 
@@ -72,3 +78,10 @@ word!(
     "This thread's state; null when the thread is none of ours."
 );
 word!(caller, "foretell_caller", u64, "The program counter that a wrapper was last called from.");
+word!(
+    sync_log,
+    set_sync_log,
+    "foretell_log",
+    *mut crate::sync_only::Log,
+    "This thread's log of synchronisation; null when there is none."
+);

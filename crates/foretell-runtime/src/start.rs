@@ -6,7 +6,9 @@ use libc::{c_char, c_int};
 use crate::modules;
 use crate::policy::{self, Forced};
 use crate::recorder::recorder;
+use crate::replay;
 use crate::scheduler::{self, say};
+use crate::sync_only;
 use crate::sys;
 use crate::wrappers::{process, threads};
 
@@ -35,12 +37,15 @@ extern "C" fn constructor(
     let ring = take(environment::RING);
     let base = take(environment::POLICY);
     let turns = take(environment::TURNS);
+    let log = take(environment::LOG);
+    let replayed = take(environment::REPLAY);
     restore_preload();
     if executable.is_some_and(|wanted| !is_running(&wanted)) {
         return;
     }
     let result = match mode.as_str() {
-        "record" => record(ring, base, turns),
+        "record" => record(ring, base, turns, replayed),
+        "sync-only" => sync_only::start(log),
         _ => Err("unknown mode".into()),
     };
     if let Err(reason) = result {
@@ -48,7 +53,16 @@ extern "C" fn constructor(
     }
 }
 
-fn record(ring: Option<String>, base: Option<String>, turns: Option<String>) -> Result<(), String> {
+fn record(
+    ring: Option<String>,
+    base: Option<String>,
+    turns: Option<String>,
+    replayed: Option<String>,
+) -> Result<(), String> {
+    if let Some(path) = replayed {
+        let content = sys::read_file(format!("{path}\0").as_bytes());
+        replay::load(&content.ok_or("cannot read the log")?)?;
+    }
     let ring: c_int =
         ring.and_then(|number| number.parse().ok()).ok_or("the recorder's memory is not named")?;
     let mut policy = policy::parse(base.as_deref().unwrap_or("os")).ok_or("unknown policy")?;

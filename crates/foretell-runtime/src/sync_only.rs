@@ -1,62 +1,514 @@
-//! What the wrappers do when the scheduler is off: they call libc.
+//! Sync-only recording: threads run freely, and only the order of synchronisation is logged.
+//!
+//! Every thread has a log of its own (see `foretell_wire::sync_log`), every object counts its
+//! operations by itself; a mutex keeps its counter in its own unused bytes, where it is protected
+//! by the mutex. When nothing is recorded, the functions here call libc and no more.
+//!
+//! What a replay needs is which operation came when on each object and what came from outside. Data
+//! races are not ordered: a racy run may go another way when it is replayed.
 
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+
+use foretell_wire::format_path;
+use foretell_wire::sync_log::{Kind, MAX_INPUT, WINDOW_WORDS, entry};
 use libc::{
     c_int, c_uint, c_void, clockid_t, pthread_attr_t, pthread_barrier_t, pthread_cond_t,
     pthread_mutex_t, pthread_rwlock_t, pthread_t, sem_t, size_t, ssize_t, time_t, timespec,
     timeval,
 };
 
+use crate::local;
+use crate::objects::hash;
 use crate::real::real;
+use crate::sys;
+use crate::wrappers::threads::Routine;
 
-macro_rules! pass {
-    ($($name:ident = $real:ident $(@ $version:literal)? ($($argument:ident : $type:ty),*) -> $result:ty;)*) => {$(
+/// A thread's log.
+pub struct Log {
+    next: *mut u64,
+    end: *mut u64,
+    window: *mut u64,
+    file: i32,
+    children: u32,
+    path: Vec<u32>,
+    /// The routine of the initialisation that this thread came to.
+    routine: Option<Initialise>,
+    /// The initialisation was run by this thread.
+    ran: bool,
+}
+
+/// Where the logs go, ends in NUL.
+static DIRECTORY: DirectoryCell = DirectoryCell(std::cell::UnsafeCell::new(Vec::new()));
+struct DirectoryCell(std::cell::UnsafeCell<Vec<u8>>);
+// SAFETY: written once by `start`, before there is any other thread.
+unsafe impl Sync for DirectoryCell {}
+/// Recording stopped for lack of space.
+static FAILED: AtomicBool = AtomicBool::new(false);
+
+/// Begins to log, in the directory of that name.
+pub fn start(directory: Option<String>) -> Result<(), String> {
+    let directory = directory.ok_or("the directory of the logs is not named")?;
+    // SAFETY: there is no other thread yet.
+    unsafe { *DIRECTORY.0.get() = directory.into_bytes() };
+    let log = Log::open(Vec::new()).ok_or("cannot make the logs")?;
+    local::set_sync_log(Box::into_raw(Box::new(log)));
+    Ok(())
+}
+
+/// In a forked child: nothing is logged any more.
+pub fn after_fork() {
+    local::set_sync_log(std::ptr::null_mut());
+}
+
+impl Log {
+    /// The log of the thread with this creation path.
+    fn open(path: Vec<u32>) -> Option<Log> {
+        // SAFETY: written before any thread was created.
+        let directory = unsafe { &*DIRECTORY.0.get() };
+        let name = |kind: &str| {
+            let mut name = directory.clone();
+            name.extend_from_slice(format!("/{}.{kind}\0", format_path(&path)).as_bytes());
+            name
+        };
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC;
+        let file = sys::open(&name("log"), flags | libc::O_APPEND);
+        let tail = sys::open(&name("tail"), flags);
+        let bytes = WINDOW_WORDS * 8;
+        // SAFETY: a call on our own file.
+        let sized =
+            unsafe { sys::call(libc::SYS_ftruncate, [tail as u64, bytes as u64, 0, 0, 0, 0]) == 0 };
+        if file < 0 || tail < 0 || !sized {
+            return None;
+        }
+        let window = sys::map_file(tail, bytes).cast::<u64>();
+        sys::close(tail);
+        if window.is_null() {
+            return None;
+        }
+        // SAFETY: the window is as long.
+        let end = unsafe { window.add(WINDOW_WORDS) };
+        let routine = None;
+        Some(Log { next: window, end, window, file, children: 0, path, routine, ran: false })
+    }
+
+    #[inline(always)]
+    fn put(&mut self, word: u64) {
+        // SAFETY: `next` is below `end` between calls.
+        unsafe {
+            *self.next = word;
+            self.next = self.next.add(1);
+        }
+        if self.next == self.end {
+            self.write_out();
+        }
+    }
+
+    /// Appends the window to the file and empties it.
+    #[cold]
+    #[inline(never)]
+    fn write_out(&mut self) {
+        // SAFETY: the window up to `next` was written.
+        unsafe {
+            let words = self.next.offset_from(self.window) as usize;
+            let bytes = std::slice::from_raw_parts(self.window.cast::<u8>(), words * 8);
+            if sys::write(self.file, bytes) != bytes.len() as isize && !FAILED.swap(true, Relaxed) {
+                crate::scheduler::say("the log of synchronisation is cut off: no space left");
+            }
+            std::ptr::write_bytes(self.window, 0, words);
+            self.next = self.window;
+        }
+    }
+
+    fn input(&mut self, result: u64, bytes: &[u8]) {
+        let bytes = &bytes[..bytes.len().min(MAX_INPUT)];
+        // An input must not be torn by the end of the window: what is in a tail is whole.
+        // SAFETY: both point into the window.
+        let room = unsafe { self.end.offset_from(self.next) } as usize;
+        if room < 2 + bytes.len().div_ceil(8) {
+            self.write_out();
+        }
+        self.put(entry(Kind::Input, 8 + bytes.len() as u32));
+        self.put(result);
+        for part in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.put(u64::from_le_bytes(word));
+        }
+    }
+}
+
+/// Appends an entry if this thread logs; the number is only asked for then.
+#[inline(always)]
+fn note(kind: Kind, number: impl FnOnce() -> u32) {
+    let log = local::sync_log();
+    if !log.is_null() {
+        // SAFETY: this thread's own log.
+        unsafe { (*log).put(entry(kind, number())) };
+    }
+}
+
+/// Logs an input and gives the result back.
+#[inline(always)]
+fn note_input(result: u64, bytes: &[u8]) {
+    let log = local::sync_log();
+    if !log.is_null() {
+        // SAFETY: this thread's own log.
+        unsafe { (*log).input(result, bytes) };
+    }
+}
+
+fn bytes_of<T>(value: &T) -> &[u8] {
+    // SAFETY: only used for plain structs of numbers.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
+}
+
+/// Counters of objects that have no room for their own: by address.
+struct Counter {
+    address: AtomicU64,
+    count: AtomicU32,
+}
+const COUNTERS: usize = 1 << 16;
+static TABLE: [Counter; COUNTERS] =
+    [const { Counter { address: AtomicU64::new(0), count: AtomicU32::new(0) } }; COUNTERS];
+
+/// The next place in the order of the object.
+fn next_place(address: u64) -> u32 {
+    let mut slot = hash(address) % COUNTERS;
+    for _ in 0..COUNTERS {
+        let counter = &TABLE[slot];
+        let owner = counter.address.load(Acquire);
+        if owner == address
+            || (owner == 0 && counter.address.compare_exchange(0, address, AcqRel, Acquire).is_ok())
+            || counter.address.load(Acquire) == address
+        {
+            return counter.count.fetch_add(1, AcqRel);
+        }
+        slot = (slot + 1) % COUNTERS;
+    }
+    0
+}
+
+/// The next place in the order of a mutex that this thread holds.
+#[inline(always)]
+fn mutex_place(mutex: *mut pthread_mutex_t) -> u32 {
+    // SAFETY: glibc's layout: the kind is the fifth word; the seventh is part of a list that only
+    // robust mutexes use. The mutex is held, so nobody else counts.
+    unsafe {
+        let words = mutex.cast::<u32>();
+        if words.add(4).read() & 16 != 0 {
+            return next_place(mutex as u64);
+        }
+        let counter = words.add(6);
+        let place = counter.read();
+        counter.write(place.wrapping_add(1));
+        place
+    }
+}
+
+/// Logs how a lock of a mutex went.
+#[inline(always)]
+fn mutex_locked(mutex: *mut pthread_mutex_t, result: c_int) -> c_int {
+    if result == 0 {
+        note(Kind::Lock, || mutex_place(mutex));
+    } else {
+        note(Kind::LockFailed, || result as u32);
+    }
+    result
+}
+
+fn spin_locked(lock: *mut c_int, result: c_int) -> c_int {
+    if result == 0 {
+        note(Kind::Lock, || next_place(lock as u64));
+    } else {
+        note(Kind::LockFailed, || result as u32);
+    }
+    result
+}
+
+fn rwlock_locked(rwlock: *mut pthread_rwlock_t, result: c_int) -> c_int {
+    if result == 0 {
+        note(Kind::ReaderWriter, || next_place(rwlock as u64));
+    } else {
+        note(Kind::ReaderWriterFailed, || result as u32);
+    }
+    result
+}
+
+fn semaphore_taken(semaphore: *mut sem_t, result: c_int) -> c_int {
+    if result == 0 {
+        note(Kind::SemaphoreWait, || next_place(semaphore as u64));
+    } else {
+        // SAFETY: this thread's errno.
+        note(Kind::SemaphoreFailed, || unsafe { *libc::__errno_location() } as u32);
+    }
+    result
+}
+
+fn waited(mutex: *mut pthread_mutex_t, result: c_int) -> c_int {
+    note(Kind::Wait, || (result == libc::ETIMEDOUT).into());
+    note(Kind::Lock, || mutex_place(mutex));
+    result
+}
+
+/// Functions that call libc and then log how it went.
+macro_rules! logged {
+    ($(fn $name:ident = $real:ident $(@ $version:literal)?
+        ($first:ident : $first_type:ty $(, $argument:ident : $type:ty)*) -> $result:ty
+        => |$outcome:ident| $log:expr;)*) => {$(
+        /// As libc's function.
+        ///
+        /// # Safety
+        /// As libc's function.
         #[inline(always)]
-        #[allow(missing_docs)]
-        pub unsafe fn $name($($argument: $type),*) -> $result {
-            real!($real $(@ $version)? ($($argument: $type),*) -> $result)
+        pub unsafe fn $name($first: $first_type $(, $argument: $type)*) -> $result {
+            let $outcome = real!($real $(@ $version)?
+                ($first: $first_type $(, $argument: $type)*) -> $result);
+            $log
         }
     )*};
 }
+
+logged! {
+    fn mutex_lock = pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int
+        => |result| mutex_locked(mutex, result);
+    fn mutex_trylock = pthread_mutex_trylock(mutex: *mut pthread_mutex_t) -> c_int
+        => |result| mutex_locked(mutex, result);
+    fn mutex_unlock = pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int
+        => |result| result;
+    fn mutex_timedlock = pthread_mutex_timedlock(
+        mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int
+        => |result| mutex_locked(mutex, result);
+    fn mutex_clocklock = pthread_mutex_clocklock(
+        mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec) -> c_int
+        => |result| mutex_locked(mutex, result);
+    fn spin_lock = pthread_spin_lock(lock: *mut c_int) -> c_int
+        => |result| spin_locked(lock, result);
+    fn spin_trylock = pthread_spin_trylock(lock: *mut c_int) -> c_int
+        => |result| spin_locked(lock, result);
+    fn spin_unlock = pthread_spin_unlock(lock: *mut c_int) -> c_int => |result| result;
+    fn cond_wait = pthread_cond_wait @ c"GLIBC_2.3.2" (
+        condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int
+        => |result| waited(mutex, result);
+    fn cond_timedwait = pthread_cond_timedwait @ c"GLIBC_2.3.2" (
+        condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, until: *const timespec)
+        -> c_int
+        => |result| waited(mutex, result);
+    fn cond_clockwait = pthread_cond_clockwait(
+        condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, clock: clockid_t,
+        until: *const timespec) -> c_int
+        => |result| waited(mutex, result);
+    fn cond_signal = pthread_cond_signal @ c"GLIBC_2.3.2" (
+        condition: *mut pthread_cond_t) -> c_int => |result| result;
+    fn cond_broadcast = pthread_cond_broadcast @ c"GLIBC_2.3.2" (
+        condition: *mut pthread_cond_t) -> c_int => |result| result;
+    fn sem_wait = sem_wait(semaphore: *mut sem_t) -> c_int
+        => |result| semaphore_taken(semaphore, result);
+    fn sem_timedwait = sem_timedwait(semaphore: *mut sem_t, until: *const timespec) -> c_int
+        => |result| semaphore_taken(semaphore, result);
+    fn sem_clockwait = sem_clockwait(
+        semaphore: *mut sem_t, clock: clockid_t, until: *const timespec) -> c_int
+        => |result| semaphore_taken(semaphore, result);
+    fn sem_trywait = sem_trywait(semaphore: *mut sem_t) -> c_int
+        => |result| semaphore_taken(semaphore, result);
+    fn rwlock_rdlock = pthread_rwlock_rdlock(rwlock: *mut pthread_rwlock_t) -> c_int
+        => |result| rwlock_locked(rwlock, result);
+    fn rwlock_wrlock = pthread_rwlock_wrlock(rwlock: *mut pthread_rwlock_t) -> c_int
+        => |result| rwlock_locked(rwlock, result);
+    fn rwlock_tryrdlock = pthread_rwlock_tryrdlock(rwlock: *mut pthread_rwlock_t) -> c_int
+        => |result| rwlock_locked(rwlock, result);
+    fn rwlock_trywrlock = pthread_rwlock_trywrlock(rwlock: *mut pthread_rwlock_t) -> c_int
+        => |result| rwlock_locked(rwlock, result);
+    fn rwlock_timedrdlock = pthread_rwlock_timedrdlock(
+        rwlock: *mut pthread_rwlock_t, until: *const timespec) -> c_int
+        => |result| rwlock_locked(rwlock, result);
+    fn rwlock_timedwrlock = pthread_rwlock_timedwrlock(
+        rwlock: *mut pthread_rwlock_t, until: *const timespec) -> c_int
+        => |result| rwlock_locked(rwlock, result);
+    fn rwlock_clockrdlock = pthread_rwlock_clockrdlock(
+        rwlock: *mut pthread_rwlock_t, clock: clockid_t, until: *const timespec) -> c_int
+        => |result| rwlock_locked(rwlock, result);
+    fn rwlock_clockwrlock = pthread_rwlock_clockwrlock(
+        rwlock: *mut pthread_rwlock_t, clock: clockid_t, until: *const timespec) -> c_int
+        => |result| rwlock_locked(rwlock, result);
+    fn rwlock_unlock = pthread_rwlock_unlock(rwlock: *mut pthread_rwlock_t) -> c_int
+        => |result| result;
+    fn barrier_wait = pthread_barrier_wait(barrier: *mut pthread_barrier_t) -> c_int
+        => |result| {
+            note(Kind::Barrier, || (result == libc::PTHREAD_BARRIER_SERIAL_THREAD).into());
+            result
+        };
+    fn thread_join = pthread_join(handle: pthread_t, result: *mut *mut c_void) -> c_int
+        => |joined| joined;
+    fn clock_gettime = clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int
+        => |result| {
+            if result == 0 {
+                // SAFETY: libc filled it.
+                note_input(0, bytes_of(unsafe { &*time }));
+            }
+            result
+        };
+    fn gettimeofday = gettimeofday(time: *mut timeval, zone: *mut c_void) -> c_int
+        => |result| {
+            if result == 0 && !time.is_null() {
+                // SAFETY: libc filled it.
+                note_input(0, bytes_of(unsafe { &*time }));
+            }
+            result
+        };
+    fn time = time(result: *mut time_t) -> time_t
+        => |now| {
+            note_input(now as u64, &[]);
+            now
+        };
+    fn read = read(file: c_int, buffer: *mut c_void, count: size_t) -> ssize_t
+        => |result| {
+            // SAFETY: libc filled so many bytes.
+            let bytes = unsafe {
+                std::slice::from_raw_parts(buffer.cast::<u8>(), result.max(0) as usize)
+            };
+            note_input(result as u64, bytes);
+            result
+        };
+    fn getrandom = getrandom(buffer: *mut c_void, count: size_t, flags: c_uint) -> ssize_t
+        => |result| {
+            // SAFETY: libc filled so many bytes.
+            let bytes = unsafe {
+                std::slice::from_raw_parts(buffer.cast::<u8>(), result.max(0) as usize)
+            };
+            note_input(result as u64, bytes);
+            result
+        };
+}
+
+/// As `getpid`.
+pub fn getpid() -> libc::pid_t {
+    let process = real!(getpid() -> libc::pid_t);
+    note_input(process as u64, &[]);
+    process
+}
+
+/// As `sem_post`. The place is taken before the post, so that whoever it wakes comes later.
+///
+/// # Safety
+/// As libc's function.
+pub unsafe fn sem_post(semaphore: *mut sem_t) -> c_int {
+    note(Kind::SemaphorePost, || next_place(semaphore as u64));
+    real!(sem_post(semaphore: *mut sem_t) -> c_int)
+}
+
+type Initialise = unsafe extern "C-unwind" fn();
+
+/// As `pthread_once`.
+///
+/// # Safety
+/// As libc's function.
+pub unsafe fn once(control: *mut c_int, routine: Initialise) -> c_int {
+    let log = local::sync_log();
+    if log.is_null() {
+        return real!(pthread_once(control: *mut c_int, routine: Initialise) -> c_int);
+    }
+    // SAFETY: this thread's own log. An initialisation may come to another one.
+    let outer = unsafe { (*log).routine.replace(routine) };
+    // SAFETY: as above.
+    unsafe { (*log).ran = false };
+    let routine: Initialise = run_routine;
+    let result = real!(pthread_once(control: *mut c_int, routine: Initialise) -> c_int);
+    // SAFETY: as above.
+    let ran = unsafe {
+        (*log).routine = outer;
+        std::mem::take(&mut (*log).ran)
+    };
+    note(Kind::Once, || ran.into());
+    result
+}
+
+unsafe extern "C-unwind" fn run_routine() {
+    let log = local::sync_log();
+    // SAFETY: this thread's own log; the program gave the routine to be called.
+    unsafe {
+        if let Some(routine) = (*log).routine {
+            routine();
+        }
+        (*log).ran = true;
+    }
+}
+
 type Begin = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
-type C11Begin = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
-type Routine = unsafe extern "C-unwind" fn();
-pass! {
-    mutex_lock = pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int;
-    mutex_trylock = pthread_mutex_trylock(mutex: *mut pthread_mutex_t) -> c_int;
-    mutex_unlock = pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int;
-    mutex_timedlock = pthread_mutex_timedlock(mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int;
-    mutex_clocklock = pthread_mutex_clocklock(mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec) -> c_int;
-    spin_lock = pthread_spin_lock(lock: *mut c_int) -> c_int;
-    spin_trylock = pthread_spin_trylock(lock: *mut c_int) -> c_int;
-    spin_unlock = pthread_spin_unlock(lock: *mut c_int) -> c_int;
-    cond_wait = pthread_cond_wait @ c"GLIBC_2.3.2" (condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int;
-    cond_timedwait = pthread_cond_timedwait @ c"GLIBC_2.3.2" (condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int;
-    cond_clockwait = pthread_cond_clockwait(condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec) -> c_int;
-    cond_signal = pthread_cond_signal @ c"GLIBC_2.3.2" (condition: *mut pthread_cond_t) -> c_int;
-    cond_broadcast = pthread_cond_broadcast @ c"GLIBC_2.3.2" (condition: *mut pthread_cond_t) -> c_int;
-    sem_wait = sem_wait(semaphore: *mut sem_t) -> c_int;
-    sem_timedwait = sem_timedwait(semaphore: *mut sem_t, until: *const timespec) -> c_int;
-    sem_clockwait = sem_clockwait(semaphore: *mut sem_t, clock: clockid_t, until: *const timespec) -> c_int;
-    sem_trywait = sem_trywait(semaphore: *mut sem_t) -> c_int;
-    sem_post = sem_post(semaphore: *mut sem_t) -> c_int;
-    rwlock_rdlock = pthread_rwlock_rdlock(rwlock: *mut pthread_rwlock_t) -> c_int;
-    rwlock_wrlock = pthread_rwlock_wrlock(rwlock: *mut pthread_rwlock_t) -> c_int;
-    rwlock_tryrdlock = pthread_rwlock_tryrdlock(rwlock: *mut pthread_rwlock_t) -> c_int;
-    rwlock_trywrlock = pthread_rwlock_trywrlock(rwlock: *mut pthread_rwlock_t) -> c_int;
-    rwlock_timedrdlock = pthread_rwlock_timedrdlock(rwlock: *mut pthread_rwlock_t, until: *const timespec) -> c_int;
-    rwlock_timedwrlock = pthread_rwlock_timedwrlock(rwlock: *mut pthread_rwlock_t, until: *const timespec) -> c_int;
-    rwlock_clockrdlock = pthread_rwlock_clockrdlock(rwlock: *mut pthread_rwlock_t, clock: clockid_t, until: *const timespec) -> c_int;
-    rwlock_clockwrlock = pthread_rwlock_clockwrlock(rwlock: *mut pthread_rwlock_t, clock: clockid_t, until: *const timespec) -> c_int;
-    rwlock_unlock = pthread_rwlock_unlock(rwlock: *mut pthread_rwlock_t) -> c_int;
-    barrier_wait = pthread_barrier_wait(barrier: *mut pthread_barrier_t) -> c_int;
-    once = pthread_once(control: *mut c_int, routine: Routine) -> c_int;
-    thread_create = pthread_create(handle: *mut pthread_t, attributes: *const pthread_attr_t, routine: Begin, argument: *mut c_void) -> c_int;
-    thread_join = pthread_join(handle: pthread_t, result: *mut *mut c_void) -> c_int;
-    c11_create = thrd_create(handle: *mut pthread_t, routine: C11Begin, argument: *mut c_void) -> c_int;
-    clock_gettime = clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int;
-    gettimeofday = gettimeofday(time: *mut timeval, zone: *mut c_void) -> c_int;
-    time = time(result: *mut time_t) -> time_t;
-    read = read(file: c_int, buffer: *mut c_void, count: size_t) -> ssize_t;
-    getrandom = getrandom(buffer: *mut c_void, count: size_t, flags: c_uint) -> ssize_t;
-    getpid = getpid() -> libc::pid_t;
+
+/// As `pthread_create`; the new thread logs too.
+///
+/// # Safety
+/// As libc's function.
+pub unsafe fn thread_create(
+    handle: *mut pthread_t,
+    attributes: *const pthread_attr_t,
+    routine: Begin,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { create(handle, attributes, Routine::Posix(routine), argument) }
+}
+
+/// As `thrd_create`, but with POSIX's results.
+///
+/// # Safety
+/// As libc's function.
+pub unsafe fn c11_create(
+    handle: *mut pthread_t,
+    routine: unsafe extern "C-unwind" fn(*mut c_void) -> c_int,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { create(handle, std::ptr::null(), Routine::C11(routine), argument) }
+}
+
+struct Start {
+    routine: Routine,
+    argument: *mut c_void,
+    path: Option<Vec<u32>>,
+}
+
+unsafe fn create(
+    handle: *mut pthread_t,
+    attributes: *const pthread_attr_t,
+    routine: Routine,
+    argument: *mut c_void,
+) -> c_int {
+    let log = local::sync_log();
+    let path = (!log.is_null()).then(|| {
+        // SAFETY: this thread's own log.
+        let log = unsafe { &mut *log };
+        let mut path = log.path.clone();
+        path.push(log.children);
+        log.children += 1;
+        path
+    });
+    let plain = match routine {
+        Routine::Posix(plain) if path.is_none() => Some(plain),
+        _ => None,
+    };
+    if let Some(plain) = plain {
+        return real!(pthread_create(handle: *mut pthread_t, attributes: *const pthread_attr_t,
+            plain: Begin, argument: *mut c_void) -> c_int);
+    }
+    let start = Box::into_raw(Box::new(Start { routine, argument, path })).cast::<c_void>();
+    let begin: Begin = begin;
+    let result = real!(pthread_create(handle: *mut pthread_t, attributes: *const pthread_attr_t,
+        begin: Begin, start: *mut c_void) -> c_int);
+    if result != 0 {
+        // SAFETY: no thread has taken it.
+        drop(unsafe { Box::from_raw(start.cast::<Start>()) });
+    }
+    result
+}
+
+unsafe extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
+    // SAFETY: made by `create` for this thread alone.
+    let Start { routine, argument, path } = *unsafe { Box::from_raw(start.cast::<Start>()) };
+    if let Some(log) = path.and_then(Log::open) {
+        local::set_sync_log(Box::into_raw(Box::new(log)));
+    }
+    // SAFETY: what the program asked for.
+    unsafe { routine.run(argument) }
 }

@@ -8,6 +8,7 @@ use foretell_wire::{Kind, access};
 
 use crate::local;
 use crate::recorder::{self, Recorder, head, recorder};
+use crate::replay::{self, Cursor};
 use crate::scheduler;
 use crate::shadow::LocalShadows;
 use crate::wrappers::blocking::piece;
@@ -36,6 +37,9 @@ pub struct Thread {
     pub frames: Vec<u64>,
     /// Shadows of local memory.
     pub local: LocalShadows,
+
+    /// Where it stands in the log that is followed.
+    pub replay: Cursor,
 
     /// Creation path.
     pub path: Vec<u32>,
@@ -132,6 +136,7 @@ impl Thread {
             slots: EMPTY_SLOTS,
             frames: Vec::new(),
             local: LocalShadows::default(),
+            replay: replay::cursor(&path),
             path,
             number,
             children: 0,

@@ -1,89 +1,15 @@
 //! Small C programs, built with the TSan ABI and recorded: the trace is right, and the program does
 //! not notice.
 
-use std::path::{Path, PathBuf};
+mod common;
+
 use std::process::{Command, Output};
-use std::sync::OnceLock;
 use std::time::Duration;
 
-use foretell_record::{Policy, RecordError, RecordOptions, RecordOutcome, RunEnd, record};
+use common::{build, options, recorded, run, scratch, turns};
+use foretell_record::{Policy, RecordError, RecordOptions, RunEnd, record};
 use foretell_trace::{Op, Trace};
 use foretell_wire::Turn;
-
-/// The C compiler, if there is one.
-fn compiler() -> Option<&'static str> {
-    static FOUND: OnceLock<Option<&str>> = OnceLock::new();
-    *FOUND.get_or_init(|| {
-        let works = |name: &&&str| Command::new(name).arg("--version").output().is_ok();
-        let found = ["gcc", "clang-22", "clang", "cc"].iter().find(works).copied();
-        if found.is_none() {
-            eprintln!("SKIPPED: no C compiler on this machine");
-        }
-        found
-    })
-}
-
-fn library() -> PathBuf {
-    foretell_record::runtime_library().expect("cargo builds the library before its tests")
-}
-
-fn scratch(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()))
-}
-
-/// Builds a program of `tests/programs`; `None` when there is no compiler.
-fn build(name: &str) -> Option<PathBuf> {
-    let compiler = compiler()?;
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.c"));
-    let unique = format!("{name}-{:?}", std::thread::current().id()).replace(['(', ')'], "");
-    let (object, program) = (scratch(&format!("{unique}.o")), scratch(&unique));
-    run(Command::new(compiler)
-        .args(["-O1", "-g", "-fsanitize=thread", "-c", "-o"])
-        .args([&object, &source]));
-    let directory = library().parent().unwrap().to_owned();
-    run(Command::new(compiler)
-        .arg("-o")
-        .args([&program, &object])
-        .arg(format!("-L{}", directory.display()))
-        .arg(format!("-Wl,-rpath,{}", directory.display()))
-        .args(["-lforetell_runtime", "-pthread"]));
-    Some(program)
-}
-
-fn run(command: &mut Command) -> Output {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(
-        output.status.success(),
-        "{command:?} failed:\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    output
-}
-
-fn options(program: &Path, words: &[&str]) -> RecordOptions {
-    let unique = format!("{:?}.ftrace", std::thread::current().id()).replace(['(', ')'], "");
-    let mut options = RecordOptions::new(program, scratch(&unique));
-    options.arguments = words.iter().map(Into::into).collect();
-    options.hang_limit = Some(Duration::from_secs(20));
-    options
-}
-
-/// Records and reads the trace back.
-fn recorded(options: &RecordOptions) -> (RecordOutcome, Trace) {
-    let outcome = record(options).unwrap_or_else(|error| panic!("{error}"));
-    let trace = foretell_trace::format::read_path(&options.output)
-        .unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(trace.events.len() as u64, outcome.events);
-    check(&trace);
-    (outcome, trace)
-}
-
-/// What every recorded trace must satisfy whatever the program: reads see the last write of their
-/// location, locks exclude, threads begin after their fork and are joined after their end.
-fn check(trace: &Trace) {
-    let problems = foretell_trace::validate::validate(trace);
-    assert!(problems.is_empty(), "{problems:?}");
-}
 
 #[test]
 fn a_racy_counter_is_recorded_as_it_ran() {
@@ -107,19 +33,6 @@ fn a_racy_counter_is_recorded_as_it_ran() {
     let fork = trace.events.iter().find(|event| matches!(event.op, Op::Fork(_))).unwrap();
     let site = &trace.sites[fork.site.expect("a site").index()];
     assert!(site.file.ends_with("counter.c") && site.line > 0 && &*site.function == "main");
-}
-
-/// The schedule as turns: who ran up to which event.
-fn turns(trace: &Trace) -> Vec<Turn> {
-    let mut turns: Vec<Turn> = Vec::new();
-    for event in &trace.events {
-        let path = &trace.threads[event.thread.index()].path;
-        match turns.last_mut() {
-            Some(turn) if turn.path == *path => turn.until = event.index + 1,
-            _ => turns.push(Turn { path: path.clone(), until: event.index + 1 }),
-        }
-    }
-    turns
 }
 
 #[test]

@@ -18,6 +18,8 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+pub mod sync_log;
+
 /// The version of this contract; both sides are built together, this catches stale libraries.
 pub const VERSION: u32 = 1;
 /// First word of the ring.
@@ -36,8 +38,10 @@ pub mod environment {
     pub const POLICY: &str = "FORETELL_POLICY";
     /// A file of turns to take before the base schedule begins, see [`crate::parse_turns`].
     pub const TURNS: &str = "FORETELL_TURNS";
-    /// Directory for the logs of `sync-only`, or to replay from.
+    /// Directory for the logs of `sync-only`.
     pub const LOG: &str = "FORETELL_LOG";
+    /// A log of `sync-only` whose order `record` shall follow.
+    pub const REPLAY: &str = "FORETELL_REPLAY";
     /// The `LD_PRELOAD` that the user had set.
     pub const PRELOAD: &str = "FORETELL_PRELOAD";
 }

@@ -1,10 +1,12 @@
 //! Barriers.
 
 use foretell_wire::Kind;
+use foretell_wire::sync_log::Kind as Logged;
 use libc::{c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t};
 
 use crate::objects::{self, Barrier, Model};
 use crate::real::{interpose, real};
+use crate::replay;
 use crate::scheduler;
 use crate::thread::{Session, Wait};
 
@@ -70,6 +72,11 @@ interpose! {
                 scheduler::block(session.me, Wait::Object(number), None);
             }
         }
+        let logged = replay::peek(session.me, &[Logged::Barrier]);
+        if logged.is_some() {
+            replay::pass(session.me);
+        }
+        let last = logged.map_or(last, |(_, serial)| serial == 1);
         session.event(Kind::BarrierLeave, 0, [number.into()]);
         session.point();
         if last { libc::PTHREAD_BARRIER_SERIAL_THREAD } else { 0 }

@@ -6,6 +6,7 @@ use libc::{c_int, c_uint, c_void, off_t, size_t, ssize_t};
 
 use super::time::input;
 use crate::real::{interpose, real};
+use crate::replay;
 use crate::scheduler;
 use crate::sys;
 use crate::thread::{Session, peek};
@@ -63,11 +64,25 @@ pub fn piece(at: u64, end: u64) -> u8 {
     1
 }
 
+/// Gives the program what it got in the run whose log is followed.
+fn replayed(session: &mut Session, buffer: *mut c_void, count: size_t) -> Option<ssize_t> {
+    let (result, bytes) = replay::input(session.me)?;
+    let length = bytes.len().min(count);
+    // SAFETY: the program's buffer has room for `count` bytes.
+    unsafe { buffer.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), length) };
+    written(session, buffer as u64, length);
+    Some(result as ssize_t)
+}
+
 interpose! {
     fn read(file: c_int, buffer: *mut c_void, count: size_t) -> ssize_t {
-        let Some(session) = Session::begin() else {
+        let Some(mut session) = Session::begin() else {
             return crate::sync_only::read(file, buffer, count);
         };
+        if let Some(result) = replayed(&mut session, buffer, count) {
+            input(&mut session, "read", result as u64);
+            return result;
+        }
         let (mut session, result) = on_file(session, file, || real!(read(
             file: c_int, buffer: *mut c_void, count: size_t) -> ssize_t));
         input(&mut session, "read", result as u64);
@@ -109,6 +124,10 @@ interpose! {
         let Some(mut session) = Session::begin() else {
             return crate::sync_only::getrandom(buffer, count, flags);
         };
+        if let Some(result) = replayed(&mut session, buffer, count) {
+            input(&mut session, "getrandom", result as u64);
+            return result;
+        }
         let result = real!(getrandom(
             buffer: *mut c_void, count: size_t, flags: c_uint) -> ssize_t);
         input(&mut session, "getrandom", result as u64);
@@ -120,7 +139,10 @@ interpose! {
         let Some(mut session) = Session::begin() else {
             return crate::sync_only::getpid();
         };
-        let result = real!(getpid() -> libc::pid_t);
+        let result = match replay::input(session.me) {
+            Some((result, _)) => result as libc::pid_t,
+            None => real!(getpid() -> libc::pid_t),
+        };
         input(&mut session, "getpid", result as u64);
         result
     }

@@ -30,7 +30,7 @@ type Start = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
 interpose! {
     fn thrd_create(handle: *mut pthread_t, routine: Start, argument: *mut c_void) -> c_int {
         match Session::begin() {
-            None => crate::sync_only::c11_create(handle, routine, argument),
+            None => translate(crate::sync_only::c11_create(handle, routine, argument)),
             Some(session) => translate(create(
                 session, handle, std::ptr::null(), Routine::C11(routine), argument)),
         }

@@ -1,12 +1,14 @@
 //! Condition variables.
 
 use foretell_wire::Kind;
+use foretell_wire::sync_log::Kind as Logged;
 use libc::{c_int, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 
 use super::mutex;
 use super::time::deadline_of;
 use crate::objects::{self, Condition, Model, Object};
 use crate::real::{interpose, real};
+use crate::replay;
 use crate::scheduler;
 use crate::thread::{Session, Wait};
 
@@ -53,8 +55,16 @@ unsafe fn wait(
     held.owner = None;
     scheduler::wake(Wait::Object(lock));
     state(number).arrive(me);
-    let mut timed_out = false;
-    loop {
+    let logged = replay::peek(session.me, &[Logged::Wait]).map(|(_, late)| late == 1);
+    if logged.is_some() {
+        replay::pass(session.me);
+    }
+    let deadline = if logged.is_some() { None } else { deadline };
+    let mut timed_out = logged == Some(true);
+    if timed_out {
+        state(number).give_up(me);
+    }
+    while !timed_out {
         let late = scheduler::block(session.me, Wait::Object(number), deadline);
         if state(number).take(me) {
             break;
@@ -65,12 +75,13 @@ unsafe fn wait(
             break;
         }
     }
-    while mutex::state(lock).owner.is_some() {
+    while mutex::state(lock).owner.is_some() || !replay::may(session.me, lock, &[Logged::Lock]) {
         scheduler::block(session.me, Wait::Object(lock), None);
     }
     let held = mutex::state(lock);
     held.owner = Some(me);
     held.depth = depth;
+    replay::done(session.me, lock);
     session.event(Kind::WaitEnd, timed_out.into(), [both]);
     session.point();
     super::threads::act_on_cancellation(session);

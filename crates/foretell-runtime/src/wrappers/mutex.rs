@@ -1,11 +1,13 @@
 //! Mutexes and spin locks.
 
+use foretell_wire::sync_log::Kind as Logged;
 use foretell_wire::{Kind, ObjectKind, lock};
 use libc::{c_int, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 
 use super::time::deadline_of;
 use crate::objects::{self, Model, Mutex, Object};
 use crate::real::{interpose, real};
+use crate::replay;
 use crate::scheduler;
 use crate::thread::{Session, Wait};
 
@@ -54,17 +56,33 @@ pub enum Patience {
     Until(Option<u64>),
 }
 
+/// The entries of a log that fit a lock.
+const LOCKS: [Logged; 2] = [Logged::Lock, Logged::LockFailed];
+
 /// Takes the mutex.
 pub fn acquire(session: &mut Session, number: u32, patience: Patience) -> c_int {
     session.point();
     let me = session.me.number;
     let by_try = if matches!(patience, Patience::Try) { lock::BY_TRY } else { 0 };
     let failed = |session: &mut Session, flags: u32, error: c_int| {
+        replay::pass(session.me);
         session.event(Kind::AcquireFailed, 0, [u64::from(number) | u64::from(flags) << 32]);
         session.point();
         error
     };
     loop {
+        let logged = replay::peek(session.me, &LOCKS);
+        match logged {
+            // The log says that the lock was taken: somebody must take it first.
+            Some((Logged::LockFailed, error)) if state(number).owner.is_some() => {
+                return failed(session, lock::BY_TRY, error as c_int);
+            }
+            Some((kind, place)) if kind == Logged::LockFailed || !replay::is_due(number, place) => {
+                scheduler::block(session.me, Wait::Object(number), None);
+                continue;
+            }
+            _ => {}
+        }
         let mutex = state(number);
         match mutex.owner {
             None => break,
@@ -77,6 +95,10 @@ pub fn acquire(session: &mut Session, number: u32, patience: Patience) -> c_int 
             Some(_) => {}
         }
         match patience {
+            // The log says that it will be had.
+            _ if logged.is_some() => {
+                scheduler::block(session.me, Wait::Object(number), None);
+            }
             Patience::Try => return failed(session, lock::BY_TRY, libc::EBUSY),
             Patience::Until(deadline) => {
                 if scheduler::block(session.me, Wait::Object(number), deadline)
@@ -90,6 +112,7 @@ pub fn acquire(session: &mut Session, number: u32, patience: Patience) -> c_int 
     let mutex = state(number);
     mutex.owner = Some(me);
     mutex.depth += 1;
+    replay::done(session.me, number);
     session.event(Kind::Acquire, 0, [u64::from(number) | u64::from(by_try) << 32]);
     session.point();
     0

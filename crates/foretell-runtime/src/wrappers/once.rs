@@ -5,10 +5,12 @@
 //! interleaving.
 
 use foretell_wire::Kind;
+use foretell_wire::sync_log::Kind as Logged;
 use libc::c_int;
 
 use crate::objects::{self, Model};
 use crate::real::{interpose, real};
+use crate::replay;
 use crate::scheduler;
 use crate::thread::{Session, Wait};
 use crate::turn::TurnCell;
@@ -46,12 +48,16 @@ fn semaphore(address: u64) -> u64 {
     objects::get(address, fits, || Model::Semaphore(0)).number.into()
 }
 
-/// Waits until nobody initialises; says whether the caller must.
-fn begin(session: &mut Session, address: u64) -> bool {
+/// Waits until nobody initialises; says whether the caller must. `logged`: whether it did in the
+/// run whose log is followed.
+fn begin(session: &mut Session, address: u64, logged: Option<bool>) -> bool {
     session.point();
     let me = session.me.number;
     loop {
         match *progress(address) {
+            Progress::Fresh if logged == Some(false) => {
+                scheduler::block(session.me, Wait::Once(address), None);
+            }
             Progress::Fresh => {
                 *progress(address) = Progress::Running(me);
                 return true;
@@ -101,9 +107,13 @@ pub unsafe fn once(control: *mut c_int, routine: Routine) -> c_int {
         // SAFETY: as the program asked.
         return unsafe { crate::sync_only::once(control, routine) };
     };
+    let logged = replay::peek(session.me, &[Logged::Once]).map(|(_, ran)| ran == 1);
+    if logged.is_some() {
+        replay::pass(session.me);
+    }
     // SAFETY: the program's own word.
     let before_us = unsafe { *control == DONE } && *progress(address) == Progress::Fresh;
-    if before_us || !begin(&mut session, address) {
+    if before_us || !begin(&mut session, address, logged) {
         return 0;
     }
     drop(session);
@@ -135,7 +145,7 @@ interpose! {
         if *guard != 0 && *progress(guard as u64) == Progress::Fresh {
             return 0;
         }
-        begin(&mut session, guard as u64).into()
+        begin(&mut session, guard as u64, None).into()
     }
 
     fn __cxa_guard_release(guard: *mut u8) -> () {

@@ -1,5 +1,6 @@
 //! Reader-writer locks. Readers come before waiting writers, as in glibc by default.
 
+use foretell_wire::sync_log::Kind as Logged;
 use foretell_wire::{Kind, lock};
 use libc::{c_int, clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 
@@ -7,6 +8,7 @@ use super::mutex::Patience;
 use super::time::deadline_of;
 use crate::objects::{self, Model, ReaderWriter};
 use crate::real::{interpose, real};
+use crate::replay;
 use crate::scheduler;
 use crate::thread::{Session, Wait};
 
@@ -26,6 +28,9 @@ fn state(number: u32) -> &'static mut ReaderWriter {
     }
 }
 
+/// The entries of a log that fit a lock.
+const LOCKS: [Logged; 2] = [Logged::ReaderWriter, Logged::ReaderWriterFailed];
+
 /// Takes the lock as a reader or as the writer.
 fn acquire(mut session: Session, number: u32, shared: bool, patience: Patience) -> c_int {
     session.point();
@@ -33,10 +38,28 @@ fn acquire(mut session: Session, number: u32, shared: bool, patience: Patience) 
     let by_try = if matches!(patience, Patience::Try) { lock::BY_TRY } else { 0 };
     let flags = by_try | if shared { lock::SHARED } else { 0 };
     let failed = |session: &mut Session, flags: u32, error: c_int| {
+        replay::pass(session.me);
         session.event(Kind::AcquireFailed, 0, [u64::from(number) | u64::from(flags) << 32]);
         error
     };
+    let mut patience = patience;
     loop {
+        match replay::peek(session.me, &LOCKS) {
+            Some((Logged::ReaderWriterFailed, error)) => {
+                let rwlock = state(number);
+                if rwlock.writer.is_some() || !rwlock.readers.is_empty() {
+                    return failed(&mut session, flags, error as c_int);
+                }
+                scheduler::block(session.me, Wait::Object(number), None);
+                continue;
+            }
+            Some((_, place)) if !replay::is_due(number, place) => {
+                scheduler::block(session.me, Wait::Object(number), None);
+                continue;
+            }
+            Some(_) => patience = Patience::Until(None), // the log says that it will be had
+            None => {}
+        }
         let rwlock = state(number);
         if rwlock.writer.is_none() && (shared || rwlock.readers.is_empty()) {
             break;
@@ -62,6 +85,7 @@ fn acquire(mut session: Session, number: u32, shared: bool, patience: Patience) 
     } else {
         rwlock.writer = Some(me);
     }
+    replay::done(session.me, number);
     session.event(Kind::Acquire, 0, [u64::from(number) | u64::from(flags) << 32]);
     session.point();
     0

@@ -1,12 +1,14 @@
 //! Semaphores.
 
 use foretell_wire::Kind;
+use foretell_wire::sync_log::Kind as Logged;
 use libc::{c_int, c_uint, clockid_t, sem_t, timespec};
 
 use super::fail;
 use super::time::deadline_of;
 use crate::objects::{self, Model, Object};
 use crate::real::{interpose, real};
+use crate::replay;
 use crate::scheduler;
 use crate::thread::{Session, Wait};
 
@@ -31,7 +33,12 @@ fn count(number: u32) -> &'static mut u32 {
 fn wait(mut session: Session, semaphore: *const sem_t, deadline: Option<u64>) -> c_int {
     session.point();
     let number = object(semaphore).number;
-    while *count(number) == 0 {
+    let logged = replay::peek(session.me, &WAITS);
+    if let Some((Logged::SemaphoreFailed, error)) = logged {
+        return failed_as_logged(session, number, error);
+    }
+    let deadline = if logged.is_some() { None } else { deadline };
+    while *count(number) == 0 || !replay::may(session.me, number, &WAITS) {
         let late = scheduler::block(session.me, Wait::Object(number), deadline);
         if session.me.cancelled && *count(number) == 0 {
             super::threads::act_on_cancellation(session);
@@ -43,9 +50,22 @@ fn wait(mut session: Session, semaphore: *const sem_t, deadline: Option<u64>) ->
         }
     }
     *count(number) -= 1;
+    replay::done(session.me, number);
     session.event(Kind::SemaphoreWait, 0, [number.into()]);
     session.point();
     0
+}
+
+/// The entries of a log that fit a wait.
+const WAITS: [Logged; 2] = [Logged::SemaphoreWait, Logged::SemaphoreFailed];
+
+/// A wait that failed in the run whose log is followed.
+fn failed_as_logged(mut session: Session, number: u32, error: u32) -> c_int {
+    replay::pass(session.me);
+    if *count(number) == 0 {
+        session.event(Kind::SemaphoreWaitFailed, 0, [number.into()]);
+    }
+    fail(error as c_int)
 }
 
 interpose! {
@@ -99,6 +119,9 @@ interpose! {
             return crate::sync_only::sem_trywait(semaphore);
         };
         session.point();
+        if replay::peek(session.me, &WAITS).is_some() {
+            return wait(session, semaphore, None);
+        }
         let number = object(semaphore).number;
         let free = *count(number) > 0;
         let kind = if free { Kind::SemaphoreWait } else { Kind::SemaphoreWaitFailed };
@@ -117,7 +140,9 @@ interpose! {
         };
         session.point();
         let number = object(semaphore).number;
+        replay::await_place(session.me, number, Logged::SemaphorePost);
         *count(number) += 1;
+        replay::done(session.me, number);
         session.event(Kind::SemaphorePost, 0, [number.into()]);
         scheduler::wake(Wait::Object(number));
         session.point();

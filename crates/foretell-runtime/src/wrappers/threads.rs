@@ -73,6 +73,22 @@ pub enum Routine {
     C11(unsafe extern "C-unwind" fn(*mut c_void) -> c_int),
 }
 
+impl Routine {
+    /// Runs it.
+    ///
+    /// # Safety
+    /// As the routine.
+    pub unsafe fn run(self, argument: *mut c_void) -> *mut c_void {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Routine::Posix(routine) => routine(argument),
+                Routine::C11(routine) => routine(argument) as usize as *mut c_void,
+            }
+        }
+    }
+}
+
 struct Start {
     routine: Routine,
     argument: *mut c_void,
@@ -90,12 +106,7 @@ unsafe extern "C-unwind" fn begin_of_thread(start: *mut c_void) -> *mut c_void {
     me.event([crate::recorder::head(Kind::ThreadBegin, 0, 0)]);
     me.busy = false;
     // SAFETY: what the program asked for.
-    unsafe {
-        match routine {
-            Routine::Posix(routine) => routine(argument),
-            Routine::C11(routine) => routine(argument) as usize as *mut c_void,
-        }
-    }
+    unsafe { routine.run(argument) }
 }
 
 type Begin = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;

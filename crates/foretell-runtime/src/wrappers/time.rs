@@ -9,6 +9,7 @@ use libc::{c_int, c_uint, c_void, clockid_t, time_t, timespec, timeval};
 use super::fail;
 use crate::real::{interpose, real};
 use crate::recorder::{Text, head};
+use crate::replay;
 use crate::scheduler::{self, scheduler};
 use crate::sys;
 use crate::thread::{Session, Wait};
@@ -70,12 +71,30 @@ fn sleep_some(session: Session, duration: u64) {
 }
 
 fn time_of(session: &mut Session, clock: clockid_t, source: &str) -> u64 {
+    if let Some((result, bytes)) = replay::input(session.me) {
+        let time = logged_time(result, &bytes, source);
+        input(session, source, time);
+        return time;
+    }
     let time = match start_of(clock) {
         Some(start) => start + scheduler::now(),
         None => sys::clock(clock),
     };
     input(session, source, time);
     time
+}
+
+/// The time that a log has, in nanoseconds: as the function gave it.
+fn logged_time(result: u64, bytes: &[u8], source: &str) -> u64 {
+    let word = |at: usize| {
+        let part = bytes.get(at..at + 8).and_then(|part| part.try_into().ok());
+        part.map_or(0, u64::from_le_bytes)
+    };
+    match source {
+        "time" => result.wrapping_mul(SECOND),
+        "gettimeofday" => word(0).wrapping_mul(SECOND).wrapping_add(word(8).wrapping_mul(1_000)),
+        _ => word(0).wrapping_mul(SECOND).wrapping_add(word(8)),
+    }
 }
 
 interpose! {
