@@ -31,7 +31,7 @@
 //! recorded value, without values by the token of the write it saw (the maximal causal model's
 //! reading of an event).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foretell_trace::{
     Access, EventId, LockMode, LockStep, ObjectId, Op, Operator, ReadModifyWrite, Scope, Sort,
@@ -703,6 +703,16 @@ impl<'t> Translator<'t> {
         self.terms.bit_vec(width, number)
     }
 
+    fn reader(
+        &self,
+        readers: &BTreeMap<ThreadId, VariableId>,
+        origin: EventId,
+        lock: ObjectId,
+    ) -> Result<VariableId, BuildError> {
+        let thread = self.trace.event(origin).thread;
+        readers.get(&thread).copied().ok_or_else(|| self.wrong_object(origin, lock))
+    }
+
     fn acquire(
         &mut self,
         step: &mut Step,
@@ -747,8 +757,7 @@ impl<'t> Translator<'t> {
                 step.assignments.push((*holder, me));
             }
             LockMode::Shared => {
-                let reader = readers.get(&thread).copied();
-                let reader = reader.ok_or_else(|| self.wrong_object(origin, lock.lock))?;
+                let reader = self.reader(readers, origin, lock.lock)?;
                 let reading = self.terms.bool(true);
                 step.assignments.push((reader, reading));
             }
@@ -785,8 +794,7 @@ impl<'t> Translator<'t> {
                 }
             }
             LockMode::Shared => {
-                let reader = readers.get(&thread).copied();
-                let reader = reader.ok_or_else(|| self.wrong_object(origin, lock.lock))?;
+                let reader = self.reader(readers, origin, lock.lock)?;
                 step.guards.push(self.variable(reader));
                 if !inner {
                     let no = self.terms.bool(false);

@@ -14,39 +14,11 @@ use foretell_trace::{
     Transition, Value, Variable, VariableId,
 };
 
+pub use foretell_trace::random::Random;
+
 use crate::brute::Interleavings;
 use crate::ctp::ConcurrentTraceProgram;
 use crate::validate::Configuration;
-
-/// A small generator of pseudo-random numbers (splitmix64): the same seed, the same trace.
-#[derive(Clone, Debug)]
-pub struct Random(u64);
-
-impl Random {
-    /// From a seed.
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// Any 64 bits.
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `limit`, which must not be zero.
-    pub fn below(&mut self, limit: usize) -> usize {
-        (self.bits() % limit as u64) as usize
-    }
-
-    /// True once in `times`.
-    pub fn one_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
-    }
-}
 
 /// The longest trace that [`random_trace`] makes.
 pub const MAX_EVENTS: usize = 14;

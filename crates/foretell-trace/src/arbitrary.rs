@@ -12,43 +12,11 @@ use crate::event::{
     Transition,
 };
 use crate::id::{EventId, ObjectId, SiteId, TermId, ThreadId, VariableId};
+pub use crate::random::Random;
 use crate::term::{ArrayValue, Operator, Rational, ScalarSort, Sort, Term, TermStore, Value};
 use crate::trace::{Indexer, MemoryRange, ObjectKind, Scope, Site, Trace, Variable};
 
-/// A small generator of random numbers (SplitMix64).
-#[derive(Clone, Debug)]
-pub struct Random(u64);
-
 impl Random {
-    /// The generator with this seed.
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// 64 random bits.
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `bound`, which must not be 0.
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.bits() % bound as u64) as usize
-    }
-
-    /// True in so many of a hundred cases.
-    pub fn percent(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    /// One of the items.
-    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
-        if items.is_empty() { None } else { items.get(self.below(items.len())) }
-    }
-
     /// Mostly small, sometimes any.
     fn value(&mut self) -> u64 {
         match self.below(4) {

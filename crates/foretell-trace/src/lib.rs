@@ -10,6 +10,7 @@ pub mod format;
 pub mod id;
 pub mod info;
 mod names;
+pub mod random;
 pub mod schedule;
 pub mod sexpr;
 pub mod term;
