@@ -1,0 +1,644 @@
+//! Succinct sound over-approximations of the bad and the good neighbourhood (001 Algorithm 2).
+//!
+//! An interleaving is executed event by event until an assertion fails (bad), a guard does not
+//! hold (infeasible) or the end is reached (good); with free inputs it is bad if some input makes
+//! it bad, and good if some input completes it and under none does an assertion fail (whatever
+//! other threads are blocked by then). The formula contains every bad interleaving and no good one.
+//!
+//! Each failing run gives `DF ∪ ADF`, which is then reduced to a minimal set that no good run
+//! satisfies: first for all inputs at once; where that cannot be (the failure depends on the
+//! inputs), for the inputs of the run, so that under them an assertion fails in every interleaving. The two rounds of
+//! the paper, asked in the other order, which saves the first where the second succeeds.
+
+use std::collections::{HashMap, HashSet};
+
+use foretell_trace::EventId;
+
+use crate::engine::abstract_run;
+use crate::engine::cover::{Cover, Coverage};
+use crate::engine::explore::{Found, Goal, Run, Search, events_of};
+use crate::engine::flow;
+use crate::engine::inputs::Assignment;
+use crate::engine::system::{StepId, System};
+use crate::formula::{Atom, HbFormula, NormalForm};
+
+/// How much work may be done. States and steps, not seconds: the same on every machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// States visited by one search.
+    pub states_per_search: u64,
+    /// Steps of the search for all bad interleavings.
+    pub steps: u64,
+    /// Disjuncts.
+    pub disjuncts: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { states_per_search: 2_000_000, steps: 20_000_000, disjuncts: 20_000 }
+    }
+}
+
+/// What the computation cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Failing runs that were generalised (the paper's iterations).
+    pub iterations: usize,
+    /// Questions "is there a good run under these constraints?".
+    pub questions: u64,
+    /// Of those, answered by a good run that was known.
+    pub by_known_run: u64,
+    /// Of those, answered by the abstract run.
+    pub by_abstract_run: u64,
+    /// Of those, answered by exploration.
+    pub by_exploration: u64,
+    /// States and steps that explorations visited.
+    pub visited: u64,
+    /// Questions about inputs that went to a solver.
+    pub solver_calls: u64,
+}
+
+impl Work {
+    fn add(&mut self, more: &Work) {
+        self.questions += more.questions;
+        self.by_known_run += more.by_known_run;
+        self.by_abstract_run += more.by_abstract_run;
+        self.by_exploration += more.by_exploration;
+        self.visited += more.visited;
+    }
+}
+
+/// The bad neighbourhood as far as it was computed.
+#[derive(Clone, Debug)]
+pub(crate) struct BadNeighbourhood {
+    pub(crate) formula: HbFormula,
+    /// Why bad interleavings may be missing.
+    pub(crate) incomplete: Option<&'static str>,
+    pub(crate) work: Work,
+    /// One failing run.
+    pub(crate) failing: Option<FailingRun>,
+}
+
+/// A failing run with the inputs that make it fail.
+#[derive(Clone, Debug)]
+pub(crate) struct FailingRun {
+    /// Up to and including the assertion.
+    pub(crate) run: Vec<EventId>,
+    pub(crate) event: EventId,
+    pub(crate) steps: Vec<StepId>,
+    pub(crate) inputs: Assignment,
+}
+
+impl FailingRun {
+    pub(crate) fn new(system: &mut System, run: &Run) -> Option<Self> {
+        let event = run.failure.as_ref()?.event;
+        let inputs = run_inputs(system, run);
+        Some(Self { run: run_up_to(system, run, event), event, steps: run.steps.clone(), inputs })
+    }
+}
+
+/// Answers "does every run under these constraints miss the goal?", remembering runs.
+pub(crate) struct Oracle {
+    goal: Goal,
+    limit: u64,
+    /// Complete runs that reach the goal: the place of each step.
+    known: Vec<Vec<u32>>,
+    /// By pair of steps: the known runs in which the first comes before the second.
+    holding: HashMap<(StepId, StepId), Vec<u64>>,
+    pub(crate) work: Work,
+}
+
+/// So many atoms are tried alone.
+const SINGLES: usize = 80;
+
+/// So many of those that have no quick answer are explored at once.
+const EXPLORED_SINGLES: usize = 2;
+
+/// So many of the most important atoms are tried in pairs.
+const PAIRED: usize = 24;
+
+/// So many good runs are remembered.
+const KNOWN_RUNS: usize = 4096;
+
+impl Oracle {
+    pub(crate) fn new(goal: Goal, limits: &Limits) -> Self {
+        Self {
+            goal,
+            limit: limits.states_per_search,
+            known: Vec::new(),
+            holding: HashMap::new(),
+            work: Work::default(),
+        }
+    }
+
+    /// Runs found so far prove nothing for another system.
+    fn forget(&mut self) {
+        self.known.clear();
+        self.holding.clear();
+    }
+
+    fn refuted_by_known_run(&mut self, system: &System, atoms: &[Atom]) -> bool {
+        let words = self.known.len().div_ceil(64);
+        let mut common = vec![u64::MAX; words];
+        for &atom in atoms {
+            let pair = system.step_atom(atom);
+            if pair.0 == pair.1 {
+                continue;
+            }
+            let known = &self.known;
+            let holding = self.holding.entry(pair).or_insert_with(|| {
+                let mut set = vec![0; words];
+                for (number, place) in known.iter().enumerate() {
+                    if place[pair.0] < place[pair.1] {
+                        set[number / 64] |= 1 << (number % 64);
+                    }
+                }
+                set
+            });
+            for (word, holds) in common.iter_mut().zip(holding) {
+                *word &= *holds;
+            }
+        }
+        if let Some(last) = common.last_mut()
+            && !self.known.len().is_multiple_of(64)
+        {
+            *last &= (1 << (self.known.len() % 64)) - 1;
+        }
+        common.iter().any(|&word| word != 0)
+    }
+
+    /// Like [`Oracle::excludes`], but gives up where only a long exploration would tell.
+    fn excludes_cheaply(&mut self, system: &mut System, atoms: &[Atom]) -> bool {
+        self.quick_answer(system, atoms).unwrap_or(false)
+    }
+
+    /// Known runs, a short exploration, and the abstract run.
+    fn quick_answer(&mut self, system: &mut System, atoms: &[Atom]) -> Option<bool> {
+        self.work.questions += 1;
+        if self.refuted_by_known_run(system, atoms) {
+            self.work.by_known_run += 1;
+            return Some(false);
+        }
+        let short = 2 * system.steps.len() as u64 + 20;
+        if let Some(answer) = self.explore(system, atoms, short) {
+            return Some(answer);
+        }
+        if self.goal == Goal::Good && abstract_run::excludes_good_runs(system, atoms) {
+            self.work.by_abstract_run += 1;
+            return Some(true);
+        }
+        None
+    }
+
+    fn explore(&mut self, system: &mut System, atoms: &[Atom], limit: u64) -> Option<bool> {
+        let mut search = Search::new(system, atoms, self.goal);
+        let found = search.run(limit);
+        self.work.visited += search.visited;
+        match found {
+            Found::Unknown => None,
+            Found::Nothing => {
+                self.work.by_exploration += 1;
+                Some(true)
+            }
+            Found::Run(run) => {
+                self.work.by_exploration += 1;
+                if system.is_complete(&run.state) {
+                    self.remember(system, &run.steps);
+                }
+                Some(false)
+            }
+        }
+    }
+
+    /// True only if it is certain that no run under the atoms reaches the goal.
+    pub(crate) fn excludes(&mut self, system: &mut System, atoms: &[Atom]) -> bool {
+        match self.quick_answer(system, atoms) {
+            Some(answer) => answer,
+            None => self.explore(system, atoms, self.limit).unwrap_or(false),
+        }
+    }
+
+    fn remember(&mut self, system: &System, steps: &[StepId]) {
+        if self.known.len() >= KNOWN_RUNS {
+            return;
+        }
+        let mut place = vec![0; system.steps.len()];
+        for (at, &step) in steps.iter().enumerate() {
+            place[step] = at as u32;
+        }
+        let number = self.known.len();
+        for (&(a, b), set) in &mut self.holding {
+            if set.len() <= number / 64 {
+                set.push(0);
+            }
+            if place[a] < place[b] {
+                set[number / 64] |= 1 << (number % 64);
+            }
+        }
+        self.known.push(place);
+    }
+
+    /// A subset of the atoms that still excludes, from which nothing can be left out. `atoms` have
+    /// the least important first. One or two atoms that the abstract run finds enough are taken at
+    /// once; else blocks are left out, then single atoms, and for small sets any one or two atoms
+    /// that are enough alone are looked for.
+    pub(crate) fn minimise(&mut self, system: &mut System, atoms: &[Atom]) -> Vec<Atom> {
+        if self.excludes_cheaply(system, &[]) {
+            return Vec::new();
+        }
+        let mut open = Vec::new();
+        for &atom in atoms.iter().rev().take(SINGLES) {
+            match self.quick_answer(system, &[atom]) {
+                Some(true) => return vec![atom],
+                Some(false) => {}
+                None => open.push(atom),
+            }
+        }
+        for atom in open.into_iter().take(EXPLORED_SINGLES) {
+            if self.excludes(system, &[atom]) {
+                return vec![atom];
+            }
+        }
+        if let Some(pair) = self.cheap_pair(system, atoms) {
+            let mut pair = pair.to_vec();
+            pair.dedup();
+            return pair;
+        }
+        let mut kept = atoms.to_vec();
+        let mut size = (kept.len() / 2).max(1);
+        loop {
+            let mut at = 0;
+            while at < kept.len() {
+                let end = (at + size).min(kept.len());
+                let mut fewer = kept[..at].to_vec();
+                fewer.extend_from_slice(&kept[end..]);
+                if self.excludes(system, &fewer) {
+                    kept = fewer;
+                } else {
+                    at = end;
+                }
+            }
+            if size == 1 {
+                break;
+            }
+            size /= 2;
+        }
+        if kept.len() >= 2 && atoms.len() <= SINGLES {
+            for &atom in atoms.iter().rev() {
+                if self.excludes(system, &[atom]) {
+                    return vec![atom];
+                }
+            }
+        }
+        if kept.len() >= 3 && atoms.len() <= 32 {
+            for (number, &first) in atoms.iter().enumerate().rev() {
+                for &second in atoms[..number].iter().rev() {
+                    if self.excludes(system, &[first, second]) {
+                        return vec![first, second];
+                    }
+                }
+            }
+        }
+        kept
+    }
+
+    /// Two of the most important atoms that the abstract run finds enough, while neither is alone.
+    fn cheap_pair(&mut self, system: &mut System, atoms: &[Atom]) -> Option<[Atom; 2]> {
+        let start = atoms.len().saturating_sub(PAIRED);
+        for (number, &first) in atoms.iter().enumerate().skip(start).rev() {
+            for &second in atoms[start..number].iter().rev() {
+                if self.excludes_cheaply(system, &[first, second]) {
+                    // one alone may be enough, which only exploration sees
+                    for atom in [first, second] {
+                        if self.excludes(system, &[atom]) {
+                            return Some([atom, atom]);
+                        }
+                    }
+                    return Some([first, second]);
+                }
+            }
+        }
+        None
+    }
+
+    /// Moves atoms to earlier and later events of the same threads as long as the set excludes:
+    /// `hb(e, f)` becomes `hb(e', f')` with `e'` before `e` and `f'` after `f`, the two still
+    /// conflicting. Fewer, more general disjuncts are the result.
+    pub(crate) fn weaken(&mut self, system: &mut System, atoms: &[Atom]) -> Vec<Atom> {
+        let mut kept = atoms.to_vec();
+        for at in 0..kept.len() {
+            loop {
+                let mut moved = false;
+                for weaker in weaker_atoms(system, kept[at]) {
+                    let mut candidate = kept.clone();
+                    candidate[at] = weaker;
+                    if self.excludes(system, &candidate) {
+                        kept = candidate;
+                        moved = true;
+                        break;
+                    }
+                }
+                if !moved {
+                    break;
+                }
+            }
+        }
+        system.known.simplify_conjunction(&kept).unwrap_or(kept)
+    }
+}
+
+/// Atoms implied by this one that relate conflicting events: one end moved to the nearest such
+/// event.
+fn weaker_atoms(system: &System, atom: Atom) -> Vec<Atom> {
+    let events = |event: EventId| -> Vec<EventId> {
+        let thread = &system.threads[system.known.thread(event)];
+        thread.iter().flat_map(|&step| system.steps[step].events.iter().copied()).collect()
+    };
+    let mut weaker = Vec::new();
+    let place = system.known.position(atom.before) as usize;
+    let earlier = events(atom.before)[..place].to_vec();
+    weaker.extend(
+        earlier
+            .into_iter()
+            .rev()
+            .find(|&event| system.dependent(event, atom.after))
+            .map(|event| Atom::new(event, atom.after)),
+    );
+    let place = system.known.position(atom.after) as usize;
+    weaker.extend(
+        events(atom.after)[place + 1..]
+            .iter()
+            .find(|&&event| system.dependent(event, atom.before))
+            .map(|&event| Atom::new(atom.before, event)),
+    );
+    weaker.retain(|&atom| !system.known.implies(atom));
+    weaker
+}
+
+/// Makes a disjunct of a failing run.
+pub(crate) struct Generaliser {
+    good: Oracle,
+    fixed: Oracle,
+    limits: Limits,
+    iterations: usize,
+}
+
+impl Generaliser {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            good: Oracle::new(Goal::Good, limits),
+            fixed: Oracle::new(Goal::NotFailing, limits),
+            limits: *limits,
+            iterations: 0,
+        }
+    }
+
+    fn disjunct(&mut self, system: &mut System, run: &Run) -> Vec<Atom> {
+        self.iterations += 1;
+        let failure = run.failure.as_ref().expect("a failing run");
+        let events = run_up_to(system, run, failure.event);
+        let atoms = flow::constraints(system, &events, failure.event);
+        if self.good.excludes(system, &atoms) {
+            return self.good.minimise(system, &atoms);
+        }
+        self.for_these_inputs(system, run, &atoms)
+    }
+
+    /// The round with fixed inputs. Where the inputs that the assertion depends on have no say in
+    /// any guard, only those are fixed, and no good run may be left: a good run with other inputs
+    /// would fail with these. Else all are fixed, and an assertion must fail in every interleaving.
+    fn for_these_inputs(&mut self, system: &mut System, run: &Run, flow: &[Atom]) -> Vec<Atom> {
+        let inputs = run_inputs(system, run);
+        let failing = run.failure.as_ref().expect("a failing run").event;
+        if let Some(decisive) = system.inputs_of_assertion_only(&run.steps, failing) {
+            let mut some = inputs.clone();
+            some.retain(|symbol, _| decisive.contains(symbol));
+            let mut fixed = system.with_some_inputs(&some);
+            let mut oracle = Oracle::new(Goal::Good, &self.limits);
+            if oracle.excludes(&mut fixed, flow) {
+                let atoms = oracle.minimise(&mut fixed, flow);
+                self.fixed.work.add(&oracle.work);
+                return atoms;
+            }
+        }
+        let mut closed = system.with_inputs(&inputs);
+        self.fixed.forget(); // runs of other inputs say nothing here
+        self.fixed.minimise(&mut closed, flow)
+    }
+
+    fn work(&self) -> Work {
+        let mut work = self.good.work;
+        work.add(&self.fixed.work);
+        work.iterations = self.iterations;
+        work
+    }
+}
+
+fn run_up_to(system: &System, run: &Run, failing: EventId) -> Vec<EventId> {
+    let mut events = events_of(system, &run.steps);
+    if let Some(end) = events.iter().position(|&event| event == failing) {
+        events.truncate(end + 1);
+    }
+    events
+}
+
+/// Inputs that make the run fail as it did.
+pub(crate) fn run_inputs(system: &mut System, run: &Run) -> Assignment {
+    let failing = run.failure.as_ref().map(|failure| failure.event);
+    let condition = system.run_condition(&run.steps, failing);
+    system.inputs.solution(&system.terms, condition).unwrap_or_default()
+}
+
+/// Constraints under which every interleaving fails as the run does: dependent events of the run
+/// keep their order, and what the run had not done comes after the failure (001 Algorithm 1, with
+/// the order of independent events left open).
+pub(crate) fn exact_constraints(
+    system: &System,
+    events: &[EventId],
+    failing: EventId,
+) -> Vec<Atom> {
+    let mut atoms = Vec::new();
+    let mut done = vec![false; system.known.len()];
+    for (at, &event) in events.iter().enumerate() {
+        done[event.index()] = true;
+        for &earlier in &events[..at] {
+            let atom = Atom::new(earlier, event);
+            if !system.known.implies(atom) && system.dependent(earlier, event) {
+                atoms.push(atom);
+            }
+        }
+    }
+    // the rest of the failing step runs with it
+    for &event in &system.steps[system.step_of[failing.index()]].events {
+        done[event.index()] = true;
+    }
+    for steps in &system.threads {
+        let next = steps
+            .iter()
+            .flat_map(|&step| system.steps[step].events.iter().copied())
+            .find(|event| !done[event.index()]);
+        if let Some(next) = next {
+            let atom = Atom::new(failing, next);
+            if !system.known.implies(atom) {
+                atoms.push(atom);
+            }
+        }
+    }
+    system.known.simplify_conjunction(&atoms).unwrap_or(atoms)
+}
+
+/// How many combinations of places there are; decides how bad runs are enumerated.
+fn place_combinations(system: &System) -> u64 {
+    system.threads.iter().fold(1u64, |product, steps| {
+        let visible = steps.iter().filter(|&&step| system.steps[step].visible).count() as u64;
+        product.saturating_mul(visible + 1)
+    })
+}
+
+/// Above this, bad runs are enumerated by excluding disjuncts with partial-order reduction.
+const SMALL: u64 = 60_000;
+
+/// All bad interleavings as a disjunction of what `generalise` makes of each failing run.
+pub(crate) fn enumerate(
+    system: &mut System,
+    limits: &Limits,
+    given: &[Vec<Atom>],
+    mut generalise: impl FnMut(&mut System, &Run) -> Option<Vec<Atom>>,
+) -> (Option<&'static str>, u64) {
+    if place_combinations(system) <= SMALL || system.threads.len() <= 2 {
+        let nothing = vec![None; system.steps.len()];
+        let mut cover = Cover::new(system);
+        for atoms in given {
+            cover.add(atoms, &nothing);
+        }
+        let coverage = cover.run(limits.steps, generalise);
+        let incomplete = match coverage {
+            Coverage::Complete => None,
+            Coverage::Budget => Some("the search for bad interleavings used up its budget"),
+            Coverage::Undecided => Some("a condition over the inputs was not decided"),
+            Coverage::Stopped => Some("too many disjuncts"),
+        };
+        return (incomplete, cover.visited);
+    }
+    let mut disjuncts: Vec<Vec<Atom>> = given.to_vec();
+    let mut visited = 0;
+    let mut seen: HashSet<Vec<Atom>> = HashSet::new();
+    let mut queue: Vec<Vec<Atom>> = vec![Vec::new()];
+    while let Some(excluded) = queue.pop() {
+        if visited > limits.steps {
+            return (Some("the search for bad interleavings used up its budget"), visited);
+        }
+        let mut search = Search::new(system, &excluded, Goal::Bad);
+        let found = search.run(limits.states_per_search);
+        visited += search.visited;
+        let run = match found {
+            Found::Nothing => continue,
+            Found::Unknown => {
+                return (Some("the search for bad interleavings used up its budget"), visited);
+            }
+            Found::Run(run) => run,
+        };
+        let failing = run.failure.as_ref().expect("a failing run").event;
+        let events = run_up_to(system, &run, failing);
+        let mut place = vec![usize::MAX; system.known.len()];
+        for (at, event) in events.iter().enumerate() {
+            place[event.index()] = at;
+        }
+        let holds = |atom: &Atom| place[atom.before.index()] < place[atom.after.index()];
+        let covering = disjuncts.iter().find(|atoms| atoms.iter().all(holds)).cloned();
+        let disjunct = match covering {
+            Some(disjunct) => disjunct,
+            None => {
+                let Some(atoms) = generalise(system, &run) else {
+                    return (Some("too many disjuncts"), visited);
+                };
+                disjuncts.push(atoms.clone());
+                atoms
+            }
+        };
+        for atom in disjunct {
+            let mut more = excluded.clone();
+            more.push(atom.negated());
+            if let Some(simple) = system.known.simplify_conjunction(&more)
+                && seen.insert(simple.clone())
+            {
+                queue.push(simple);
+            }
+        }
+    }
+    (None, visited)
+}
+
+/// Algorithm 2.
+pub(crate) fn bad_neighbourhood(system: &mut System, limits: &Limits) -> BadNeighbourhood {
+    let mut generaliser = Generaliser::new(limits);
+    let mut disjuncts: Vec<Vec<Atom>> = Vec::new();
+    let mut failing = None;
+    let (incomplete, visited) = enumerate(system, limits, &[], |system, run| {
+        if disjuncts.len() >= limits.disjuncts {
+            return None;
+        }
+        if disjuncts.is_empty() {
+            generaliser.good.explore(system, &[], limits.states_per_search);
+        }
+        let atoms = generaliser.disjunct(system, run);
+        if failing.is_none() {
+            failing = FailingRun::new(system, run);
+        }
+        disjuncts.push(atoms.clone());
+        Some(atoms)
+    });
+    let plain = HbFormula::new(NormalForm::Disjunctive, disjuncts.clone(), &system.known);
+    let mut formula = plain;
+    if system.is_closed() || generaliser.fixed.work.questions == 0 {
+        formula = generaliser.improve(system, formula, incomplete.is_none());
+    }
+    let mut work = generaliser.work();
+    work.visited += visited;
+    work.solver_calls = system.inputs.solver_calls;
+    BadNeighbourhood { formula, incomplete, work, failing }
+}
+
+/// Redundant disjuncts are looked for in formulas of at most so many.
+const PRUNED_DISJUNCTS: usize = 40;
+
+impl Generaliser {
+    /// The weakened formula where it has fewer disjuncts, without disjuncts that others cover.
+    fn improve(&mut self, system: &mut System, formula: HbFormula, complete: bool) -> HbFormula {
+        let mut best = formula;
+        if best.clauses().len() > 1 {
+            let weaker = self.weakened(system, &best);
+            if weaker.clauses().len() < best.clauses().len() {
+                best = weaker;
+            }
+        }
+        if complete && (2..=PRUNED_DISJUNCTS).contains(&best.clauses().len()) {
+            let mut clauses = best.clauses().to_vec();
+            let mut at = 0;
+            while at < clauses.len() && clauses.len() > 1 {
+                let clause = clauses.remove(at);
+                let (missing, visited) = enumerate(system, &self.limits, &clauses, |_, _| None);
+                self.good.work.visited += visited;
+                if missing.is_some() {
+                    clauses.insert(at, clause);
+                    at += 1;
+                }
+            }
+            best = HbFormula::new(NormalForm::Disjunctive, clauses, &system.known);
+        }
+        best
+    }
+
+    /// Every disjunct as weak as it can be.
+    pub(crate) fn weakened(&mut self, system: &mut System, formula: &HbFormula) -> HbFormula {
+        let clauses = formula
+            .clauses()
+            .iter()
+            .map(|clause| {
+                let weaker = self.good.weaken(system, clause);
+                self.good.minimise(system, &weaker)
+            })
+            .collect();
+        HbFormula::new(NormalForm::Disjunctive, clauses, &system.known)
+    }
+}
