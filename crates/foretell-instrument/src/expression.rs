@@ -392,14 +392,33 @@ impl FunctionContext<'_> {
     /// The same for the members of operands that are structs.
     pub(crate) fn pin_parts(&mut self, instruction: Value, reason: PinReason, place: Value) {
         for operand in instruction.operands().collect::<Vec<_>>() {
-            let Some(parts) = self.parts(operand).cloned() else { continue };
-            let site = self.site(instruction);
-            self.module.builder.place_before(place);
-            for (index, shadow) in (0u32..).zip(parts) {
-                let member = self.module.builder.extract(operand, index);
-                self.set_shadow(member, shadow);
-                self.pin(member, reason, site, place);
+            self.pin_members(operand, instruction, reason, place);
+        }
+    }
+
+    /// A phi of structs keeps no shadows: pins what flows into it where it comes from.
+    pub(crate) fn pin_incoming(&mut self, phi: Value) {
+        for (value, block) in phi.incoming() {
+            if let Some(end) = block.terminator().filter(|end| *end != value) {
+                self.pin_members(value, phi, PinReason::Wide, end);
             }
+        }
+    }
+
+    fn pin_members(
+        &mut self,
+        aggregate: Value,
+        instruction: Value,
+        reason: PinReason,
+        place: Value,
+    ) {
+        let Some(parts) = self.parts(aggregate).cloned() else { return };
+        let site = self.site(instruction);
+        self.module.builder.place_before(place);
+        for (index, shadow) in (0u32..).zip(parts) {
+            let member = self.module.builder.extract(aggregate, index);
+            self.set_shadow(member, shadow);
+            self.pin(member, reason, site, place);
         }
     }
 }

@@ -75,6 +75,9 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
     for &instruction in &instructions {
         context.instruction(instruction);
     }
+    for &phi in instructions.iter().filter(|i| i.opcode() == Opcode::LLVMPHI) {
+        context.pin_incoming(phi);
+    }
     for (phi, shadow) in phis {
         for (value, block) in phi.incoming() {
             shadow.add_incoming(context.shadow(value), block);

@@ -4,7 +4,6 @@
 use crate::llvm::Value;
 
 /// Functions of the C library that are not instrumented, so that no shadows need be handed over.
-/// Sorted.
 const FOREIGN: &[&str] = &[
     "__assert_fail",
     "__ctype_b_loc",
@@ -62,14 +61,14 @@ const FOREIGN: &[&str] = &[
 ];
 
 /// Functions whose only effect is output: the rest of the run does not depend on what they were
-/// given, as long as nobody looks at their result. Sorted.
+/// given, as long as nobody looks at their result.
 const OUTPUT_ONLY: &[&str] = &[
     "fflush", "fprintf", "fputc", "fputs", "fwrite", "perror", "printf", "putc", "putchar", "puts",
     "write",
 ];
 
 /// Functions that end the program because something is wrong; reaching one under a condition is a
-/// failed assertion. Sorted.
+/// failed assertion.
 const FAILING: &[&str] = &[
     "_ZSt9terminatev",
     "_ZSt21__glibcxx_assert_failPKciS0_S0_",
@@ -85,17 +84,30 @@ const FAILING: &[&str] = &[
 /// Whether the callee is a declaration of a C library function that is not instrumented.
 pub fn is_foreign(callee: Value) -> bool {
     callee.as_function().is_some_and(|function| {
-        function.is_declaration() && FOREIGN.binary_search(&function.name().as_str()).is_ok()
+        function.is_declaration() && FOREIGN.contains(&function.name().as_str())
     })
 }
 
+/// Mangled beginnings of what the C++ library has for formatted output to a stream. The result is
+/// the stream again, so it may well be used.
+const STREAM_OUTPUT: &[&str] = &[
+    "_ZNSolsE",
+    "_ZNSo3putEc",
+    "_ZNSo5flushEv",
+    "_ZNSo5writeEPKcl",
+    "_ZNSo9_M_insertI",
+    "_ZSt16__ostream_insertI",
+    "_ZStlsISt11char_traitsI",
+];
+
 /// Whether the call only writes output.
 pub fn is_output_only(call: Value) -> bool {
-    !call.is_used()
-        && call
-            .callee()
-            .as_function()
-            .is_some_and(|f| OUTPUT_ONLY.binary_search(&f.name().as_str()).is_ok())
+    call.callee().as_function().is_some_and(|function| {
+        let name = function.name();
+        function.is_declaration()
+            && (starts(&name, STREAM_OUTPUT)
+                || (!call.is_used() && OUTPUT_ONLY.contains(&name.as_str())))
+    })
 }
 
 /// Whether reaching the function means that an assertion failed.
@@ -103,7 +115,7 @@ pub fn is_failing(function: &str) -> bool {
     FAILING.contains(&function)
 }
 
-/// A call of `memcpy` or `memset` by name rather than by intrinsic.
+/// A call of `memcpy` or `memmove` by name rather than by intrinsic.
 pub fn is_named_copy(name: &str) -> bool {
     matches!(name, "memcpy" | "memmove" | "__memcpy_chk" | "__memmove_chk")
 }

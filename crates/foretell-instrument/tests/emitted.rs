@@ -366,6 +366,20 @@ int main() {
 }
 
 #[test]
+fn what_is_put_into_a_stream_is_not_pinned() {
+    let code = "#include <iostream>
+int x = 4;
+int main() {
+  std::cout << \"x is \" << x << std::endl;
+  return 0;
+}
+";
+    let printed = hooks_cxx(code, "-O1", Mode::Symbolic);
+    assert_in_order(&printed, &["load x 4 = 4 r1 line 4"]);
+    assert_none(&printed, "pin r1");
+}
+
+#[test]
 fn globals_have_the_names_of_the_source() {
     let code = "namespace bank { struct Account { int a, b; }; static Account account; }
 int count() { static int calls; return ++calls; }

@@ -17,7 +17,7 @@ pub fn of_read(index: u32) -> u32 {
     if index < TERM_SHADOW - 1 { index + 1 } else { 0 }
 }
 
-/// Builds a binary expression. At least one operand has a shadow.
+/// Builds a binary expression; of two constants there is none (the contract's composite expressions).
 pub fn binary(
     op: u32,
     width: u32,
@@ -26,6 +26,9 @@ pub fn binary(
     right: u32,
     right_value: u64,
 ) -> u32 {
+    if left | right == 0 {
+        return 0;
+    }
     // SAFETY: hooks are called by the thread that has the turn.
     let recorder = unsafe { recorder() };
     let shadow = recorder.next_term();
@@ -39,6 +42,9 @@ pub fn binary(
 
 /// Builds a conversion.
 pub fn cast(op: u32, from: u32, to: u32, operand: u32) -> u32 {
+    if operand == 0 {
+        return 0;
+    }
     // SAFETY: as above.
     let recorder = unsafe { recorder() };
     let shadow = recorder.next_term();
@@ -51,6 +57,9 @@ pub fn cast(op: u32, from: u32, to: u32, operand: u32) -> u32 {
 
 /// Builds a choice.
 pub fn select(width: u32, condition: (u32, u32), then: (u32, u64), otherwise: (u32, u64)) -> u32 {
+    if condition.0 | then.0 | otherwise.0 == 0 {
+        return 0;
+    }
     // SAFETY: as above.
     let recorder = unsafe { recorder() };
     let shadow = recorder.next_term();
