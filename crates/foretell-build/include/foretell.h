@@ -34,16 +34,23 @@ void __foretell_region_end(const void *site);
 #endif
 
 #ifdef __cplusplus
+#ifdef __FORETELL__
+/* Part of the line that declares the object, as far as reports are concerned. */
+#define FORETELL_IN_PLACE __attribute__((always_inline, nodebug)) inline
+#else
+#define FORETELL_IN_PLACE inline
+#endif
 /* The same as an object: the region ends with the scope, also when it is left by an exception. */
 struct ForetellAtomic {
-  explicit ForetellAtomic(const char *name) {
+  FORETELL_IN_PLACE explicit ForetellAtomic(const char *name) {
     FORETELL_ATOMIC_BEGIN(name);
     (void)name;
   }
-  ~ForetellAtomic() { FORETELL_ATOMIC_END(); }
+  FORETELL_IN_PLACE ~ForetellAtomic() { FORETELL_ATOMIC_END(); }
   ForetellAtomic(const ForetellAtomic &) = delete;
   ForetellAtomic &operator=(const ForetellAtomic &) = delete;
 };
+#undef FORETELL_IN_PLACE
 #endif
 
 #endif

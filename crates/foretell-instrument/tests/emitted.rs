@@ -322,6 +322,16 @@ fn marked_regions_know_where_they_are() {
     );
     let printed = hooks(&code, "-O1", Mode::Symbolic);
     assert_in_order(&printed, &["begin both line 5", "load x", "store x", "end line 7"]);
+
+    let code = format!(
+        "#define __FORETELL__ 1\n#include \"{header}\"\nint x;\nint main() {{\n  \
+         ForetellAtomic region(\"scope\");\n  x++;\n}}\n"
+    );
+    for level in LEVELS {
+        let printed = hooks_cxx(&code, level, Mode::Symbolic);
+        assert_in_order(&printed, &["begin scope line 5", "load x", "store x", "end line 7"]);
+        assert_none(&printed, "enter ForetellAtomic");
+    }
 }
 
 #[test]
