@@ -83,6 +83,9 @@ impl FunctionContext<'_> {
         if tagged {
             self.pin_if_untaken(call, callee, place, site);
         }
+        if let Some(function) = callee.as_function().filter(|f| f.is_declaration()) {
+            self.library_effects(call, &function.name(), place, site);
+        }
     }
 
     /// Leaves the arguments' shadows for the callee; gives whether there are any. Those that cannot

@@ -19,13 +19,14 @@
 //! | [`llvm`] | handles for LLVM's C interface |
 //! | [`locals`] | stack variables that no one else can see |
 //! | [`symbolic`] | which values can have a shadow at all |
-//! | [`library`] | what is known of functions of the C library |
+//! | [`library`], [`effects`] | what is known of functions of the C library |
 //! | [`module`] | a module: sites, names of globals, registration |
 //! | [`function`] | a function: entry, exit, the walk over its instructions |
 //! | [`memory`], [`expression`], [`control`], [`call`] | the kinds of instructions |
 
 mod call;
 mod control;
+mod effects;
 mod expression;
 mod function;
 mod library;

@@ -376,6 +376,37 @@ int main() {
 }
 
 #[test]
+fn functions_of_the_c_library_read_and_write_the_programs_memory() {
+    let code = "#include <stdio.h>
+#include <string.h>
+char a[20] = \"foretell\", b[20] = \"fork\", c[20]; int n;
+int main(int count, char **arguments) {
+  n = (int)strlen(a);
+  n = strcmp(a, b) < 0;
+  n = memcmp(a, b, 10 + count) == 0;
+  strcpy(c, b);
+  n = (int)fread(c, 2, 3, fopen(arguments[0], \"r\"));
+  return 0;
+}
+";
+    for level in ["-O0", "-O1"] {
+        let printed = hooks(code, level, Mode::Symbolic);
+        assert_in_order(
+            &printed,
+            &[
+                "read_range a 9 pinned line 5",
+                "read_range a 5 pinned line 6",
+                "read_range b 5 pinned line 6",
+                "read_range a 11 pinned line 7",
+                "read_range b 11 pinned line 7",
+                "memcpy c b 5 line 8",
+                "write_range c 6 line 9",
+            ],
+        );
+    }
+}
+
+#[test]
 fn what_is_put_into_a_stream_is_not_pinned() {
     let code = "#include <iostream>
 int x = 4;
