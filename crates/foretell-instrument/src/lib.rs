@@ -16,13 +16,13 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | [`llvm`] | handles for LLVM's C interface |
-//! | [`locals`] | stack variables that no one else can see |
-//! | [`symbolic`] | which values can have a shadow at all |
-//! | [`library`], [`effects`] | what is known of functions of the C library |
-//! | [`module`] | a module: sites, names of globals, registration |
-//! | [`function`] | a function: entry, exit, the walk over its instructions |
-//! | [`memory`], [`expression`], [`control`], [`call`] | the kinds of instructions |
+//! | `llvm` | handles for LLVM's C interface |
+//! | `locals` | stack variables that no one else can see |
+//! | `symbolic` | which values can have a shadow at all |
+//! | `library`, `effects` | what is known of functions of the C library |
+//! | `module` | a module: sites, names of globals, registration |
+//! | `function` | a function: entry, exit, the walk over its instructions |
+//! | `memory`, `expression`, `control`, `call` | the kinds of instructions |
 
 mod call;
 mod control;
