@@ -6,12 +6,14 @@
 //! cargo run --release -p foretell-bench -- predict-families # the tables of 000 and 004
 //! cargo run --release -p foretell-bench -- predict-million  # a million events
 //! cargo run --release -p foretell-bench -- solvers          # the embedded solver against Z3
+//! cargo run --release -p foretell-bench -- record           # what recording costs, beside TSan
 //! cargo run --release -p foretell-bench -- generate-std N FILE [clean|racy]
 //! ```
 
 mod generate;
 mod measure;
 mod predict;
+mod record;
 mod trace_binary;
 mod trace_info;
 
@@ -27,12 +29,13 @@ fn main() -> ExitCode {
         ["predict-families"] => predict::families(),
         ["predict-million"] => predict::million(),
         ["solvers"] => predict::solvers(),
+        ["record"] => record::table(),
         ["generate-std", events, file] => generate_std(events, file, "clean"),
         ["generate-std", events, file, mode] => generate_std(events, file, mode),
         // What `trace-info` runs in processes of their own, for their peak memory.
         ["count", parser, file] => trace_info::count(parser, Path::new(file)),
         _ => Err("usage: foretell-bench trace-info | trace-binary | predict-families | \
-                  predict-million | solvers | \
+                  predict-million | solvers | record | \
                   generate-std EVENTS FILE [clean|racy]"
             .to_owned()),
     };

@@ -4,7 +4,7 @@
 //! makes sense. The records come from a process that may have gone wild: what does not decode ends
 //! the conversion with a gap, never with a panic.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::PathBuf;
@@ -19,6 +19,7 @@ use foretell_trace::{
 };
 use foretell_wire::{Kind, TERM_SHADOW, access, format_path, lock};
 
+use crate::hash::FastMap;
 use crate::memory::{Location, Memory};
 use crate::symbols::Symbols;
 
@@ -26,6 +27,9 @@ use crate::symbols::Symbols;
 const CHUNK_BYTES: usize = 1 << 18;
 /// Terms that are known again; when there are more, all are forgotten (and written again).
 const MAX_INTERNED: usize = 1 << 21;
+
+/// Places whose sites are at hand.
+const RECENT_SITES: usize = 1024;
 
 /// Where chunks go.
 struct Output {
@@ -115,7 +119,7 @@ struct Thread {
     /// Its events so far.
     index: u32,
     /// Terms of its reads: by index and width.
-    reads: HashMap<(u32, u16), TermId>,
+    reads: FastMap<(u32, u16), TermId>,
 }
 
 /// A term that can be met again.
@@ -164,15 +168,17 @@ pub struct Converter {
     threads: Vec<Thread>,
     variables: u32,
     objects: u32,
-    sites: HashMap<u64, (SiteId, Box<str>)>,
+    sites: FastMap<u64, (SiteId, Box<str>)>,
+    /// Sites met lately, by the low bits of their place.
+    recent_sites: [(u64, SiteId); RECENT_SITES],
     /// Allocated blocks: size and where they came from.
     blocks: BTreeMap<u64, (u64, u64)>,
     /// What blocks are called, by where they came from.
-    labels: HashMap<u64, Option<Box<str>>>,
+    labels: FastMap<u64, Option<Box<str>>>,
     terms: u32,
     /// The runtime's terms by number: the file's term and its width.
     built: Vec<(u32, u8)>,
-    interned: HashMap<Key, TermId>,
+    interned: FastMap<Key, TermId>,
     gaps: BTreeMap<String, u64>,
     crash: Option<Crash>,
     modules: u32,
@@ -224,12 +230,13 @@ impl Converter {
             threads: Vec::new(),
             variables: 0,
             objects: 0,
-            sites: HashMap::new(),
+            sites: FastMap::default(),
+            recent_sites: [(0, SiteId(0)); RECENT_SITES],
             blocks: BTreeMap::new(),
-            labels: HashMap::new(),
+            labels: FastMap::default(),
             terms: 0,
             built: Vec::new(),
-            interned: HashMap::new(),
+            interned: FastMap::default(),
             gaps: BTreeMap::new(),
             crash: None,
             modules: 0,
@@ -571,11 +578,17 @@ impl Converter {
         if place == 0 {
             return None;
         }
-        if let Some((site, _)) = self.sites.get(&place) {
-            return Some(*site);
+        let way = (place as usize ^ (place >> 10) as usize) % RECENT_SITES;
+        if self.recent_sites[way].0 == place {
+            return Some(self.recent_sites[way].1);
         }
-        let site = self.symbols.site(place);
-        Some(self.define_site(place, site))
+        let known = self.sites.get(&place).map(|&(site, _)| site);
+        let site = known.unwrap_or_else(|| {
+            let site = self.symbols.site(place);
+            self.define_site(place, site)
+        });
+        self.recent_sites[way] = (place, site);
+        Some(site)
     }
 
     fn define_site(&mut self, place: u64, site: foretell_trace::Site) -> SiteId {

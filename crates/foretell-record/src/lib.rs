@@ -7,6 +7,7 @@
 
 mod convert;
 mod find;
+mod hash;
 mod memory;
 mod ring;
 mod symbols;

@@ -1,7 +1,7 @@
 //! The program's memory as the events showed it: which variable an access is of, what it held at
 //! first, and whether somebody wrote behind our back.
 
-use std::collections::HashMap;
+use crate::hash::FastMap;
 
 /// Eight bytes of memory.
 #[derive(Clone, Copy, Default)]
@@ -29,13 +29,26 @@ type Page = [Granule; GRANULES];
 #[derive(Default)]
 pub struct Memory {
     pages: Vec<Box<Page>>,
-    by_number: HashMap<u64, u32>,
-    /// The page used last.
-    recent: Option<(u64, u32)>,
+    by_number: FastMap<u64, u32>,
+    /// Pages used lately, by the low bits of their number: number plus 1, and where they are.
+    recent: Recent,
     /// Variables that are not their granule's: by address, size and generation.
-    others: HashMap<(u64, u8, u32), u32>,
+    others: FastMap<(u64, u8, u32), u32>,
     /// How many reads returned what no event had written.
     pub unseen: u64,
+}
+
+/// See [`Memory`].
+struct Recent([(u64, u32); Recent::WAYS]);
+
+impl Recent {
+    const WAYS: usize = 256;
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self([(0, 0); Self::WAYS])
+    }
 }
 
 /// What is known about a location before its first event.
@@ -49,19 +62,35 @@ pub struct Location {
 
 /// Bits of the bytes `offset .. offset + size` of a granule.
 fn mask(offset: u64, size: u8) -> u8 {
-    (((1u16 << size) - 1) << offset) as u8
+    (((1u32 << size) - 1) << offset) as u8
 }
 
 /// The same as a mask of the granule's 64 bits.
 fn wide(mask: u8) -> u64 {
-    (0..8).filter(|bit| mask >> bit & 1 == 1).fold(0, |bits, bit| bits | 0xff << (8 * bit))
+    /// Made once: this is asked several times an event.
+    static MASKS: [u64; 256] = {
+        let mut masks = [0; 256];
+        let mut mask = 0;
+        while mask < 256 {
+            let mut bit = 0;
+            while bit < 8 {
+                if mask >> bit & 1 == 1 {
+                    masks[mask] |= 0xff << (8 * bit);
+                }
+                bit += 1;
+            }
+            mask += 1;
+        }
+        masks
+    };
+    MASKS[mask as usize]
 }
 
 impl Memory {
     fn page(&mut self, number: u64) -> usize {
-        if let Some((recent, index)) = self.recent
-            && recent == number
-        {
+        let way = number as usize % Recent::WAYS;
+        let (recent, index) = self.recent.0[way];
+        if recent == number + 1 {
             return index as usize;
         }
         let next = self.pages.len() as u32;
@@ -69,7 +98,7 @@ impl Memory {
         if index == next {
             self.pages.push(Box::new([Granule::default(); GRANULES]));
         }
-        self.recent = Some((number, index));
+        self.recent.0[way] = (number + 1, index);
         index as usize
     }
 
@@ -88,6 +117,18 @@ impl Memory {
 
     /// What the memory held before any event, from outside knowledge.
     pub fn know(&mut self, address: u64, bytes: &[u8]) {
+        if bytes.len() <= 8 && address % 8 + bytes.len() as u64 <= 8 {
+            let mut value = [0; 8];
+            value[..bytes.len()].copy_from_slice(bytes);
+            let granule = self.granule(address);
+            let new = mask(address % 8, bytes.len() as u8) & !granule.known & !granule.initially;
+            let bits = u64::from_le_bytes(value) << (address % 8 * 8) & wide(new);
+            granule.initially |= new;
+            granule.known |= new;
+            granule.initial |= bits;
+            granule.current |= bits;
+            return;
+        }
         for (at, &byte) in (address..).zip(bytes) {
             let granule = self.granule(at);
             let bit = mask(at % 8, 1);
@@ -104,6 +145,14 @@ impl Memory {
     /// An access found `value` there. Says whether that is no news; if it contradicts what the
     /// events left, the memory becomes another location.
     pub fn found(&mut self, address: u64, size: u8, value: u64) {
+        let granule = self.granule(address);
+        let touched = mask(address % 8, size);
+        if address % 8 + u64::from(size) <= 8
+            && granule.known & touched == touched
+            && (granule.current ^ value << (address % 8 * 8)) & wide(touched) == 0
+        {
+            return; // no news: by far the most common case
+        }
         let mut contradicted = false;
         for (address, size, shift) in Self::parts(address, size) {
             let granule = self.granule(address);
@@ -140,6 +189,14 @@ impl Memory {
 
     /// An access left `value` there.
     pub fn left(&mut self, address: u64, size: u8, value: u64) {
+        if address % 8 + u64::from(size) <= 8 {
+            let granule = self.granule(address);
+            let touched = wide(mask(address % 8, size));
+            let bits = value << (address % 8 * 8);
+            granule.current = (granule.current & !touched) | (bits & touched);
+            granule.known |= mask(address % 8, size);
+            return;
+        }
         for (address, size, shift) in Self::parts(address, size) {
             let granule = self.granule(address);
             let touched = mask(address % 8, size);

@@ -5,7 +5,7 @@
 //! writer waits; when the reader is gone, recording ends and the program goes on.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use foretell_wire::{
     CHUNK_BYTES, CHUNKS, End, HEADER_BYTES, Header, Kind, MAGIC, MAX_RECORD, MAX_TEXT,
@@ -22,6 +22,8 @@ pub struct Recorder {
     next: *mut u64,
     limit: *mut u64,
     base: *mut u64,
+    /// Where the header keeps how much of the chunk is used.
+    used: *const AtomicU32,
     chunk: usize,
     /// The thread that the last `Turn` record named.
     turn: u32,
@@ -37,6 +39,7 @@ static RECORDER: TurnCell<Recorder> = TurnCell::new(Recorder {
     next: std::ptr::null_mut(),
     limit: std::ptr::null_mut(),
     base: std::ptr::null_mut(),
+    used: std::ptr::null(),
     chunk: 0,
     turn: u32::MAX,
     terms: 0,
@@ -127,6 +130,7 @@ impl Recorder {
             let at = HEADER_BYTES + self.chunk % CHUNKS * CHUNK_BYTES;
             self.base = self.header.cast::<u8>().add(at).cast();
             self.next = self.base;
+            self.used = &raw const (*self.header).used[self.chunk % CHUNKS];
             self.limit = self.base.byte_add(CHUNK_BYTES - MAX_RECORD);
         }
     }
@@ -204,7 +208,7 @@ impl Recorder {
         unsafe {
             self.next = self.next.add(words);
             let used = self.next.byte_offset_from(self.base) as u32;
-            (*self.header).used[self.chunk % CHUNKS].store(used, Release);
+            (*self.used).store(used, Release);
         }
         if self.next >= self.limit {
             self.change_chunk();

@@ -46,8 +46,8 @@ pub mod environment {
     pub const PRELOAD: &str = "FORETELL_PRELOAD";
 }
 
-/// Bytes of a chunk.
-pub const CHUNK_BYTES: usize = 1 << 22;
+/// Bytes of a chunk. The whole ring is kept small enough to stay in the processor's caches.
+pub const CHUNK_BYTES: usize = 1 << 18;
 /// Chunks in the ring.
 pub const CHUNKS: usize = 8;
 /// The longest text that a record carries; longer ones are cut.
