@@ -7,11 +7,14 @@
 //! cargo run --release -p foretell-bench -- predict-million  # a million events
 //! cargo run --release -p foretell-bench -- solvers          # the embedded solver against Z3
 //! cargo run --release -p foretell-bench -- record           # what recording costs, beside TSan
+//! cargo run --release -p foretell-bench -- order [quick]    # the embedded solver against Z3
 //! cargo run --release -p foretell-bench -- generate-std N FILE [clean|racy]
 //! ```
 
 mod generate;
 mod measure;
+mod order;
+mod order_problems;
 mod predict;
 mod record;
 mod trace_binary;
@@ -30,12 +33,14 @@ fn main() -> ExitCode {
         ["predict-million"] => predict::million(),
         ["solvers"] => predict::solvers(),
         ["record"] => record::table(),
+        ["order"] => order::run(false),
+        ["order", "quick"] => order::run(true),
         ["generate-std", events, file] => generate_std(events, file, "clean"),
         ["generate-std", events, file, mode] => generate_std(events, file, mode),
         // What `trace-info` runs in processes of their own, for their peak memory.
         ["count", parser, file] => trace_info::count(parser, Path::new(file)),
         _ => Err("usage: foretell-bench trace-info | trace-binary | predict-families | \
-                  predict-million | solvers | record | \
+                  predict-million | solvers | record | order [quick] | \
                   generate-std EVENTS FILE [clean|racy]"
             .to_owned()),
     };

@@ -83,6 +83,14 @@ impl Cnf {
         self.sat.add(0);
     }
 
+    /// The literal's value in the assignment that was found last.
+    pub(crate) fn holds(&mut self, literal: Lit) -> bool {
+        match literal.known() {
+            Some(value) => value,
+            None => (self.sat.val(literal.0.abs()) > 0) == (literal.0 > 0),
+        }
+    }
+
     /// `guard` implies that the two are equal.
     pub(crate) fn equal_if(&mut self, guard: &[Lit], a: Lit, b: Lit) {
         if a == b {

@@ -90,7 +90,30 @@ impl Domain {
 pub(crate) struct Domains {
     symbols: HashMap<SymbolId, Domain>,
     terms: HashMap<TermId, Domain>,
+    counters: Vec<Counter>,
+    counter_of: HashMap<SymbolId, usize>,
 }
+
+/// What a cycle of values starts from, and what each definition adds at least and at most.
+struct Counter {
+    entry: (i128, i128),
+    changes: Vec<(u32, (i128, i128))>,
+}
+
+impl Counter {
+    /// Bounds of the values that only these definitions had a part in.
+    fn bounds(&self, keep: impl Fn(u32) -> bool) -> Option<(i128, i128)> {
+        let mut bounds = self.entry;
+        for &(_, change) in self.changes.iter().filter(|change| keep(change.0)) {
+            bounds.0 = bounds.0.checked_add(change.0)?;
+            bounds.1 = bounds.1.checked_add(change.1)?;
+        }
+        Some(bounds)
+    }
+}
+
+/// A counter with more definitions gets no further clauses; their number is quadratic.
+const COUNTED: usize = 512;
 
 /// A number as the value of a symbol in the cycle (or none) plus something bounded.
 type Step = (Option<SymbolId>, i128, i128);
@@ -181,7 +204,7 @@ impl Domains {
         }
         let mut now: HashMap<SymbolId, Domain> = HashMap::new();
         for _ in 0..=definitions.len() {
-            let mut round = Domains { symbols: self.symbols.clone(), terms: HashMap::new() };
+            let mut round = Domains { symbols: self.symbols.clone(), ..Domains::default() };
             let none: Rc<[i128]> = Rc::new([]);
             for &symbol in members {
                 let domain = now.get(&symbol).cloned();
@@ -233,18 +256,10 @@ impl Domains {
                 }
             }
         }
-        let (low, high) = entry?;
-        let total = |keep: &dyn Fn(u32) -> bool| {
-            let mut bounds = (low, high);
-            for (&definition, change) in &changes {
-                if keep(definition) {
-                    bounds.0 = bounds.0.checked_add(change.0)?;
-                    bounds.1 = bounds.1.checked_add(change.1)?;
-                }
-            }
-            Some(bounds)
-        };
-        let all = total(&|_| true)?;
+        let mut changes: Vec<(u32, (i128, i128))> = changes.into_iter().collect();
+        changes.sort_unstable();
+        let counter = Counter { entry: entry?, changes };
+        let all = counter.bounds(|_| true)?;
         let mut result = HashMap::new();
         for &symbol in members {
             // no step may wrap around
@@ -256,15 +271,45 @@ impl Domains {
             let mut bounds: Option<(i128, i128)> = None;
             for pi in &defined[&symbol] {
                 let event = must.require(pi.event).ok()?;
-                let next =
-                    total(&|definition| definition != event && !must.reaches(event, definition))?;
+                let next = counter
+                    .bounds(|definition| definition != event && !must.reaches(event, definition))?;
                 let old = bounds.unwrap_or(next);
                 bounds = Some((old.0.min(next.0), old.1.max(next.1)));
             }
             let (low, high) = bounds?;
             result.insert(symbol, Domain::Range(low, high).listed());
         }
+        self.counter_of.extend(members.iter().map(|&member| (member, self.counters.len())));
+        self.counters.push(counter);
         Some(result)
+    }
+
+    /// For each definition of the symbol's cycle that may come before or after the event: the
+    /// symbol's bounds when the event comes first.
+    pub(crate) fn counted_before(
+        &self,
+        symbol: SymbolId,
+        event: u32,
+        must: &MustOrder,
+    ) -> Vec<(u32, i128, i128)> {
+        let Some(&counter) = self.counter_of.get(&symbol) else { return Vec::new() };
+        let counter = &self.counters[counter];
+        if counter.changes.len() > COUNTED {
+            return Vec::new();
+        }
+        let definitions = counter.changes.iter().map(|change| change.0);
+        definitions
+            .filter(|&d| d != event && !must.reaches(event, d) && !must.reaches(d, event))
+            .filter_map(|definition| {
+                let (low, high) = counter.bounds(|other| {
+                    other != event
+                        && other != definition
+                        && !must.reaches(event, other)
+                        && !must.reaches(definition, other)
+                })?;
+                Some((definition, low, high))
+            })
+            .collect()
     }
 
     fn steps(

@@ -69,7 +69,8 @@ impl Ladder {
         }
     }
 
-    fn more_than(&self, bound: i128) -> Lit {
+    /// The number is more than `bound`.
+    pub(crate) fn more_than(&self, bound: i128) -> Lit {
         bound.checked_add(1).map_or(FALSE, |next| self.at_least(next))
     }
 

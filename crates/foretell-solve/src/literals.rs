@@ -61,6 +61,8 @@ pub(crate) struct Encoder {
     /// Integers without bounds fit.
     pub(crate) narrow: Lit,
     choices: Vec<Choices>,
+    /// Groups of writes and the definitions that have literals with all of them.
+    paired: HashSet<(usize, u32)>,
     /// Array symbol to its π-functions.
     array_pis: HashMap<SymbolId, Vec<usize>>,
     elements: HashMap<SymbolId, Vec<(TermId, TermId)>>,
@@ -97,6 +99,7 @@ impl Encoder {
             width,
             narrow,
             choices: Vec::new(),
+            paired: HashSet::new(),
             array_pis: HashMap::new(),
             elements: HashMap::new(),
             selects: HashMap::new(),
@@ -123,10 +126,26 @@ impl Encoder {
         if let Some(known) = self.theory.borrow().before(first, second) {
             return known;
         }
-        let literal = self.cnf.fresh();
+        let recorded = {
+            let theory = self.theory.borrow();
+            let events = theory.must().events();
+            events[first as usize] < events[second as usize]
+        };
+        let literal = self.likely(recorded);
         self.theory.borrow_mut().add_pair(literal, first, second);
-        self.cnf.sat.add_observed_var(literal.0);
+        self.observe(literal);
         literal
+    }
+
+    /// A literal that the search tries with this value first. Variables start as true, and events are
+    /// numbered as recorded: the search starts from the recorded run, which violates little.
+    fn likely(&mut self, value: bool) -> Lit {
+        let variable = self.cnf.fresh();
+        if value { variable } else { !variable }
+    }
+
+    fn observe(&mut self, literal: Lit) {
+        self.cnf.sat.add_observed_var(literal.0.abs());
     }
 
     /// The reads-from structure of a π-function (see [`crate::order`]), and the values it gives.
@@ -142,17 +161,16 @@ impl Encoder {
         let event = number(pi.event)?;
         let mut writes = Vec::with_capacity(pi.interfering.len());
         for &write in &pi.interfering {
-            let write = number(write)?;
-            // what must follow the read cannot interfere
-            if write != event && !theory.borrow().must().reaches(event, write) {
-                writes.push(write);
-            }
+            writes.push(number(write)?);
         }
         writes.sort_unstable();
         writes.dedup();
         let mut literals = Vec::with_capacity(pi.choices.len());
         let mut choices = Vec::with_capacity(pi.choices.len());
+        let earlier = |definition: &Option<EventId>| definition.is_none_or(|d| d < pi.event);
+        let recorded = pi.choices.iter().map(|choice| choice.0).filter(earlier).max();
         for &(definition, _) in &pi.choices {
+            let likely = recorded == Some(definition);
             let definition = definition.map(number).transpose()?;
             let possible = {
                 let theory = theory.borrow();
@@ -169,7 +187,7 @@ impl Encoder {
                 literals.push(FALSE);
                 continue;
             }
-            let literal = self.cnf.fresh();
+            let literal = self.likely(likely);
             self.cnf.clause(&[!literal, active]);
             if let Some(definition) = definition {
                 let before = self.pair(definition, event);
@@ -181,19 +199,21 @@ impl Encoder {
         let mut some = literals.clone();
         some.push(!active);
         self.cnf.clause(&some);
+        let group = theory.borrow_mut().group(&writes);
         for &write in &writes {
             self.pair(event, write);
-            for &(definition, _) in &choices {
-                if let Some(definition) = definition {
+        }
+        for definition in choices.iter().filter_map(|choice| choice.0) {
+            if self.paired.insert((group, definition)) {
+                for &write in &writes {
                     self.pair(definition, write);
                 }
             }
         }
-        let group = theory.borrow_mut().group(&writes);
         let observed: Vec<Lit> = choices.iter().map(|choice| choice.1).collect();
         theory.borrow_mut().add_read(Read { event, choices, group });
         for literal in observed {
-            self.cnf.sat.add_observed_var(literal.0);
+            self.observe(literal);
         }
         let number = self.choices.len();
         self.choices.push(Choices { pi: pi.clone(), literals });
@@ -213,9 +233,28 @@ impl Encoder {
             _ => {
                 let values = pi.choices.iter().map(|choice| choice.1).collect();
                 self.link(terms, number, pi.symbol, values)?;
+                if let (Term::Symbol(symbol), Word::Ladder(ladder)) =
+                    (terms.term(pi.symbol), self.words[&pi.symbol].clone())
+                {
+                    self.count(*symbol, event, active, &ladder);
+                }
             }
         }
         self.settle(terms)
+    }
+
+    /// Clauses that follow from the others but are far to find: a counter that is read before some
+    /// definition has no part of that definition, nor of those behind it.
+    fn count(&mut self, symbol: SymbolId, event: u32, active: Lit, ladder: &Ladder) {
+        let bounds: Vec<(u32, i128, i128)> = {
+            let theory = self.theory.borrow();
+            self.domains.counted_before(symbol, event, theory.must())
+        };
+        for (definition, low, high) in bounds {
+            let before = self.pair(event, definition);
+            self.cnf.clause(&[!before, !active, ladder.at_least(low)]);
+            self.cnf.clause(&[!before, !active, !ladder.more_than(high)]);
+        }
     }
 
     /// The formula holds.
@@ -798,11 +837,8 @@ impl Encoder {
         let mut values = HashMap::new();
         for (&term, word) in &self.words {
             let Term::Symbol(symbol) = terms.term(term) else { continue };
-            let sat = &mut self.cnf.sat;
-            let mut holds = |literal: Lit| match literal.known() {
-                Some(value) => value,
-                None => (sat.val(literal.0.abs()) > 0) == (literal.0 > 0),
-            };
+            let cnf = &mut self.cnf;
+            let mut holds = |literal: Lit| cnf.holds(literal);
             let value = match word {
                 Word::Truth(literal) => Some(Value::Bool(holds(*literal))),
                 Word::Ladder(ladder) => {
@@ -858,9 +894,7 @@ impl Encoder {
         for event in order {
             for &(array, number) in at.get(event).into_iter().flatten() {
                 let Choices { pi, literals } = &self.choices[number];
-                let chosen = literals
-                    .iter()
-                    .position(|literal| *literal != FALSE && self.cnf.sat.val(literal.0) > 0);
+                let chosen = literals.iter().position(|&literal| self.cnf.holds(literal));
                 if let Some(chosen) = chosen {
                     let environment = |leaf: &Term| environment(leaf, values, terms);
                     if let Ok(value) = terms.evaluate(pi.choices[chosen].1, &environment) {

@@ -94,8 +94,10 @@ pub(crate) struct OrderTheory {
     pairs: Pairs,
     /// By literal: the edge that it is.
     edge_of: Vec<Option<(u32, u32)>>,
-    /// By literal: the read and choice.
-    choice_of: Vec<Option<(u32, u32)>>,
+    /// By literal: the read, and the definition that it chooses.
+    choice_of: Vec<Option<(u32, Option<u32>)>>,
+    /// Choices that are false for good and still in the lists.
+    dropped: Vec<Lit>,
     reads: Vec<Read>,
     groups: Vec<Vec<u32>>,
     groups_of: Vec<Vec<u32>>,
@@ -157,6 +159,7 @@ impl OrderTheory {
             pairs: Pairs::default(),
             edge_of: vec![None; 4],
             choice_of: vec![None; 4],
+            dropped: Vec::new(),
             reads: Vec::new(),
             groups: Vec::new(),
             groups_of: vec![Vec::new(); events],
@@ -235,9 +238,9 @@ impl OrderTheory {
     /// The pairs of the read's event and definitions with its group must have literals.
     pub(crate) fn add_read(&mut self, read: Read) {
         let number = self.reads.len() as u32;
-        for (choice, &(definition, literal)) in read.choices.iter().enumerate() {
+        for &(definition, literal) in &read.choices {
             self.reserve(literal);
-            self.choice_of[literal.index()] = Some((number, choice as u32));
+            self.choice_of[literal.index()] = Some((number, definition));
             if let Some(definition) = definition {
                 self.reads_of[definition as usize].push((number, literal));
             }
@@ -261,10 +264,27 @@ impl OrderTheory {
         if *value == 0 {
             *value = if literal.0 > 0 { 1 } else { -1 };
             self.trail.push(literal);
+            if self.levels.is_empty() && self.choice_of[(!literal).index()].is_some() {
+                self.dropped.push(!literal);
+            }
+        }
+    }
+
+    /// Takes choices that are false for good out of the lists.
+    fn drop_choices(&mut self) {
+        for choice in std::mem::take(&mut self.dropped) {
+            let Some((read, definition)) = self.choice_of[choice.index()] else { continue };
+            self.reads[read as usize].choices.retain(|&(_, literal)| literal != choice);
+            if let Some(definition) = definition {
+                self.reads_of[definition as usize].retain(|&(_, literal)| literal != choice);
+            }
         }
     }
 
     pub(crate) fn new_level(&mut self) {
+        if self.levels.is_empty() {
+            self.drop_choices();
+        }
         self.levels.push(Level {
             trail: self.trail.len(),
             edges: self.edge_sources.len(),
@@ -342,9 +362,9 @@ impl OrderTheory {
             }
         }
         if self.conflict.is_none()
-            && let Some((read, choice)) = self.choice_of[literal.index()]
+            && let Some((read, definition)) = self.choice_of[literal.index()]
         {
-            self.choice_made(read, choice, literal);
+            self.choice_made(read, definition, literal);
         }
         // after a conflict the literal is looked at again, should it survive the backtracking
         if self.conflict.is_none() {
@@ -472,7 +492,17 @@ impl OrderTheory {
             return;
         }
         let chosen = self.value(choice);
-        if chosen < 0 {
+        // The tables are faster than the literals. What they do not know yet comes up again when
+        // the literal that tells them is looked at.
+        if chosen < 0
+            || definition.is_some_and(|definition| self.reaches(write, definition))
+            || self.reaches(event, write)
+        {
+            return;
+        }
+        let earlier = definition.is_none_or(|definition| self.reaches(definition, write));
+        let known = [chosen > 0, earlier, self.reaches(write, event)];
+        if known.into_iter().filter(|&known| known).count() < 2 {
             return;
         }
         let follows = match definition {
@@ -493,8 +523,7 @@ impl OrderTheory {
         }
     }
 
-    fn choice_made(&mut self, read: u32, choice: u32, literal: Lit) {
-        let (definition, _) = self.reads[read as usize].choices[choice as usize];
+    fn choice_made(&mut self, read: u32, definition: Option<u32>, literal: Lit) {
         for index in 0..self.reads[read as usize].choices.len() {
             let other = self.reads[read as usize].choices[index].1;
             if other != literal {
