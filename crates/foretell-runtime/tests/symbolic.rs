@@ -125,3 +125,20 @@ fn calls_and_regions_have_sites() {
         }
     }
 }
+
+#[test]
+fn cplusplus_with_exceptions_statics_and_futures_is_recorded() {
+    for level in ["-O0", "-O2"] {
+        let Some(flags) = flags(level) else { return };
+        let flags = flags.each_ref().map(String::as_str);
+        let program = build_with("clang++-22", "cache.cpp", &flags).expect("built");
+        let mut options = options(&program, &[]);
+        for seed in 0..6 {
+            options.policy = Policy::Random { seed, mean: 5 };
+            let (outcome, trace) = recorded(&options);
+            assert_eq!(outcome.end, RunEnd::Exit(0), "{level}, seed {seed}");
+            assert_eq!(trace.threads.len(), 6);
+            expressions_hold(&trace);
+        }
+    }
+}

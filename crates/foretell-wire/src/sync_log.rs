@@ -115,7 +115,7 @@ pub fn format(threads: &[ThreadLog]) -> Vec<u64> {
     words
 }
 
-/// Reads what [`format`] made. The error is the number of the offending word.
+/// Reads what [`format()`] made. The error is the number of the offending word.
 pub fn parse(words: &[u64]) -> Result<Vec<ThreadLog>, usize> {
     if words.first() != Some(&MAGIC) {
         return Err(0);

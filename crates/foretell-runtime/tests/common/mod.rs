@@ -36,9 +36,11 @@ pub fn build(name: &str) -> Option<PathBuf> {
     build_with(compiler()?, name, &["-O1", "-fsanitize=thread"])
 }
 
-/// Builds a program of `tests/programs` with this compiler and these options.
+/// Builds a program of `tests/programs` (C unless the name says otherwise) with this compiler and
+/// these options.
 pub fn build_with(compiler: &str, name: &str, flags: &[&str]) -> Option<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.c"));
+    let file = if name.contains('.') { name.to_owned() } else { format!("{name}.c") };
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(file);
     let unique = format!("{name}-{:?}", std::thread::current().id()).replace(['(', ')'], "");
     let (object, program) = (scratch(&format!("{unique}.o")), scratch(&unique));
     run(Command::new(compiler).args(flags).args(["-g", "-c", "-o"]).args([&object, &source]));
