@@ -83,14 +83,7 @@ pub fn predict(trace: &Trace, options: &Options) -> Result<Prediction, PredictEr
     let started = Instant::now();
     let order = MustOrder::new(trace)?;
     let locks = Locksets::new(trace);
-    let mut prediction = Prediction::default();
-    prediction.unseen.extend(trace.metadata.gaps.iter().map(|gap| gap.to_string()));
-    prediction.statistics = Statistics {
-        threads: trace.threads.len(),
-        events: trace.events.len(),
-        shared_variables: shared_variables(trace),
-        ..Statistics::default()
-    };
+    let mut prediction = first_words(trace);
     let mut questions = collect(trace, &order, &locks, options, &mut prediction);
     prediction.statistics.candidate_time = started.elapsed();
     if let Some((part, of)) = options.partition {
@@ -122,8 +115,34 @@ pub fn predict(trace: &Trace, options: &Options) -> Result<Prediction, PredictEr
     Ok(prediction)
 }
 
+/// What is known before anything is asked.
+pub(crate) fn first_words(trace: &Trace) -> Prediction {
+    let mut prediction = Prediction::default();
+    prediction.unseen.extend(trace.metadata.gaps.iter().map(|gap| gap.to_string()));
+    prediction.statistics = Statistics {
+        threads: trace.threads.len(),
+        events: trace.events.len(),
+        shared_variables: shared_variables(trace),
+        ..Statistics::default()
+    };
+    prediction
+}
+
+/// The CTP as the model wants it.
+pub(crate) fn constrained(
+    ctp: ConcurrentTraceProgram,
+    model: Model,
+) -> Result<ConcurrentTraceProgram, PredictError> {
+    let mut ctp = match model {
+        Model::Symbolic => ctp,
+        Model::Causal => causal::constrain(&ctp)?,
+    };
+    add_flag_sections(&mut ctp);
+    Ok(ctp)
+}
+
 /// The questions that the cheap filters leave.
-fn collect(
+pub(crate) fn collect(
     trace: &Trace,
     order: &MustOrder,
     locks: &Locksets,
@@ -243,12 +262,7 @@ impl Asker<'_> {
     }
 
     fn model(&self, ctp: ConcurrentTraceProgram) -> Result<ConcurrentTraceProgram, PredictError> {
-        let mut ctp = match self.options.model {
-            Model::Symbolic => ctp,
-            Model::Causal => causal::constrain(&ctp)?,
-        };
-        add_flag_sections(&mut ctp);
-        Ok(ctp)
+        constrained(ctp, self.options.model)
     }
 
     fn ask_in_whole_trace(&mut self, questions: &[Question]) -> Result<(), PredictError> {
@@ -399,7 +413,7 @@ impl Asker<'_> {
                 summary.predicted += 1;
                 summary.holds_in_all_interleavings = false;
                 let instance = &question.instances[numbers[number]];
-                let schedule = schedule(ctp, instance, &witness, recorded);
+                let schedule = solver_schedule(ctp, instance, &witness, recorded);
                 (Status::Predicted, instance, Some(schedule))
             }
             Verdict::Impossible { in_all_interleavings } => {
@@ -461,7 +475,8 @@ fn goals(subject: &Subject<'_>, question: &Question) -> Vec<(usize, Goal)> {
     instances.filter_map(|(number, instance)| Some((number, subject.goal(instance)?))).collect()
 }
 
-fn schedule(
+/// The witness as events of the trace.
+pub(crate) fn solver_schedule(
     ctp: &ConcurrentTraceProgram,
     instance: &Instance,
     witness: &Witness,

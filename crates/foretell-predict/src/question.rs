@@ -87,6 +87,8 @@ pub enum Shape {
     UseBeforeDefinition,
     /// The access comes after the free. Events: the access and the free.
     UseAfterFree,
+    /// A goal that was given as text ([`crate::planner::goal`]). Events: those it names.
+    Goal,
 }
 
 /// What kind of crash.

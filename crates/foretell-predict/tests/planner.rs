@@ -7,8 +7,10 @@ use foretell_model::ctp::{ConcurrentTraceProgram, Role};
 use foretell_model::testing::random_trace;
 use foretell_model::validate::Configuration;
 use foretell_predict::planner::goal::Formula;
-use foretell_predict::planner::{CompiledGoal, Outcome, PlanOptions, Planner};
-use foretell_predict::{AccessPattern, PatternKind};
+use foretell_predict::planner::{
+    CompiledGoal, Engine, Outcome, PlanOptions, Planner, PlannerOptions, predict,
+};
+use foretell_predict::{AccessPattern, FindingKind, Model, Options, PatternKind, Status};
 use foretell_trace::format::text;
 use foretell_trace::{EventId, Op, Trace, Value};
 
@@ -163,6 +165,122 @@ B release m
     assert_eq!(plan_names(&gate, "deadlock(a, b)"), None);
 }
 
+/// What an engine says about a goal: the paper's names of the events of its run.
+fn answer(trace: &Trace, engine: Engine, goal: &str) -> Result<Option<String>, String> {
+    let options = PlannerOptions {
+        engine,
+        common: Options { model: Model::Causal, ..Options::default() },
+        goals: vec![goal.into()],
+        ..PlannerOptions::default()
+    };
+    let prediction = predict(trace, &options).map_err(|error| error.to_string())?;
+    assert_eq!(prediction.internal_errors, Vec::<String>::new());
+    let Some(finding) = prediction.findings.first() else { return Ok(None) };
+    match &finding.status {
+        Status::Predicted => {
+            let schedule = finding.schedule.as_ref().expect("a prediction has a schedule");
+            let order: Vec<EventId> = schedule.events().collect();
+            Ok(Some(Planner::new(trace).unwrap().names(&order).join(" ")))
+        }
+        Status::Unknown(why) => Err(why.clone()),
+    }
+}
+
+#[test]
+fn the_solver_engine_finds_the_plan_of_section_4_4_too() {
+    let trace = trace(FIGURE_1);
+    for engine in [Engine::Solver, Engine::Planner, Engine::Combined] {
+        let run = answer(&trace, engine, "F(e1 & X F(f & !O e2))");
+        assert_eq!(run, Ok(Some("Ac1,1 Ac1,2 Ac2,1 Ac2,2".into())), "{engine}");
+    }
+}
+
+#[test]
+fn a_lock_valid_run_is_shown_as_to_be_tried() {
+    let trace = trace(FIGURE_1);
+    let run = answer(&trace, Engine::Lockset, "three(e1, f, e2)");
+    assert_eq!(run, Err("lock-valid only: to be tried by execution".into()));
+}
+
+#[test]
+fn goals_outside_of_the_fragment_are_left_to_the_planner() {
+    let trace = trace(FIGURE_1);
+    for goal in ["e1 U f", "F(e1 & X f)", "G(e1 | f)", "e1"] {
+        let refused = answer(&trace, Engine::Solver, goal).unwrap_err();
+        assert!(refused.contains("use --engine planner"), "{goal}: {refused}");
+    }
+    let unknown = answer(&trace, Engine::Solver, "order(f, nobody)").unwrap_err();
+    assert!(unknown.contains("there is no event `nobody`"), "{unknown}");
+}
+
+#[test]
+fn the_engines_find_the_candidates_of_a_trace_by_themselves() {
+    let trace = trace(
+        "\
+foretell-trace 1
+observed
+thread T1, T2
+var x = 0
+T1 region block
+T1 read x = 0
+T1 write x = 1
+T1 region-end
+T2 write x = 5
+",
+    );
+    for engine in [Engine::Planner, Engine::Combined, Engine::Lockset] {
+        let options = PlannerOptions {
+            engine,
+            common: Options { properties: vec![FindingKind::Atomicity], ..Options::default() },
+            ..PlannerOptions::default()
+        };
+        let prediction = predict(&trace, &options).unwrap();
+        assert_eq!(prediction.internal_errors, Vec::<String>::new());
+        let [finding] = &prediction.findings[..] else { panic!("{engine}: one finding") };
+        assert_eq!(finding.pattern, Some(PatternKind::Rww));
+        assert_eq!(finding.status == Status::Predicted, engine != Engine::Lockset);
+        assert_eq!(finding.schedule.as_ref().map(|schedule| schedule.order.len()), Some(3));
+    }
+}
+
+/// Planner and solver with the causal model agree, also on goals with other shapes.
+#[test]
+fn planner_and_solver_agree_on_random_traces() {
+    let (mut feasible, mut infeasible) = (0, 0);
+    for seed in 0..cases() / 6 {
+        let mut trace = random_trace(seed);
+        trace.metadata.symbolic = false;
+        if Planner::new(&trace).is_err() {
+            continue;
+        }
+        for (number, pattern) in patterns(&trace).iter().take(4).enumerate() {
+            let name = |event: EventId| {
+                let event = trace.event(event);
+                format!("{}#{}", trace.threads[event.thread.index()].name, event.index)
+            };
+            let [a, c, b] = [pattern.first, pattern.remote, pattern.second].map(name);
+            let goal = match number {
+                0 | 1 => format!("three({a}, {c}, {b})"),
+                2 => format!("order({c}, {a})"),
+                _ => format!("cross({a}, {c}, {b}, {c})"),
+            };
+            let planner = answer(&trace, Engine::Planner, &goal);
+            let solver = answer(&trace, Engine::Solver, &goal);
+            let (Ok(planner), Ok(solver)) = (planner, solver) else { continue };
+            if planner.is_some() != solver.is_some() {
+                let mut shown = Vec::new();
+                text::write(&trace, &mut shown).unwrap();
+                panic!(
+                    "seed {seed}, {goal}: planner {planner:?}, solver {solver:?}\n{}",
+                    String::from_utf8_lossy(&shown)
+                );
+            }
+            *(if planner.is_some() { &mut feasible } else { &mut infeasible }) += 1;
+        }
+    }
+    assert!(feasible > 20 && infeasible > 20, "{feasible} feasible, {infeasible} not");
+}
+
 /// Every triple of accesses that could be a pattern: two of one thread, one of another.
 fn patterns(trace: &Trace) -> Vec<AccessPattern> {
     let accesses: Vec<EventId> = (0..trace.events.len())
@@ -210,7 +328,10 @@ fn brute_force(ctp: &ConcurrentTraceProgram, pattern: &AccessPattern) -> Option<
 }
 
 fn cases() -> u64 {
-    std::env::var("FORETELL_PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(600)
+    std::env::var("FORETELL_PROPTEST_CASES")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(3_600)
 }
 
 #[test]

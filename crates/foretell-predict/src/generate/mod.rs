@@ -7,6 +7,7 @@
 mod atom;
 mod bank;
 mod banking;
+mod blocks;
 mod counters;
 mod indexer;
 mod lost_update;
@@ -15,6 +16,7 @@ mod program;
 pub use atom::{atom001, atom002};
 pub use bank::{BankVersion, bank};
 pub use banking::banking;
+pub use blocks::{Blocks, blocks};
 pub use counters::{Counters, counters};
 pub use indexer::{first_collision, indexer};
 pub use lost_update::lost_update;

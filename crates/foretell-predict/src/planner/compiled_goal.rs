@@ -1,6 +1,7 @@
 //! A goal with its events found in the trace: the automaton, and what it still asks for.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use foretell_trace::{EventId, Trace};
 
@@ -20,6 +21,16 @@ pub struct CompiledGoal {
     hopeful: HashMap<GoalState, bool>,
     forbidden: HashMap<GoalState, Vec<EventId>>,
     stutters: bool,
+    sequence: Option<Sequence>,
+    /// What [`CompiledGoal::demands`] said, by state and events that are done.
+    demanded: HashMap<(GoalState, u64), Option<Arc<[Demand]>>>,
+}
+
+/// A goal of the most frequent kind: some events in this order, others not before the last of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sequence {
+    pub steps: Vec<EventId>,
+    pub forbidden: Vec<EventId>,
 }
 
 /// Something that a goal asks for.
@@ -72,6 +83,12 @@ impl CompiledGoal {
         Self::with_names(&formula, &event).expect("the pattern is a small formula")
     }
 
+    /// A formula over `0`, `1`, ... for the events of a list.
+    pub(super) fn of_events(formula: &Formula, events: &[EventId]) -> Result<Self, GoalError> {
+        let event = |name: &str| events[name.parse::<usize>().expect("names are numbers")];
+        Self::with_names(formula, &event)
+    }
+
     fn with_names(formula: &Formula, event: &dyn Fn(&str) -> EventId) -> Result<Self, GoalError> {
         let automaton = Automaton::new(formula)?;
         let mut goal = Self {
@@ -80,6 +97,11 @@ impl CompiledGoal {
             hopeful: HashMap::new(),
             forbidden: HashMap::new(),
             stutters: true,
+            sequence: formula.as_sequence().map(|(steps, forbidden)| Sequence {
+                steps: steps.into_iter().map(event).collect(),
+                forbidden: forbidden.into_iter().map(event).collect(),
+            }),
+            demanded: HashMap::new(),
             formula: formula.clone(),
             automaton,
         };
@@ -202,6 +224,11 @@ impl CompiledGoal {
         self.next.iter().map(|&(event, _)| event)
     }
 
+    /// The goal as a sequence, if it is one.
+    pub(super) fn sequence(&self) -> Option<&Sequence> {
+        self.sequence.as_ref()
+    }
+
     pub(super) fn mentions(&self, event: EventId) -> bool {
         self.events().any(|other| other == event)
     }
@@ -254,6 +281,21 @@ impl CompiledGoal {
         &mut self,
         state: GoalState,
         done: &dyn Fn(EventId) -> bool,
+    ) -> Option<Arc<[Demand]>> {
+        let known = self.events.iter().zip(0..).filter(|((event, _), _)| done(*event));
+        let key = (state, known.fold(0, |bits, (_, bit)| bits | 1u64 << bit));
+        if let Some(known) = self.demanded.get(&key) {
+            return known.clone();
+        }
+        let demands: Option<Arc<[Demand]>> = self.shortest(state, done).map(Arc::from);
+        self.demanded.insert(key, demands.clone());
+        demands
+    }
+
+    fn shortest(
+        &mut self,
+        state: GoalState,
+        done: &dyn Fn(EventId) -> bool,
     ) -> Option<Vec<Demand>> {
         let mut moves: Vec<(Letter, Vec<Demand>)> = self
             .events
@@ -295,7 +337,7 @@ impl CompiledGoal {
 }
 
 /// The event with this label, or with this thread and index.
-fn find(trace: &Trace, name: &str) -> Option<EventId> {
+pub(super) fn find(trace: &Trace, name: &str) -> Option<EventId> {
     if let Some((&event, _)) = trace.labels.iter().find(|(_, label)| label.as_ref() == name) {
         return Some(event);
     }

@@ -114,6 +114,32 @@ impl Formula {
         names
     }
 
+    /// The steps of a sequence `F(s1 & X F(s2 & ... & !O z))` and the events that must not come
+    /// before its end.
+    pub fn as_sequence(&self) -> Option<(Vec<&str>, Vec<&str>)> {
+        let Formula::Unary(Unary::Finally, body) = self else { return None };
+        let parts = match &**body {
+            Formula::And(parts) => parts.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        let (Formula::Event(step), rest) = parts.split_first()? else { return None };
+        if let [Formula::Unary(Unary::Next, inner)] = rest {
+            let (mut steps, forbidden) = inner.as_sequence()?;
+            steps.insert(0, step);
+            return Some((steps, forbidden));
+        }
+        let forbidden: Option<Vec<&str>> = rest.iter().map(Formula::never_before).collect();
+        Some((vec![step], forbidden?))
+    }
+
+    /// The event of `!O event`.
+    fn never_before(&self) -> Option<&str> {
+        let Formula::Not(inner) = self else { return None };
+        let Formula::Unary(Unary::Once, event) = &**inner else { return None };
+        let Formula::Event(name) = &**event else { return None };
+        Some(name)
+    }
+
     fn visit<'a>(&'a self, visitor: &mut impl FnMut(&'a Formula)) {
         visitor(self);
         match self {

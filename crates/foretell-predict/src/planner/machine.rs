@@ -93,7 +93,7 @@ pub struct Domain {
 }
 
 /// A state of the machine.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct State {
     /// How many events each thread has done.
     pub positions: Vec<u32>,
@@ -296,6 +296,16 @@ impl Domain {
             ObjectKind::Barrier { parties } => Some(parties),
             _ => None,
         }
+    }
+
+    /// The event with which the thread ends.
+    pub(super) fn end_of(&self, thread: u32) -> Option<EventId> {
+        self.ends[thread as usize]
+    }
+
+    /// What the cell holds at the start.
+    pub(super) fn initially(&self, cell: u32) -> u64 {
+        self.initial_cells[cell as usize]
     }
 
     /// Is the thread over after this event?

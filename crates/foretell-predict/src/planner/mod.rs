@@ -1,17 +1,23 @@
 //! The planning engine (paper 003): a predicted run that violates atomicity is a plan.
 //!
-//! [`goal`] is the language of goals, [`machine`] what events need and do, [`search`] the embedded
+//! [`goal`] is the language of goals, `machine` what events need and do, `search` the embedded
 //! planner, [`pddl`] the same problem for any other planner, [`external`] runs one. Plans are found
-//! for a short segment between two cut points (003 Theorem 2) that grows until there is one.
+//! for a short segment between two cut points (003 Theorem 2) that grows until there is one. What
+//! contradicts `necessary` order is refused without a search. `engines` is the way in for the
+//! command line, `order_goal` hands goals to the solver.
 //!
 //! Guaranteed: a plan is a feasible run (003 Lemma 1). Missed: runs in which a read before the last
 //! event returns another value than recorded; the solver engine finds those.
 
 mod compiled_goal;
+mod engines;
 pub mod external;
 pub mod goal;
 mod machine;
+mod necessary;
+mod order_goal;
 pub mod pddl;
+mod quick_hash;
 mod search;
 
 use std::path::Path;
@@ -19,8 +25,12 @@ use std::path::Path;
 use foretell_trace::{EventId, Trace};
 
 pub use compiled_goal::CompiledGoal;
+pub use engines::{Engine, EngineError, PlannerOptions, predict};
 use external::{ExternalAnswer, ExternalError};
+use machine::State;
 pub use machine::{Domain, Unplannable};
+use necessary::Necessary;
+pub use order_goal::order_goal;
 use pddl::{Pddl, PddlError};
 use search::{Found, Segment};
 
@@ -30,13 +40,13 @@ pub struct PlanOptions {
     /// Every read before the goal returns what it returned in the recorded run. Without it, only
     /// synchronisation is respected, as Penelope's own scheme does; such a run must be tried.
     pub with_data: bool,
-    /// How many nodes a search may expand.
+    /// How many nodes a search may expand, or do as much work.
     pub budget: u64,
 }
 
 impl Default for PlanOptions {
     fn default() -> Self {
-        Self { with_data: true, budget: 200_000 }
+        Self { with_data: true, budget: 20_000 }
     }
 }
 
@@ -75,7 +85,16 @@ pub struct Problem {
 /// Finds plans for one trace.
 pub struct Planner {
     domain: Domain,
+    necessary: Option<Necessary>,
+    /// States of the recorded run, one every so many events.
+    snapshots: Vec<State>,
+    every: usize,
 }
+
+/// At least so many events lie between two snapshots,
+const SNAPSHOT_EVENTS: usize = 4_096;
+/// and there are at most so many.
+const MOST_SNAPSHOTS: usize = 64;
 
 /// A segment is first this long before and after the goal's events, then four times as long, ...
 const FIRST_MARGIN: usize = 64;
@@ -83,22 +102,44 @@ const FIRST_MARGIN: usize = 64;
 impl Planner {
     /// Compiles a recorded run.
     pub fn new(trace: &Trace) -> Result<Self, Unplannable> {
-        Ok(Self { domain: Domain::new(trace)? })
+        let domain = Domain::new(trace)?;
+        let total = domain.steps.len();
+        let every = SNAPSHOT_EVENTS.max(total.div_ceil(MOST_SNAPSHOTS));
+        let mut state = domain.initial();
+        let mut snapshots = vec![state.clone()];
+        for from in (0..total.saturating_sub(every)).step_by(every) {
+            domain.replay(&mut state, EventId::from(from), EventId::from(from + every));
+            snapshots.push(state.clone());
+        }
+        let necessary = Necessary::new(&domain);
+        Ok(Self { domain, necessary, snapshots, every })
     }
 
     /// Looks for a run that reaches the goal.
     pub fn plan(&self, goal: &CompiledGoal, options: &PlanOptions) -> Outcome {
+        let refuses = |table: &Necessary| table.refuses(&self.domain, goal);
+        if options.with_data && self.necessary.as_ref().is_some_and(refuses) {
+            return Outcome::NoPlan;
+        }
         let mut goal = goal.clone();
         let mut budget = options.budget;
-        for bounds in self.segments(&goal) {
+        let segments = self.segments(&goal);
+        for (number, &bounds) in segments.iter().enumerate() {
             let segment = self.segment(&goal, bounds, options.with_data);
-            match segment.search(&mut goal, &mut budget) {
+            let is_last = number + 1 == segments.len();
+            // A search that goes on far beyond the length of its segment is lost in it.
+            let share = budget.min(if is_last { budget } else { 64 + 2 * segment.len() as u64 });
+            let mut left = share;
+            let found = segment.search(&mut goal, &mut left);
+            budget -= share - left;
+            match found {
                 Found::Plan(actions) => {
                     let order = self.whole_run(bounds.0, &actions, &goal);
                     return Outcome::Plan(Plan { order, cut: bounds.0, end: bounds.1, actions });
                 }
                 Found::None => {}
-                Found::Budget => return Outcome::Unknown,
+                Found::Budget if is_last => return Outcome::Unknown,
+                Found::Budget => {}
             }
         }
         Outcome::NoPlan
@@ -169,8 +210,9 @@ impl Planner {
 
     fn segment(&self, goal: &CompiledGoal, bounds: (usize, usize), with_data: bool) -> Segment<'_> {
         let (cut, end) = (EventId::from(bounds.0), EventId::from(bounds.1));
-        let mut start = self.domain.initial();
-        self.domain.replay(&mut start, EventId(0), cut);
+        let number = (bounds.0 / self.every).min(self.snapshots.len() - 1);
+        let mut start = self.snapshots[number].clone();
+        self.domain.replay(&mut start, EventId::from(number * self.every), cut);
         Segment::new(&self.domain, start, end, goal, with_data)
     }
 

@@ -2,18 +2,22 @@
 //! FF (Hoffmann 2001): enforced hill climbing over helpful actions first, then best-first search
 //! over all actions with a seen-set, which is complete for the segment.
 //!
+//! The complete search leaves out actions by persistent sets (Godefroid 1996): where some threads'
+//! next actions commute with all that the other threads can still do, only they are tried.
+//!
 //! Threads are chains, so a relaxed plan (one in which no fact is ever lost) is one target place
 //! for each thread. It is computed from the goal backwards and touches only what the goal needs.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::{BinaryHeap, VecDeque};
+use std::hash::{Hash, Hasher};
 
 use foretell_trace::{EventId, ObjectId};
 
 use super::compiled_goal::{CompiledGoal, Demand};
 use super::goal::GoalState;
 use super::machine::{Domain, ObjectState, State, Step};
+use super::quick_hash::{QuickMap, QuickSet, WideHasher};
 
 /// A part of a run to be planned: the state at the cut and the events that may follow.
 pub(super) struct Segment<'a> {
@@ -23,10 +27,13 @@ pub(super) struct Segment<'a> {
     /// along with the next action.
     pub(super) chains: Vec<Vec<Action>>,
     /// Where each goal event stands in its chain.
-    goal_places: HashMap<EventId, (u32, u32)>,
-    producers: HashMap<Fact, Vec<Producers>>,
+    goal_places: QuickMap<EventId, (u32, u32)>,
+    producers: QuickMap<Fact, Vec<Producers>>,
     /// No plan needs a thread to go further than this.
     useful: Vec<u32>,
+    futures: Futures,
+    /// Every action is a step of the goal, so none may be left out.
+    counts_steps: bool,
 }
 
 /// An event with its accesses of shared cells, which are numbered anew.
@@ -34,6 +41,8 @@ pub(super) struct Action {
     pub event: EventId,
     pub reads: Vec<(u32, u64)>,
     pub writes: Vec<(u32, u64)>,
+    /// The goal's automaton can notice it.
+    visible: bool,
 }
 
 /// What an action can need and another can make.
@@ -83,6 +92,13 @@ struct Estimate {
     helpful: Vec<u32>,
 }
 
+impl Estimate {
+    /// What making it took, in nodes: a long relaxed plan takes longer than a node.
+    fn cost(&self) -> u64 {
+        u64::from(self.distance) / 16
+    }
+}
+
 impl<'a> Segment<'a> {
     /// The events from the recorded run's state `start` on, up to (not including) `end`.
     pub(super) fn new(
@@ -107,9 +123,11 @@ impl<'a> Segment<'a> {
             domain,
             start,
             chains: Vec::new(),
-            goal_places: HashMap::new(),
-            producers: HashMap::new(),
+            goal_places: QuickMap::default(),
+            producers: QuickMap::default(),
             useful: Vec::new(),
+            futures: Futures::default(),
+            counts_steps: goal.counts_steps(),
         };
         for (thread, events) in events.iter().enumerate() {
             let mut chain = Vec::new();
@@ -129,15 +147,29 @@ impl<'a> Segment<'a> {
                 let action = Action {
                     event,
                     reads: if with_data { renumber(domain.reads(event)) } else { Vec::new() },
-                    writes: renumber(domain.writes(event)),
+                    writes: if with_data { renumber(domain.writes(event)) } else { Vec::new() },
+                    visible: is_goal,
                 };
                 segment.register(place, &action);
                 chain.push(action);
             }
             segment.chains.push(chain);
         }
-        segment.useful = segment.cone();
+        for event in goal.next_events() {
+            if let Some(&(thread, place)) = segment.goal_places.get(&event)
+                && let Some(before) = place.checked_sub(1)
+            {
+                segment.chains[thread as usize][before as usize].visible = true;
+            }
+        }
+        segment.useful = segment.cone(goal);
+        segment.futures = Futures::new(&segment);
         segment
+    }
+
+    /// How many actions may be planned.
+    pub(super) fn len(&self) -> usize {
+        self.useful.iter().map(|&useful| useful as usize).sum()
     }
 
     /// The state at the cut; cells are numbered as in [`Action`].
@@ -284,21 +316,39 @@ impl<'a> Segment<'a> {
         missing
     }
 
-    /// How far each thread may have to go for any plan: the closure over *all* producers.
-    fn cone(&self) -> Vec<u32> {
+    /// How far each thread may have to go for any plan: the closure over *all* producers that do not
+    /// lie behind an event that loses the goal or ends the run.
+    fn cone(&self, goal: &CompiledGoal) -> Vec<u32> {
+        let mut caps: Vec<u32> = self.chains.iter().map(|chain| chain.len() as u32).collect();
+        if goal.counts_steps() {
+            return caps;
+        }
+        let last = goal.sequence().and_then(|sequence| sequence.steps.last().copied());
+        let forbidden = goal.forbidden(goal.initial()).iter().map(|&event| (event, 0));
+        for (event, more) in forbidden.chain(last.map(|event| (event, 1))) {
+            if let Some(&(thread, place)) = self.goal_places.get(&event) {
+                let cap = &mut caps[thread as usize];
+                *cap = (place + more).min(*cap);
+            }
+        }
         let mut useful = vec![0; self.chains.len()];
-        let mut work: Vec<(u32, u32)> =
-            self.goal_places.values().map(|&(thread, place)| (thread, place + 1)).collect();
-        let mut seen = HashSet::new();
+        let mut work: Vec<(u32, u32)> = self
+            .goal_places
+            .values()
+            .map(|&(thread, place)| (thread, (place + 1).min(caps[thread as usize])))
+            .collect();
+        let mut seen = QuickSet::default();
         while let Some((thread, target)) = work.pop() {
             let from = useful[thread as usize];
             for place in from..target {
                 let action = &self.chains[thread as usize][place as usize];
-                for fact in self.needs(thread, action) {
+                for fact in self.needs(thread, action, Some(action.event) != last) {
                     if seen.insert(fact) {
                         let producers = self.producers.get(&fact).into_iter().flatten();
                         work.extend(producers.filter_map(|producers| {
-                            Some((producers.thread, producers.places.last()? + 1))
+                            let cap = caps[producers.thread as usize];
+                            let below = producers.places.partition_point(|&place| place < cap);
+                            Some((producers.thread, producers.places[below.checked_sub(1)?] + 1))
                         }));
                     }
                 }
@@ -309,9 +359,11 @@ impl<'a> Segment<'a> {
     }
 
     /// All that an action may need, in any state.
-    fn needs(&self, thread: u32, action: &Action) -> Vec<Fact> {
+    fn needs(&self, thread: u32, action: &Action, data_counts: bool) -> Vec<Fact> {
         let mut needs = vec![Fact::Started(thread)];
-        needs.extend(action.reads.iter().map(|&(cell, value)| Fact::Value(cell, value)));
+        if data_counts {
+            needs.extend(action.reads.iter().map(|&(cell, value)| Fact::Value(cell, value)));
+        }
         match self.domain.steps[action.event.index()] {
             Step::Acquire(step) => needs.push(Fact::Released(step.lock)),
             Step::AcquireFailed(step) => needs.push(Fact::Acquired(step.lock)),
@@ -335,9 +387,9 @@ impl<'a> Segment<'a> {
         };
         let demands = goal.demands(node.goal, &done)?;
         let limits = self.limits(node, goal);
-        let mut relaxed = Relaxed { targets: node.places.clone(), facts: HashSet::new() };
+        let mut relaxed = Relaxed { targets: node.places.clone(), facts: QuickSet::default() };
         let mut work = Vec::new();
-        for demand in &demands {
+        for demand in demands.iter() {
             let (thread, place) = *self.goal_places.get(&demand.event())?;
             let target = match demand {
                 Demand::Done(_) => place + 1,
@@ -429,8 +481,8 @@ impl<'a> Segment<'a> {
     }
 
     /// How far each thread can go without making the goal impossible.
-    fn limits(&self, node: &Node, goal: &mut CompiledGoal) -> Vec<u32> {
-        let mut limits: Vec<u32> = self.chains.iter().map(|chain| chain.len() as u32).collect();
+    fn limits(&self, node: &Node, goal: &CompiledGoal) -> Vec<u32> {
+        let mut limits = self.useful.clone();
         for event in goal.forbidden(node.goal) {
             if let Some(&(thread, place)) = self.goal_places.get(event)
                 && place >= node.places[thread as usize]
@@ -440,6 +492,128 @@ impl<'a> Segment<'a> {
             }
         }
         limits
+    }
+
+    fn is_enabled(&self, node: &Node, action: &Action) -> bool {
+        let fits = |&(cell, value): &(u32, u64)| node.state.cells[cell as usize] == value;
+        self.domain.enabled_but_for_data(&node.state, action.event) && action.reads.iter().all(fits)
+    }
+
+    /// Threads whose next actions are enough to try: a persistent set of which the goal notices
+    /// nothing, or all that can go on.
+    ///
+    /// Of a plan, the first action that belongs to the set can come first, since it commutes with
+    /// those before it; and if there is none, an action of the set can be put in front.
+    fn persistent(&self, node: &Node, goal: &CompiledGoal) -> Vec<u32> {
+        let limits = self.limits(node, goal);
+        let next = |thread: u32| {
+            let place = node.places[thread as usize];
+            (place < limits[thread as usize]).then(|| &self.chains[thread as usize][place as usize])
+        };
+        let open: Vec<u32> =
+            (0..self.chains.len() as u32).filter(|&thread| next(thread).is_some()).collect();
+        if self.counts_steps {
+            return open;
+        }
+        let mut best: Option<Vec<u32>> = None;
+        for &first in &open {
+            if !next(first).is_some_and(|action| self.is_enabled(node, action)) {
+                continue;
+            }
+            let most = best.as_ref().map_or(open.len(), Vec::len);
+            if let Some(set) = self.closure(first, node, &next, &open, most) {
+                if set.len() == 1 {
+                    return set;
+                }
+                best = Some(set);
+            }
+        }
+        best.unwrap_or(open)
+    }
+
+    /// The smallest persistent set with this thread; `None` when it has `most` threads or the goal
+    /// would notice an action of it.
+    fn closure<'s>(
+        &'s self,
+        first: u32,
+        node: &Node,
+        next: &dyn Fn(u32) -> Option<&'s Action>,
+        open: &[u32],
+        most: usize,
+    ) -> Option<Vec<u32>> {
+        let mut set = vec![first];
+        let mut at = 0;
+        while let Some(&thread) = set.get(at) {
+            at += 1;
+            let Some(action) = next(thread) else { continue };
+            let enabled = self.is_enabled(node, action);
+            if enabled && action.visible {
+                return None;
+            }
+            let needed: Vec<u32> = match enabled {
+                true => open
+                    .iter()
+                    .copied()
+                    .filter(|&other| other != thread && self.depends(node, action, other))
+                    .collect(),
+                false => self.enablers(node, thread, action),
+            };
+            for other in needed {
+                if next(other).is_some() && !set.contains(&other) {
+                    set.push(other);
+                }
+            }
+            if set.len() >= most {
+                return None;
+            }
+        }
+        Some(set)
+    }
+
+    /// Can something that the other thread may still do not be swapped with the action?
+    fn depends(&self, node: &Node, action: &Action, other: u32) -> bool {
+        let from = node.places[other as usize];
+        let futures = &self.futures;
+        let later = |uses: &Uses, number: u32| uses.last(other, number) > from;
+        action.reads.iter().any(|&(cell, _)| later(&futures.writes, cell))
+            || action.writes.iter().any(|&(cell, _)| later(&futures.accesses, cell))
+            || match self.step(action.event) {
+                Step::Acquire(step) => later(&futures.takes, step.lock.0),
+                // Only who found the lock taken notices that it is given back earlier.
+                Step::Release(step) => {
+                    futures.tried[step.lock.index()] && later(&futures.objects, step.lock.0)
+                }
+                Step::AcquireFailed(step) => later(&futures.objects, step.lock.0),
+                Step::WaitBegin { condition, mutex } | Step::WaitEnd { condition, mutex, .. } => {
+                    later(&futures.objects, condition) || later(&futures.objects, mutex)
+                }
+                Step::Signal(object)
+                | Step::Broadcast(object)
+                | Step::SemaphoreWait(object)
+                | Step::SemaphoreWaitFailed(object)
+                | Step::SemaphorePost(object)
+                | Step::BarrierArrive(object)
+                | Step::BarrierLeave(object) => later(&futures.objects, object),
+                Step::Local
+                | Step::Access { .. }
+                | Step::Fork(_)
+                | Step::Join(_)
+                | Step::Begin
+                | Step::End => false,
+            }
+    }
+
+    /// Threads of which one has to go on before the action can take place.
+    fn enablers(&self, node: &Node, thread: u32, action: &Action) -> Vec<u32> {
+        let Some(&fact) = self.missing(&node.state, thread, action, true).first() else {
+            return (0..self.chains.len() as u32).collect();
+        };
+        let producers = self.producers.get(&fact).into_iter().flatten();
+        let later = |producers: &&Producers| {
+            let last = producers.places.last().copied().unwrap_or(0);
+            producers.thread != thread && last >= node.places[producers.thread as usize]
+        };
+        producers.filter(later).map(|producers| producers.thread).collect()
     }
 
     /// The nodes one action further, of the given threads.
@@ -518,7 +692,7 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// Looks for a plan; `budget` is in expanded nodes and goes down.
+    /// Looks for a plan; `budget` is in expanded nodes, or as much work, and goes down.
     pub(super) fn search(&self, goal: &mut CompiledGoal, budget: &mut u64) -> Found {
         let root = self.root(goal);
         let Some(estimate) = self.estimate(&root, goal) else { return Found::None };
@@ -537,13 +711,14 @@ impl<'a> Segment<'a> {
         budget: &mut u64,
     ) -> Option<Vec<EventId>> {
         /// A plateau wider than this is left to the complete search.
-        const PLATEAU: usize = 2_000;
+        const PLATEAU: usize = 200;
         let mut plan = Vec::new();
         let mut current = root.clone();
         loop {
             let mut nodes = vec![Node { reached: None, ..current }];
             let mut helpful = vec![best.helpful];
-            let mut seen = HashSet::from([fingerprint(&nodes[0])]);
+            let mut seen = QuickSet::default();
+            seen.insert(fingerprint(&nodes[0]));
             let mut queue = VecDeque::from([0]);
             let mut better = None;
             'plateau: while let Some(at) = queue.pop_front() {
@@ -562,6 +737,7 @@ impl<'a> Segment<'a> {
                         continue;
                     }
                     let Some(estimate) = self.estimate(&next, goal) else { continue };
+                    *budget = budget.checked_sub(estimate.cost())?;
                     nodes.push(next);
                     if estimate.distance < best.distance {
                         better = Some((nodes.len() - 1, estimate));
@@ -578,30 +754,40 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// Greedy best-first search over all actions; complete.
+    /// Greedy best-first search over persistent sets; complete.
     fn best_first(&self, root: Node, goal: &mut CompiledGoal, budget: &mut u64) -> Found {
-        let mut seen = HashSet::from([fingerprint(&root)]);
+        let mut seen = QuickSet::default();
+        seen.insert(fingerprint(&root));
         let mut queue = BinaryHeap::from([(Reverse(0), Reverse(0))]);
         let mut nodes = vec![root];
-        while let Some((_, Reverse(at))) = queue.pop() {
-            let Some(left) = budget.checked_sub(1) else { return Found::Budget };
-            *budget = left;
-            let node = nodes[at].clone();
-            let threads: Vec<u32> = (0..self.chains.len() as u32)
-                .filter(|&thread| node.places[thread as usize] < self.useful[thread as usize])
-                .collect();
-            for next in self.successors(at, &node, &threads, goal) {
-                if goal.accepts(next.goal) {
-                    nodes.push(next);
+        while let Some((_, Reverse(first))) = queue.pop() {
+            let mut at = first;
+            loop {
+                let Some(left) = budget.checked_sub(1) else { return Found::Budget };
+                *budget = left;
+                let node = Node { reached: None, ..nodes[at].clone() };
+                nodes[at].state = State::default(); // only the way back is needed from now on
+                let threads = self.persistent(&node, goal);
+                let mut found = self.successors(at, &node, &threads, goal);
+                if let Some(end) = found.iter().position(|next| goal.accepts(next.goal)) {
+                    nodes.push(found.swap_remove(end));
                     return Found::Plan(self.path(&nodes, nodes.len() - 1));
                 }
-                if !seen.insert(fingerprint(&next)) {
+                found.retain(|next| seen.insert(fingerprint(next)));
+                if found.len() == 1 {
+                    // Nothing to choose, so nothing to estimate.
+                    nodes.append(&mut found);
+                    at = nodes.len() - 1;
                     continue;
                 }
-                if let Some(estimate) = self.estimate(&next, goal) {
-                    nodes.push(next);
-                    queue.push((Reverse(estimate.distance), Reverse(nodes.len() - 1)));
+                for next in found {
+                    if let Some(estimate) = self.estimate(&next, goal) {
+                        *budget = budget.saturating_sub(estimate.cost());
+                        nodes.push(next);
+                        queue.push((Reverse(estimate.distance), Reverse(nodes.len() - 1)));
+                    }
                 }
+                break;
             }
         }
         Found::None
@@ -620,24 +806,127 @@ impl<'a> Segment<'a> {
 
 struct Relaxed {
     targets: Vec<u32>,
-    facts: HashSet<Fact>,
+    facts: QuickSet<Fact>,
 }
 
-/// 128 bits that stand for a node in the seen-set.
+/// For each thread and thing, one more than the last place in the thread that uses it; 0 for none.
+#[derive(Default)]
+struct Uses {
+    width: usize,
+    last: Vec<u32>,
+}
+
+impl Uses {
+    fn new(threads: usize, width: usize) -> Self {
+        Self { width, last: vec![0; threads * width] }
+    }
+
+    fn note(&mut self, thread: usize, number: u32, place: usize) {
+        self.last[thread * self.width + number as usize] = place as u32 + 1;
+    }
+
+    fn last(&self, thread: u32, number: u32) -> u32 {
+        self.last[thread as usize * self.width + number as usize]
+    }
+}
+
+/// What threads may still do.
+#[derive(Default)]
+struct Futures {
+    /// Writes of cells.
+    writes: Uses,
+    /// Reads and writes of cells.
+    accesses: Uses,
+    /// Acquires of locks, those that failed and those after waiting included.
+    takes: Uses,
+    /// Everything done with objects.
+    objects: Uses,
+    /// Somebody found the lock taken.
+    tried: Vec<bool>,
+}
+
+impl Futures {
+    fn new(segment: &Segment<'_>) -> Self {
+        let threads = segment.chains.len();
+        let cells = segment.start.cells.len();
+        let objects = segment.start.objects.len();
+        let mut futures = Futures {
+            writes: Uses::new(threads, cells),
+            accesses: Uses::new(threads, cells),
+            takes: Uses::new(threads, objects),
+            objects: Uses::new(threads, objects),
+            tried: vec![false; objects],
+        };
+        for (thread, chain) in segment.chains.iter().enumerate() {
+            let useful = &chain[..segment.useful[thread] as usize];
+            for (place, action) in useful.iter().enumerate() {
+                for &(cell, _) in &action.writes {
+                    futures.writes.note(thread, cell, place);
+                }
+                for &(cell, _) in action.reads.iter().chain(&action.writes) {
+                    futures.accesses.note(thread, cell, place);
+                }
+                match segment.step(action.event) {
+                    Step::Acquire(step) => {
+                        futures.takes.note(thread, step.lock.0, place);
+                        futures.objects.note(thread, step.lock.0, place);
+                    }
+                    Step::AcquireFailed(step) => {
+                        futures.tried[step.lock.index()] = true;
+                        futures.takes.note(thread, step.lock.0, place);
+                        futures.objects.note(thread, step.lock.0, place);
+                    }
+                    Step::Release(step) => futures.objects.note(thread, step.lock.0, place),
+                    Step::WaitBegin { condition, mutex } => {
+                        futures.objects.note(thread, condition, place);
+                        futures.objects.note(thread, mutex, place);
+                    }
+                    Step::WaitEnd { condition, mutex, .. } => {
+                        futures.takes.note(thread, mutex, place);
+                        futures.objects.note(thread, condition, place);
+                        futures.objects.note(thread, mutex, place);
+                    }
+                    Step::Signal(object)
+                    | Step::Broadcast(object)
+                    | Step::SemaphoreWait(object)
+                    | Step::SemaphoreWaitFailed(object)
+                    | Step::SemaphorePost(object)
+                    | Step::BarrierArrive(object)
+                    | Step::BarrierLeave(object) => futures.objects.note(thread, object, place),
+                    Step::Local
+                    | Step::Access { .. }
+                    | Step::Fork(_)
+                    | Step::Join(_)
+                    | Step::Begin
+                    | Step::End => {}
+                }
+            }
+        }
+        futures
+    }
+}
+
+/// 128 bits that stand for a node in the seen-set. Locks and semaphores follow from the places of
+/// the threads, so they are left out.
 fn fingerprint(node: &Node) -> u128 {
-    let half = |salt: u64| {
-        let mut hasher = DefaultHasher::new();
-        (salt, &node.places, &node.goal, &node.state).hash(&mut hasher);
-        u128::from(hasher.finish())
-    };
-    half(1) << 64 | half(2)
+    let mut hasher = WideHasher::default();
+    (&node.places, &node.goal, &node.state.cells).hash(&mut hasher);
+    for thread in &node.state.threads {
+        hasher.write_u32(thread.arrived_in);
+    }
+    for object in &node.state.objects {
+        if let ObjectState::Condition { .. } | ObjectState::Barrier { .. } = object {
+            object.hash(&mut hasher);
+        }
+    }
+    hasher.wide()
 }
 
 /// Which cells and objects more than one thread uses in a segment.
 struct Shared {
     /// Shared cells in order of their new numbers.
     cells: Vec<u32>,
-    numbers: HashMap<u32, u32>,
+    numbers: QuickMap<u32, u32>,
     objects: Vec<bool>,
 }
 
@@ -649,7 +938,7 @@ impl Shared {
             several: bool,
             written: bool,
         }
-        let mut uses: HashMap<u32, Use> = HashMap::new();
+        let mut uses: QuickMap<u32, Use> = QuickMap::default();
         let mut users: Vec<Option<u32>> = vec![None; start.objects.len()];
         let mut objects = vec![false; start.objects.len()];
         for (index, object) in start.objects.iter().enumerate() {

@@ -1,0 +1,490 @@
+//! The engines behind one function: the solver (000, 004), the planner (003), Penelope's own scheme
+//! of lock-valid runs (003 section 5 compares with it), and plan first, lock-valid run where there
+//! is no plan.
+//!
+//! Guaranteed: what is told as predicted was executed by the independent validator. A lock-valid
+//! run was built without looking at data, so it is told as unknown, with its schedule to be tried.
+
+use std::time::Instant;
+
+use foretell_model::ctp::Role;
+use foretell_model::lockset::Locksets;
+use foretell_model::must_order::MustOrder;
+use foretell_model::validate::Interpreter;
+use foretell_trace::{EventId, Op, Trace, Value, VariableId};
+
+use super::goal::{Formula, GoalError, Unary};
+use super::order_goal::order_goal;
+use super::{CompiledGoal, Outcome, Plan, PlanOptions, Planner, Unplannable};
+use crate::engine::{Engine as SolverEngine, Setting, Verdict};
+use crate::finding::{access_info, detail, fingerprints};
+use crate::predict::{collect, constrained, first_words, solver_schedule};
+use crate::question::{Instance, Question, Shape};
+use crate::window::{Checkpoints, around};
+use crate::{Finding, FindingKind, Options, PatternKind, PredictError, Prediction};
+use crate::{PropertySummary, Status, WitnessSchedule};
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// Formulas and a solver.
+    #[default]
+    Solver,
+    /// Plans: precisely predictable runs.
+    Planner,
+    /// Lock-valid runs, to be tried by execution.
+    Lockset,
+    /// A plan, or else a lock-valid run.
+    Combined,
+}
+
+impl Engine {
+    const ALL: [(&str, Engine); 4] = [
+        ("solver", Engine::Solver),
+        ("planner", Engine::Planner),
+        ("lockset", Engine::Lockset),
+        ("combined", Engine::Combined),
+    ];
+}
+
+impl std::str::FromStr for Engine {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = Engine::ALL.into_iter().find(|(known, _)| *known == name);
+        known.map(|(_, engine)| engine).ok_or_else(|| {
+            format!("unknown engine `{name}`; known are solver, planner, lockset, combined")
+        })
+    }
+}
+
+impl std::fmt::Display for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = Engine::ALL.into_iter().find(|(_, engine)| engine == self);
+        f.write_str(name.map_or("", |(name, _)| name))
+    }
+}
+
+/// What to look for, and who looks.
+#[derive(Clone, Debug, Default)]
+pub struct PlannerOptions {
+    /// Who answers.
+    pub engine: Engine,
+    /// Properties, blocks, instances and partition count for every engine; the rest is the solver's.
+    pub common: Options,
+    /// How many nodes the planner may expand for one pattern.
+    pub budget: Option<u64>,
+    /// Goals in the language of [`super::goal`]; where there are any, nothing else is looked for.
+    pub goals: Vec<String>,
+}
+
+/// Why nothing can be predicted.
+#[derive(Debug)]
+pub enum EngineError {
+    /// The trace or the solver.
+    Predict(PredictError),
+    /// The trace is not for the planner.
+    Unplannable(Unplannable),
+    /// A goal cannot be understood.
+    Goal(GoalError),
+}
+
+impl std::fmt::Display for EngineError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            EngineError::Predict(error) => error.fmt(f),
+            EngineError::Unplannable(error) => error.fmt(f),
+            EngineError::Goal(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for EngineError {}
+
+impl<E: Into<PredictError>> From<E> for EngineError {
+    fn from(error: E) -> Self {
+        EngineError::Predict(error.into())
+    }
+}
+
+/// What can go wrong in another interleaving, by any of the engines.
+pub fn predict(trace: &Trace, options: &PlannerOptions) -> Result<Prediction, EngineError> {
+    if options.engine == Engine::Solver && options.goals.is_empty() {
+        return Ok(crate::predict(trace, &options.common)?);
+    }
+    let started = Instant::now();
+    let order = MustOrder::new(trace)?;
+    let mut prediction = first_words(trace);
+    let mut asked = Vec::new();
+    for text in &options.goals {
+        asked.push(asked_in_words(trace, text).map_err(EngineError::Goal)?);
+    }
+    if options.goals.is_empty() {
+        let locks = Locksets::new(trace);
+        let questions = collect(trace, &order, &locks, &options.common, &mut prediction);
+        asked.extend(questions.into_iter().map(|question| Asked { question, goal: None }));
+        drop_unsupported(&mut asked, &options.common.properties, &mut prediction);
+    }
+    prediction.statistics.candidate_time = started.elapsed();
+    let solving = Instant::now();
+    if options.engine == Engine::Solver {
+        let solver = Solver { trace, order: &order, options: &options.common };
+        for asked in &asked {
+            solver.answer(asked, &mut prediction)?;
+        }
+    } else {
+        let mut asker = Asker {
+            trace,
+            planner: Planner::new(trace).map_err(EngineError::Unplannable)?,
+            checkpoints: Checkpoints::new(trace)?,
+            options,
+        };
+        for asked in &asked {
+            asker.answer(asked, &mut prediction)?;
+        }
+    }
+    prediction.statistics.solve_time = solving.elapsed();
+    prediction.statistics.atomicity_violations = prediction
+        .findings
+        .iter()
+        .filter(|finding| {
+            finding.kind == FindingKind::Atomicity && finding.status == Status::Predicted
+        })
+        .count();
+    prediction.properties.sort_by_key(|summary| summary.kind);
+    Ok(prediction)
+}
+
+/// A question, and the goal if it was given as text.
+struct Asked {
+    question: Question,
+    goal: Option<(String, Formula)>,
+}
+
+fn asked_in_words(trace: &Trace, text: &str) -> Result<Asked, GoalError> {
+    let formula = Formula::parse(text)?;
+    let goal = CompiledGoal::new(trace, &formula)?;
+    let sequence = goal.sequence();
+    let kind = match sequence {
+        Some(sequence) if sequence.steps.len() == 1 => FindingKind::Order,
+        None if goal.next_events().next().is_some() => FindingKind::Deadlock,
+        _ => FindingKind::Atomicity,
+    };
+    let writes = |event: EventId| match &trace.event(event).op {
+        Op::Read(_) => Some(false),
+        Op::Write(_) | Op::ReadModifyWrite(_) => Some(true),
+        _ => None,
+    };
+    let pattern =
+        sequence.and_then(|sequence| match (&sequence.steps[..], &sequence.forbidden[..]) {
+            (&[first, remote], &[second]) => {
+                let kind = PatternKind::of(writes(first)?, writes(remote)?, writes(second)?)?;
+                Some((Shape::Pattern(kind), vec![first, remote, second]))
+            }
+            _ => None,
+        });
+    let (shape, events) = pattern.unwrap_or_else(|| {
+        let events = formula.events().into_iter();
+        let find = |name| super::compiled_goal::find(trace, name);
+        (Shape::Goal, events.filter_map(find).collect())
+    });
+    let instances = vec![Instance { shape, events }];
+    let question = Question { kind, instances, unexamined: 0 };
+    Ok(Asked { question, goal: Some((text.to_owned(), formula)) })
+}
+
+/// Leaves out what a plan cannot say, and tells so.
+fn drop_unsupported(asked: &mut Vec<Asked>, kinds: &[FindingKind], prediction: &mut Prediction) {
+    asked.retain(|asked| asked.question.instances.iter().all(|i| plan_goal(i).is_some()));
+    for &kind in kinds {
+        match kind {
+            FindingKind::Atomicity | FindingKind::Order => {
+                summary(prediction, kind);
+            }
+            FindingKind::Deadlock => {
+                summary(prediction, kind).holds_in_all_interleavings = false;
+                prediction.unseen.push(
+                    "deadlock: the planner looks at cycles of locks only; use --engine solver"
+                        .into(),
+                );
+            }
+            FindingKind::Assertion | FindingKind::Crash | FindingKind::Race => {
+                prediction
+                    .unseen
+                    .push(format!("{kind}: the planner does not look for it; use --engine solver"));
+            }
+        }
+    }
+}
+
+/// The instance as a formula over `0`, `1`, ..., its events.
+fn plan_goal(instance: &Instance) -> Option<Formula> {
+    match (instance.shape, instance.events.len()) {
+        (Shape::Pattern(_), 3) => Some(Formula::three_accesses("0", "1", "2")),
+        (Shape::UseBeforeDefinition, 2) => Formula::parse("order(0, 1)").ok(),
+        (Shape::UseAfterFree, 2) => Formula::parse("F(1 & X F 0)").ok(),
+        (Shape::LockCycle, 2..=4) => {
+            let next = |number: usize| Formula::Next(number.to_string());
+            let all = Formula::And((0..instance.events.len()).map(next).collect());
+            Some(Formula::Unary(Unary::Finally, Box::new(all)))
+        }
+        _ => None,
+    }
+}
+
+fn summary(prediction: &mut Prediction, kind: FindingKind) -> &mut PropertySummary {
+    let known = prediction.properties.iter().position(|summary| summary.kind == kind);
+    let place = known.unwrap_or_else(|| {
+        prediction.properties.push(PropertySummary {
+            kind,
+            questions: 0,
+            predicted: 0,
+            impossible: 0,
+            unknown: 0,
+            holds_in_all_interleavings: true,
+        });
+        prediction.properties.len() - 1
+    });
+    &mut prediction.properties[place]
+}
+
+/// Adds what came out to the prediction.
+fn record(
+    trace: &Trace,
+    asked: &Asked,
+    answer: Option<(Status, &Instance, Option<WitnessSchedule>)>,
+    prediction: &mut Prediction,
+) {
+    let question = &asked.question;
+    let summary = summary(prediction, question.kind);
+    summary.questions += 1;
+    let Some((status, instance, schedule)) = answer else {
+        summary.impossible += 1;
+        summary.holds_in_all_interleavings &= question.unexamined == 0;
+        return;
+    };
+    summary.holds_in_all_interleavings = false;
+    match status {
+        Status::Predicted => summary.predicted += 1,
+        Status::Unknown(_) => summary.unknown += 1,
+    }
+    let (id, group) = fingerprints(trace, question.kind, instance);
+    let told = match (&asked.goal, instance.shape) {
+        (Some((text, _)), Shape::Goal) => format!("the goal `{text}` can be reached"),
+        _ => detail(trace, instance),
+    };
+    prediction.findings.push(Finding {
+        id,
+        group,
+        kind: question.kind,
+        pattern: match instance.shape {
+            Shape::Pattern(kind) => Some(kind),
+            _ => None,
+        },
+        status,
+        accesses: instance.events.iter().map(|&event| access_info(trace, event)).collect(),
+        detail: told,
+        schedule,
+    });
+}
+
+struct Asker<'a> {
+    trace: &'a Trace,
+    planner: Planner,
+    checkpoints: Checkpoints<'a>,
+    options: &'a PlannerOptions,
+}
+
+impl Asker<'_> {
+    fn answer(&mut self, asked: &Asked, prediction: &mut Prediction) -> Result<(), EngineError> {
+        let instances = &asked.question.instances;
+        let tried = &instances[..instances.len().min(self.options.common.window.instances.max(1))];
+        let mut undecided = (tried.len() < instances.len())
+            .then(|| format!("only {} of {} instances were planned", tried.len(), instances.len()));
+        if self.options.engine != Engine::Lockset {
+            for instance in tried {
+                let Some(goal) = self.goal(asked, instance)? else { continue };
+                match self.planner.plan(&goal, &self.plan_options(true)) {
+                    Outcome::NoPlan => {}
+                    Outcome::Unknown => {
+                        undecided = Some("the planner's budget is spent; raise --budget".into());
+                    }
+                    Outcome::Plan(plan) => match self.validated(&plan)? {
+                        Ok(()) => {
+                            let schedule = self.schedule(&plan, &goal);
+                            let answer = (Status::Predicted, instance, Some(schedule));
+                            record(self.trace, asked, Some(answer), prediction);
+                            return Ok(());
+                        }
+                        Err(why) => {
+                            let about = detail(self.trace, instance);
+                            prediction
+                                .internal_errors
+                                .push(format!("{about}: the validator refuses a plan: {why}"));
+                            undecided = Some("the validator refuses the plan".into());
+                        }
+                    },
+                }
+            }
+        }
+        if matches!(self.options.engine, Engine::Lockset | Engine::Combined) {
+            for instance in tried {
+                let Some(goal) = self.goal(asked, instance)? else { continue };
+                match self.planner.plan(&goal, &self.plan_options(false)) {
+                    Outcome::NoPlan => {}
+                    Outcome::Unknown => {
+                        undecided = Some("the planner's budget is spent; raise --budget".into());
+                    }
+                    Outcome::Plan(plan) => {
+                        let why = "lock-valid only: to be tried by execution";
+                        let schedule = self.schedule(&plan, &goal);
+                        let answer = (Status::Unknown(why.into()), instance, Some(schedule));
+                        record(self.trace, asked, Some(answer), prediction);
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        let unknown = undecided.map(|why| (Status::Unknown(why), &instances[0], None));
+        record(self.trace, asked, unknown, prediction);
+        Ok(())
+    }
+
+    fn plan_options(&self, with_data: bool) -> PlanOptions {
+        let default = PlanOptions::default();
+        PlanOptions { with_data, budget: self.options.budget.unwrap_or(default.budget) }
+    }
+
+    fn goal(
+        &self,
+        asked: &Asked,
+        instance: &Instance,
+    ) -> Result<Option<CompiledGoal>, EngineError> {
+        let goal = match &asked.goal {
+            Some((_, formula)) => CompiledGoal::new(self.trace, formula),
+            None => {
+                let Some(formula) = plan_goal(instance) else { return Ok(None) };
+                CompiledGoal::of_events(&formula, &instance.events)
+            }
+        };
+        goal.map(Some).map_err(EngineError::Goal)
+    }
+
+    fn schedule(&self, plan: &Plan, goal: &CompiledGoal) -> WitnessSchedule {
+        let order = plan.order[plan.cut..].to_vec();
+        let thread = |event: EventId| self.trace.event(event).thread;
+        let context_switches =
+            order.windows(2).filter(|pair| thread(pair[0]) != thread(pair[1])).count();
+        WitnessSchedule {
+            recorded: plan.cut,
+            order,
+            next: goal.next_events().collect(),
+            context_switches,
+        }
+    }
+
+    /// Executes the plan with the interpreter of [`foretell_model::validate`]. The last event may be
+    /// a read that sees another value: then its thread must be running and have come to it.
+    fn validated(&mut self, plan: &Plan) -> Result<Result<(), String>, EngineError> {
+        let (cut, end) = (EventId::from(plan.cut), EventId::from(plan.end.max(1) - 1));
+        let ctp = self.checkpoints.window(cut, end)?;
+        let interpreter = Interpreter::new(&ctp);
+        let open = ctp.variables.iter().enumerate().filter(|(_, v)| v.initial.is_none());
+        let initial: Vec<(VariableId, Value)> = open
+            .map(|(number, variable)| (VariableId::from(number), Value::zero(variable.sort)))
+            .collect();
+        let mut at = match interpreter.start(&initial) {
+            Ok(at) => at,
+            Err(rejection) => return Ok(Err(rejection.to_string())),
+        };
+        let order = &plan.order[plan.cut..];
+        for (number, &origin) in order.iter().enumerate() {
+            let Some(event) = ctp.event_of(origin) else { continue };
+            let Err(obstacle) = interpreter.step(&mut at, event, &[]) else { continue };
+            let thread = ctp.event(event).thread;
+            let runs = |at: &foretell_model::validate::Configuration| {
+                let is_state =
+                    |v: &foretell_model::ctp::CtpVariable| v.role == Role::ThreadState(thread);
+                let state = ctp.variables.iter().position(is_state);
+                state.is_none_or(|state| matches!(at.values[state], Value::BitVec { bits: 1, .. }))
+            };
+            let reads = matches!(self.trace.event(origin).op, Op::Read(_) | Op::ReadModifyWrite(_));
+            let is_last = number + 1 == order.len();
+            let came = interpreter.next_event(&at, thread) == Some(event);
+            if !(is_last && reads && came && runs(&at)) {
+                return Ok(Err(format!("event {}: {obstacle}", origin.0)));
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// Goals given as text, by the solver.
+struct Solver<'a> {
+    trace: &'a Trace,
+    order: &'a MustOrder,
+    options: &'a Options,
+}
+
+impl Solver<'_> {
+    /// Asks in the whole trace if it is short, else in windows that grow.
+    fn answer(&self, asked: &Asked, prediction: &mut Prediction) -> Result<(), EngineError> {
+        let Some((_, formula)) = &asked.goal else { return Ok(()) };
+        let instance = &asked.question.instances[0];
+        let limits = self.options.window;
+        let total = self.trace.events.len();
+        let mut checkpoints = Checkpoints::new(self.trace)?;
+        let mut radius = limits.first.max(1);
+        let mut reason = format!("bounded window: not possible within {} events", limits.most);
+        loop {
+            let whole = total <= limits.whole || !self.trace.metadata.observed_order;
+            let bounds = match whole {
+                true => None,
+                false => around(self.trace, &instance.events, radius)
+                    .filter(|(from, to)| to.index() - from.index() < limits.most),
+            };
+            let ctp = match bounds {
+                _ if whole => foretell_model::ctp::ConcurrentTraceProgram::build(self.trace)?,
+                Some((from, to)) => checkpoints.window(from, to)?,
+                None => break,
+            };
+            let ctp = constrained(ctp, self.options.model)?;
+            let goal = order_goal(self.trace, &ctp, formula).map_err(EngineError::Goal)?;
+            if let Some(goal) = goal {
+                let setting = Setting {
+                    mode: self.options.mode,
+                    backend: &self.options.backend,
+                    budget: self.options.budget,
+                    context_switches: self.options.context_switches,
+                };
+                let mut engine =
+                    SolverEngine::new(&ctp, self.order, std::iter::once(&goal), &setting)?;
+                match engine.ask(&[&goal]) {
+                    Verdict::Possible(_, witness) => {
+                        let recorded = bounds.map_or(0, |(from, _)| from.index());
+                        let schedule = solver_schedule(&ctp, instance, &witness, recorded);
+                        let answer = (Status::Predicted, instance, Some(schedule));
+                        record(self.trace, asked, Some(answer), prediction);
+                        return Ok(());
+                    }
+                    Verdict::Impossible { .. } if whole => {
+                        record(self.trace, asked, None, prediction);
+                        return Ok(());
+                    }
+                    Verdict::Impossible { .. } => {}
+                    Verdict::Unknown(why) => reason = why,
+                    Verdict::Refused(why) => {
+                        prediction.internal_errors.push(why);
+                        reason = "the validator refuses the solution".into();
+                    }
+                }
+            }
+            if whole {
+                break;
+            }
+            radius *= 4;
+        }
+        record(self.trace, asked, Some((Status::Unknown(reason), instance, None)), prediction);
+        Ok(())
+    }
+}
