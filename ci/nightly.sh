@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# The long tests, each bounded in time or number: fuzzing of every parser, the random tests with
+# many cases, and the parts that need heavy dependencies.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/setup.sh
+scripts/planners.sh
+fuzz/run.sh "${FUZZ_SECONDS:-60}"
+FORETELL_PROPTEST_CASES="${FORETELL_PROPTEST_CASES:-20000}" cargo test --release --workspace --locked
+cargo test --locked -p foretell-trace --features parquet --test parquet

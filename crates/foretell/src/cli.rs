@@ -1,0 +1,273 @@
+//! The command line: what can be typed, and the help texts that teach it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::output::OutputFormat;
+
+/// Predicts concurrency bugs from one good run.
+///
+/// foretell takes the trace of one run of a multithreaded program, works out the other
+/// interleavings of the same events that the program allows, and reports those that break it.
+///
+/// Exit codes: 0 nothing found, 10 a confirmed bug, 11 predicted but not confirmed, 12 incomplete,
+/// 2 usage or bad input, 1 our own failure.
+#[derive(Debug, Parser)]
+#[command(name = "foretell", version, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    /// Text for people, or one JSON object on standard output.
+    #[arg(long, global = true, value_enum, default_value_t = OutputFormat::Human)]
+    pub format: OutputFormat,
+
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Look at, check and convert trace files.
+    ///
+    /// Every command reads all formats: foretell's own binary (.ftrace) and text (.ft), CTRC
+    /// (.ctrc) and RAPID's STD (.std, .std.gz). The format is told from the content first, then
+    /// from the ending.
+    Trace {
+        /// What to do with the trace.
+        #[command(subcommand)]
+        command: TraceCommand,
+    },
+    /// Compile C so that the program can be recorded: clang 22 with foretell's plugin.
+    ///
+    /// Stands in for the compiler: CC="foretell cc" make. All arguments go to clang.
+    #[command(disable_help_flag = true)]
+    Cc(CompilerArguments),
+    /// Compile C++ so that the program can be recorded: CXX="foretell c++" make.
+    #[command(name = "c++", disable_help_flag = true)]
+    Cxx(CompilerArguments),
+    /// Run a program once and record what it does.
+    ///
+    /// The program keeps its input, output and exit status. Build it with `foretell cc` or
+    /// `foretell c++`; of anything else only the synchronisation is seen, and the trace says so.
+    Record(RecordArguments),
+    /// Say what could go wrong in another interleaving of a recorded run.
+    ///
+    /// Looks at every interleaving of the trace's events in which each thread stays on its recorded
+    /// path, and reports those in which a block that should be atomic is torn, an assertion fails,
+    /// the program crashes, deadlocks, or races. Every reported interleaving was executed by an
+    /// independent validator; what could not be decided is reported as undecided.
+    Predict(Box<PredictArguments>),
+    /// Say why a trace can go wrong, and which synchronisation repairs it.
+    ///
+    /// Gives the bad interleavings as a formula over "this event comes before that one", the kind of
+    /// bug, and locks, barriers or waits that remove it. A fix is verified: with it no bad
+    /// interleaving is left and no deadlock is added, or it says that this could not be shown.
+    Explain(ExplainArguments),
+    /// Say what this machine has and lacks for foretell.
+    Doctor,
+    /// Print a completion script for your shell.
+    ///
+    /// For bash: foretell completions bash > ~/.local/share/bash-completion/completions/foretell
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the JSON Schema of everything `--format json` prints.
+    Schema,
+}
+
+/// What can be done with a trace file.
+#[derive(Debug, Subcommand)]
+pub enum TraceCommand {
+    /// Count events, threads, variables and locks. Reads as a stream: memory does not grow with
+    /// the file.
+    Info(TraceFile),
+    /// Print the trace as text, one event a line.
+    ///
+    /// What is printed is the text format itself: it can be edited and read back.
+    Cat(TraceFile),
+    /// Write the trace in another format.
+    ///
+    /// A format that cannot carry something refuses and names it: STD has no values, CTRC has no
+    /// recorded order.
+    Convert(ConvertArguments),
+    /// Check that the trace makes sense: locks released by their holder, joins after ends, values
+    /// consistent, blocks nested.
+    ///
+    /// Exit code 2 and one line for each fault when it does not.
+    Validate(TraceFile),
+}
+
+/// A trace to read.
+#[derive(Args, Debug)]
+pub struct TraceFile {
+    /// The trace file (.ftrace, .ft, .ctrc, .std, .std.gz).
+    pub trace: PathBuf,
+}
+
+/// A trace to read and one to write.
+#[derive(Args, Debug)]
+pub struct ConvertArguments {
+    /// The trace file to read.
+    pub trace: PathBuf,
+    /// The file to write. Nothing is left under this name when it cannot be completed.
+    #[arg(short, long)]
+    pub output: PathBuf,
+    /// The format to write; told from the ending of the output when absent.
+    #[arg(long, value_enum)]
+    pub to: Option<TargetFormat>,
+}
+
+/// The formats that can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TargetFormat {
+    /// foretell's binary format.
+    Binary,
+    /// foretell's text format.
+    Text,
+    /// TARA's format.
+    Ctrc,
+    /// RAPID's format.
+    Std,
+    /// The event table as Apache Parquet (needs a build with the feature `parquet`).
+    Parquet,
+}
+
+/// What to predict, and how.
+#[derive(Args, Debug)]
+pub struct PredictArguments {
+    /// The trace file.
+    pub trace: PathBuf,
+    /// What to look for, separated by commas: atomicity, assertion, crash, deadlock, race, order.
+    #[arg(long, value_delimiter = ',', value_name = "KINDS")]
+    pub property: Vec<foretell_predict::FindingKind>,
+    /// Which interleavings count: reads may see other values (symbolic), or every read returns what
+    /// it did (causal).
+    #[arg(long, value_enum, default_value_t = ModelName::Symbolic)]
+    pub model: ModelName,
+    /// Only interleavings in which all events take place; by default the erroneous prefix is
+    /// enough, and what the threads do after it is left open.
+    #[arg(long)]
+    pub whole: bool,
+    /// Only interleavings with at most so many context switches.
+    #[arg(long, value_name = "N")]
+    pub context_switches: Option<u32>,
+    /// Which blocks should be atomic: those that the program marks, every function call, or the
+    /// marked ones if there are any.
+    #[arg(long, value_enum, default_value_t = RegionsName::Auto)]
+    pub regions: RegionsName,
+    /// Who decides: the solver inside foretell, or the z3 on the path.
+    #[arg(long, value_enum, default_value_t = SolverName::Embedded)]
+    pub solver: SolverName,
+    /// Any SMT-LIB 2 solver that reads from standard input, e.g. "cvc5 --incremental".
+    #[arg(long, value_name = "COMMAND", conflicts_with = "solver")]
+    pub solver_cmd: Option<String>,
+    /// Conflicts that the solver may spend on one question; beyond it the answer is "undecided".
+    #[arg(long, value_name = "CONFLICTS")]
+    pub budget: Option<u64>,
+    /// A trace with at most so many events is looked at as a whole; in a longer one, each question
+    /// is asked about a window that grows as needed.
+    #[arg(long, value_name = "EVENTS")]
+    pub window: Option<usize>,
+    /// Only part M of N of the questions (from 1), so that several machines can share the work.
+    #[arg(long, value_name = "M/N", value_parser = partition)]
+    pub partition: Option<(u32, u32)>,
+    /// Where to put a schedule for each prediction; created when there is one.
+    #[arg(long, value_name = "DIR", default_value = "foretell-schedules")]
+    pub schedules: PathBuf,
+}
+
+fn partition(text: &str) -> Result<(u32, u32), String> {
+    let numbers: Option<(u32, u32)> =
+        text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+    match numbers {
+        Some((part, of)) if 1 <= part && part <= of => Ok((part - 1, of)),
+        _ => Err("expected M/N with M from 1 to N, e.g. 2/4".into()),
+    }
+}
+
+/// The names of the models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ModelName {
+    /// The concurrent trace program.
+    Symbolic,
+    /// The maximal causal model.
+    Causal,
+}
+
+/// The names of the choices of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RegionsName {
+    /// Marked ones if there are any, else function calls.
+    Auto,
+    /// Marked ones only.
+    Marked,
+    /// Function calls only.
+    Inferred,
+}
+
+/// The names of the solvers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SolverName {
+    /// SAT with an ordering theory, inside foretell.
+    Embedded,
+    /// The z3 on the path.
+    Z3,
+}
+
+/// What goes to the compiler.
+#[derive(Args, Debug)]
+pub struct CompilerArguments {
+    /// As for clang.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub arguments: Vec<std::ffi::OsString>,
+}
+
+/// What to record, and how.
+#[derive(Args, Debug)]
+pub struct RecordArguments {
+    /// The trace file to write.
+    #[arg(short, long, default_value = "run.ftrace", value_name = "TRACE")]
+    pub output: PathBuf,
+    /// Which thread runs when: as the operating system has it, each in turn, or at random.
+    #[arg(long, value_enum, default_value_t = ScheduleName::Os)]
+    pub schedule: ScheduleName,
+    /// Seed of `--schedule random`.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// End the program when it has run for so many seconds.
+    #[arg(long, value_name = "SECONDS")]
+    pub time_limit: Option<u64>,
+    /// The program and its arguments, after `--`.
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub program: Vec<std::ffi::OsString>,
+}
+
+/// The names of the base schedules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScheduleName {
+    /// As the operating system runs it.
+    Os,
+    /// Each thread in turn.
+    RoundRobin,
+    /// At random, by seed.
+    Random,
+}
+
+/// What to explain, and how.
+#[derive(Args, Debug)]
+pub struct ExplainArguments {
+    /// The trace file, of any format.
+    pub trace: PathBuf,
+    /// Compute exactly the bad interleavings (slower and longer); by default infeasible ones may be
+    /// among them, good ones never.
+    #[arg(long)]
+    pub exact: bool,
+    /// Do not look for synchronisation.
+    #[arg(long)]
+    pub no_fix: bool,
+    /// Draw the threads and the orders that must not be into this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}

@@ -1,0 +1,7 @@
+//! One file a command: reads what it needs, calls the library, prints.
+
+pub mod doctor;
+pub mod explain;
+pub mod predict;
+pub mod record;
+pub mod trace;

@@ -1,0 +1,123 @@
+//! `foretell predict`: what could go wrong in another interleaving.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use foretell_predict::region::Regions;
+use foretell_predict::{Backend, FindingKind, Model, Options, Prediction, Status};
+use foretell_report::terminal::Look;
+use foretell_report::{json, terminal};
+use foretell_solve::Budget;
+use foretell_solve::encode::Mode;
+use foretell_trace::schedule::Schedule;
+use foretell_trace::validate::validate;
+use foretell_trace::{Trace, format};
+
+use crate::cli::{ModelName, PredictArguments, RegionsName, SolverName};
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// Predicts and prints.
+pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Failure> {
+    let trace = format::read_path(&arguments.trace)?;
+    if let Some(fault) = validate(&trace).first() {
+        return Err(Failure::Input(format!(
+            "{}: {fault}; `foretell trace validate` lists all faults",
+            arguments.trace.display()
+        )));
+    }
+    let prediction = foretell_predict::predict(&trace, &options(arguments))
+        .map_err(|error| Failure::Input(format!("{}: {error}", arguments.trace.display())))?;
+    let schedules = write_schedules(&trace, &prediction, &arguments.schedules)?;
+    let look = Look { colour: output.colour() };
+    if output.json() {
+        let file = arguments.trace.display().to_string();
+        output.object(json::prediction(&trace, &file, &prediction, &schedules))?;
+    } else {
+        terminal::prediction(output, look, &trace, &prediction, &schedules)?;
+    }
+    if let Some(error) = prediction.internal_errors.first() {
+        return Err(Failure::Internal(format!("the validator refused a solver's answer: {error}")));
+    }
+    Ok(exit_of(&trace, &prediction))
+}
+
+fn options(arguments: &PredictArguments) -> Options {
+    let mut options = Options {
+        model: match arguments.model {
+            ModelName::Symbolic => Model::Symbolic,
+            ModelName::Causal => Model::Causal,
+        },
+        mode: if arguments.whole { Mode::Whole } else { Mode::Prefix },
+        backend: match (&arguments.solver_cmd, arguments.solver) {
+            (Some(command), _) => Backend::Command(command.clone()),
+            (None, SolverName::Embedded) => Backend::Embedded,
+            (None, SolverName::Z3) => Backend::Z3,
+        },
+        context_switches: arguments.context_switches,
+        regions: match arguments.regions {
+            RegionsName::Auto => Regions::Automatic,
+            RegionsName::Marked => Regions::Marked,
+            RegionsName::Inferred => Regions::Inferred,
+        },
+        partition: arguments.partition,
+        ..Options::default()
+    };
+    if !arguments.property.is_empty() {
+        options.properties.clone_from(&arguments.property);
+    }
+    if let Some(conflicts) = arguments.budget {
+        options.budget = Budget { conflicts };
+    }
+    if let Some(events) = arguments.window {
+        options.window.whole = events;
+    }
+    options
+}
+
+/// Writes a schedule file for each prediction; the paths, by the findings' ids.
+fn write_schedules(
+    trace: &Trace,
+    prediction: &Prediction,
+    directory: &Path,
+) -> Result<BTreeMap<String, PathBuf>, Failure> {
+    let mut paths = BTreeMap::new();
+    let failed = |error: &dyn std::fmt::Display| Failure::Input(error.to_string());
+    for finding in &prediction.findings {
+        let Some(witness) = &finding.schedule else { continue };
+        if paths.is_empty() {
+            std::fs::create_dir_all(directory)
+                .map_err(|error| failed(&format!("{}: {error}", directory.display())))?;
+        }
+        let next = witness.next.iter().copied();
+        let mut schedule = Schedule::of_trace(trace, witness.events(), next);
+        schedule.finding = Some(finding.id.as_str().into());
+        let path = directory.join(format!("{}.schedule", finding.id));
+        format::write_whole(&path, |file| {
+            write!(file, "{schedule}")
+                .map_err(|error| format::WriteError::Io { path: path.clone(), error })
+        })
+        .map_err(|error| failed(&error))?;
+        paths.insert(finding.id.clone(), path);
+    }
+    Ok(paths)
+}
+
+/// Something predicted says 11; otherwise something undecided or unseen says 12.
+fn exit_of(trace: &Trace, prediction: &Prediction) -> Exit {
+    let predicted = |kind: Option<FindingKind>| {
+        prediction.findings.iter().any(|finding| {
+            finding.status == Status::Predicted && kind.is_none_or(|kind| finding.kind == kind)
+        })
+    };
+    let undecided =
+        prediction.findings.iter().any(|finding| matches!(finding.status, Status::Unknown(_)));
+    if predicted(None) {
+        Exit::Predicted
+    } else if undecided || !prediction.unseen.is_empty() || !trace.metadata.gaps.is_empty() {
+        Exit::Incomplete
+    } else {
+        Exit::NothingFound
+    }
+}

@@ -1,0 +1,332 @@
+//! The command line as a user meets it: output, exit codes, errors.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn foretell(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_foretell")).args(arguments).output().expect("foretell runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("the output is UTF-8")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("errors are UTF-8")
+}
+
+/// A folder that is removed at the end of the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("foretell-cli-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str, content: &[u8]) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, content).unwrap();
+        path.display().to_string()
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn example(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/traces")
+        .join(name)
+        .display()
+        .to_string()
+}
+
+/// The faults of a value by a schema; understands the keywords that our schema uses and refuses
+/// any other, so that none is silently skipped.
+fn faults(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
+    let is = |name: &str| match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "null" => value.is_null(),
+        other => panic!("type {other}"),
+    };
+    let mut found = Vec::new();
+    for (keyword, rule) in schema.as_object().expect("a schema is an object") {
+        let fits = match keyword.as_str() {
+            "$schema" | "$id" | "$defs" | "title" | "description" => true,
+            "const" => value == rule,
+            "enum" => rule.as_array().unwrap().contains(value),
+            "minimum" => value.is_null() || value.as_i64() >= rule.as_i64(),
+            "type" => match rule {
+                Value::String(name) => is(name),
+                names => names.as_array().unwrap().iter().any(|name| is(name.as_str().unwrap())),
+            },
+            "required" => rule
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|name| value.get(name.as_str().unwrap()).is_some()),
+            "$ref" => {
+                let path = rule.as_str().unwrap().strip_prefix('#').unwrap();
+                found.extend(faults(root, root.pointer(path).unwrap(), value, at));
+                true
+            }
+            "properties" => {
+                for (name, inner) in rule.as_object().unwrap() {
+                    if let Some(member) = value.get(name) {
+                        found.extend(faults(root, inner, member, &format!("{at}/{name}")));
+                    }
+                }
+                true
+            }
+            "additionalProperties" | "items" => {
+                let members: Vec<&Value> = match value {
+                    Value::Object(members) => members.values().collect(),
+                    Value::Array(items) => items.iter().collect(),
+                    _ => Vec::new(),
+                };
+                for member in members {
+                    found.extend(faults(root, rule, member, &format!("{at}/*")));
+                }
+                true
+            }
+            other => panic!("the test does not know the keyword {other}"),
+        };
+        if !fits {
+            found.push(format!("{at}: {keyword} {rule} does not hold of {value}"));
+        }
+    }
+    found
+}
+
+fn valid_json(output: &Output) -> Value {
+    let object: Value = serde_json::from_slice(&output.stdout).expect("one object");
+    let schema: Value = serde_json::from_str(&stdout(&foretell(&["schema"]))).expect("JSON");
+    let faults = faults(&schema, &schema, &object, "");
+    assert!(faults.is_empty(), "{faults:#?}");
+    object
+}
+
+#[test]
+fn the_schema_refuses_what_the_contract_forbids() {
+    let schema: Value = serde_json::from_str(&stdout(&foretell(&["schema"]))).unwrap();
+    let finding = |kind: &str| {
+        serde_json::json!({"version": 1, "findings": [{"id": "a", "kind": kind, "pattern": null,
+            "status": "predicted", "effect": null, "accesses": []}]})
+    };
+    assert!(faults(&schema, &schema, &finding("race"), "").is_empty());
+    assert!(!faults(&schema, &schema, &finding("oops"), "").is_empty());
+    assert!(!faults(&schema, &schema, &serde_json::json!({"version": 2}), "").is_empty());
+}
+
+#[test]
+fn a_locked_bank_is_still_torn_and_loses_money() {
+    let scratch = Scratch::new("bank");
+    let schedules = scratch.path("schedules");
+    let output = foretell(&["predict", &example("bank.ft"), "--schedules", &schedules]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(11), "{text}{}", stderr(&output));
+    assert!(text.contains("atomicity: RWW"), "{text}");
+    assert!(text.contains("assertion"), "{text}");
+    assert!(text.contains("bank.c:12"), "{text}");
+    assert!(!text.contains("\u{1b}["), "no colours when piped: {text}");
+    let files: Vec<_> = std::fs::read_dir(&schedules).unwrap().map(|f| f.unwrap().path()).collect();
+    assert!(!files.is_empty());
+    for file in files {
+        let schedule = std::fs::read_to_string(&file).unwrap();
+        foretell_trace::schedule::Schedule::parse(&schedule).expect("a schedule reads back");
+    }
+}
+
+#[test]
+fn json_fits_the_published_schema() {
+    let scratch = Scratch::new("json");
+    let schedules = scratch.path("s");
+    let bank = example("bank.ft");
+    for arguments in [
+        vec!["--format", "json", "predict", &bank, "--schedules", &schedules],
+        vec!["--format", "json", "predict", &bank, "--schedules", &schedules, "--model", "causal"],
+        vec!["--format", "json", "trace", "info", &bank],
+        vec!["--format", "json", "trace", "validate", &bank],
+        vec!["--format", "json", "doctor"],
+    ] {
+        let object = valid_json(&foretell(&arguments));
+        assert_eq!(object["version"], 1);
+    }
+    let predicted =
+        valid_json(&foretell(&["--format", "json", "predict", &bank, "--schedules", &schedules]));
+    let kinds: Vec<&str> = predicted["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f["kind"].as_str().unwrap())
+        .collect();
+    assert!(kinds.contains(&"atomicity") && kinds.contains(&"assertion"), "{kinds:?}");
+}
+
+#[test]
+fn a_correct_program_ends_with_0_and_says_for_how_much_that_holds() {
+    let scratch = Scratch::new("correct");
+    let text = std::fs::read_to_string(example("bank.ft")).unwrap();
+    // Hold the lock from the read to the write.
+    let held: String = text
+        .lines()
+        .filter(|line| !line.contains("bank.c:13") && !line.contains("bank.c:15"))
+        .fold(String::new(), |all, line| all + line + "\n");
+    let file = scratch.file("held.ft", held.as_bytes());
+    let output = foretell(&["predict", &file, "--schedules", &scratch.path("s")]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
+    assert!(text.contains("holds in all interleavings"), "{text}");
+    assert!(!Path::new(&scratch.path("s")).exists(), "no schedules, no folder");
+}
+
+#[test]
+fn explain_gives_the_formula_the_bug_and_a_verified_fix() {
+    let scratch = Scratch::new("explain");
+    let picture = scratch.path("bank.svg");
+    let output = foretell(&["explain", &example("bank.ctrc"), "--svg", &picture]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(11), "{text}{}", stderr(&output));
+    // 001 Fig. 1 and Example 3.2.
+    assert!(text.contains("hb(d1[22],w2[13])") && text.contains("hb(w1[12],d2[23])"), "{text}");
+    assert!(text.contains("verified"), "{text}");
+    assert!(std::fs::read_to_string(&picture).unwrap().starts_with("<svg"));
+    let object = valid_json(&foretell(&["--format", "json", "explain", &example("bank.ctrc")]));
+    assert_eq!(object["explanation"]["verdict"], "depends");
+}
+
+#[test]
+fn a_program_is_built_recorded_and_predicted_from() {
+    let scratch = Scratch::new("record");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/bank/bank.c");
+    let (program, trace) = (scratch.path("bank"), scratch.path("bank.ftrace"));
+    let built =
+        foretell(&["cc", "-O1", "-g", &source.display().to_string(), "-o", &program, "-pthread"]);
+    if stderr(&built).contains("foretell cc: error") {
+        // The plugin and the runtime are libraries that `cargo test -p foretell` does not build.
+        eprintln!("SKIPPED: {}", stderr(&built));
+        return;
+    }
+    assert_eq!(built.status.code(), Some(0), "{}", stderr(&built));
+    let recorded = foretell(&["record", "-o", &trace, "--", &program]);
+    assert_eq!(recorded.status.code(), Some(0), "{}", stderr(&recorded));
+    assert_eq!(stdout(&recorded), "balance: 130\n");
+    let valid = foretell(&["trace", "validate", &trace]);
+    assert_eq!(valid.status.code(), Some(0), "{}", stdout(&valid));
+    let predicted = foretell(&["predict", &trace, "--schedules", &scratch.path("s")]);
+    let text = stdout(&predicted);
+    assert_eq!(predicted.status.code(), Some(11), "{text}{}", stderr(&predicted));
+    assert!(text.contains("atomicity: ") && text.contains("`balance`"), "{text}");
+    assert!(text.contains("assertion: "), "{text}");
+}
+
+#[test]
+fn traces_convert_and_convert_back() {
+    let scratch = Scratch::new("convert");
+    let binary = scratch.path("bank.ftrace");
+    let back = scratch.path("back.ft");
+    let first = foretell(&["trace", "convert", &example("bank.ft"), "-o", &binary]);
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    let second = foretell(&["trace", "convert", &binary, "-o", &back]);
+    assert_eq!(second.status.code(), Some(0), "{}", stderr(&second));
+    let cat = |file: &str| stdout(&foretell(&["trace", "cat", file]));
+    assert_eq!(cat(&example("bank.ft")), cat(&back));
+}
+
+#[test]
+fn bad_input_is_told_with_place_and_advice_and_exit_code_2() {
+    let scratch = Scratch::new("bad");
+    let binary = scratch.path("bank.ftrace");
+    foretell(&["trace", "convert", &example("bank.ft"), "-o", &binary]);
+    let mut flipped = std::fs::read(&binary).unwrap();
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 0xff;
+    let unlocked = "foretell-trace 1\nobserved\nthread A, B\nmutex m\nA acquire m\nB release m\n";
+    for (name, content, expected) in [
+        ("empty.ft", &b""[..], "empty"),
+        ("garbage", b"\x00\x01\x02hello", "not a trace"),
+        ("broken.ft", b"foretell-trace 1\nthread A\nA raed x\n", ":3:"),
+        ("broken.ctrc", b"global: x\nthread t:\n a1: (= x. (+ x\n", ":3"),
+        ("broken.std", b"T0|r(V1)|12\nT0|what|7\n", ":2"),
+        ("flipped.ftrace", &flipped, "byte"),
+        ("deep.ctrc", format!("global: x\npre: {}", "(".repeat(100_000)).as_bytes(), ":2"),
+    ] {
+        let file = scratch.file(name, content);
+        for command in [vec!["trace", "info"], vec!["trace", "cat"], vec!["predict"]] {
+            let output = foretell(&[command.as_slice(), &[file.as_str()]].concat());
+            let message = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{command:?} {name}: {message}");
+            assert!(message.contains(expected), "{command:?} {name}: {message}");
+            assert!(
+                message.starts_with("foretell: ") && !message.contains("panicked"),
+                "{message}"
+            );
+        }
+    }
+    let file = scratch.file("unlocked.ft", unlocked.as_bytes());
+    let output = foretell(&["trace", "validate", &file]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stdout(&output).contains('B'), "{}", stdout(&output));
+    let missing = foretell(&["predict", &scratch.path("nowhere.ft")]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(stderr(&missing).contains("nowhere.ft"), "{}", stderr(&missing));
+}
+
+#[test]
+fn a_format_that_cannot_carry_the_trace_refuses_and_leaves_no_file() {
+    let scratch = Scratch::new("carry");
+    let target = scratch.path("bank.ctrc");
+    let output = foretell(&["trace", "convert", &example("bank.ft"), "-o", &target]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("cannot carry"), "{}", stderr(&output));
+    assert_eq!(std::fs::read_dir(&scratch.0).unwrap().count(), 0, "nothing is left behind");
+}
+
+#[test]
+fn usage_errors_end_with_2_and_help_names_every_exit_code() {
+    assert_eq!(foretell(&["preditc"]).status.code(), Some(2));
+    assert_eq!(foretell(&["predict"]).status.code(), Some(2));
+    let partition = foretell(&["predict", &example("bank.ft"), "--partition", "3/2"]);
+    assert_eq!(partition.status.code(), Some(2));
+    let help = foretell(&["--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    let text = stdout(&help).split_whitespace().collect::<Vec<_>>().join(" ");
+    for code in ["0 nothing found", "10 a", "11 predicted", "12 incomplete", "2 usage", "1 our own"]
+    {
+        assert!(text.contains(code), "{code}: {text}");
+    }
+    assert!(stdout(&foretell(&["--version"])).starts_with("foretell 0."));
+    assert!(stdout(&foretell(&["completions", "bash"])).contains("_foretell"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let scratch = Scratch::new("pipe");
+    let mut text = String::from("foretell-trace 1\nthread A\nvar x\n");
+    for number in 0..20_000 {
+        text += &format!("A write x = {number}\n");
+    }
+    let file = scratch.file("long.ft", text.as_bytes());
+    let line = format!(
+        "{} trace cat {file} | head -n 1; exit ${{PIPESTATUS[0]}}",
+        env!("CARGO_BIN_EXE_foretell")
+    );
+    let output = Command::new("bash").args(["-c", &line]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "foretell-trace 1\n");
+}
