@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use foretell_wire::format_path;
-use foretell_wire::sync_log::{Kind, MAX_INPUT, WINDOW_WORDS, entry};
+use foretell_wire::sync_log::{Kind, WINDOW_WORDS, entry};
 use libc::{
     c_int, c_uint, c_void, clockid_t, pthread_attr_t, pthread_barrier_t, pthread_cond_t,
     pthread_mutex_t, pthread_rwlock_t, pthread_t, sem_t, size_t, ssize_t, time_t, timespec,
@@ -22,6 +22,7 @@ use crate::local;
 use crate::objects::hash;
 use crate::real::real;
 use crate::sys;
+use crate::wrappers::blocking::is_prompt;
 use crate::wrappers::threads::Routine;
 
 /// A thread's log.
@@ -112,21 +113,39 @@ impl Log {
         unsafe {
             let words = self.next.offset_from(self.window) as usize;
             let bytes = std::slice::from_raw_parts(self.window.cast::<u8>(), words * 8);
-            if sys::write(self.file, bytes) != bytes.len() as isize && !FAILED.swap(true, Relaxed) {
-                crate::scheduler::say("the log of synchronisation is cut off: no space left");
-            }
+            self.append(bytes);
             std::ptr::write_bytes(self.window, 0, words);
             self.next = self.window;
         }
     }
 
+    /// Appends an input that no window can hold straight to the file; the window is empty.
+    fn write_large(&mut self, result: u64, bytes: &[u8]) {
+        let mut whole = Vec::with_capacity(bytes.len() + 24);
+        whole.extend_from_slice(&entry(Kind::Input, 8 + bytes.len() as u32).to_le_bytes());
+        whole.extend_from_slice(&result.to_le_bytes());
+        whole.extend_from_slice(bytes);
+        whole.resize(whole.len().next_multiple_of(8), 0);
+        self.append(&whole);
+    }
+
+    /// Appends to the file; says once when that fails.
+    fn append(&self, bytes: &[u8]) {
+        if sys::write(self.file, bytes) != bytes.len() as isize && !FAILED.swap(true, Relaxed) {
+            crate::scheduler::say("the log of synchronisation is cut off: no space left");
+        }
+    }
+
     fn input(&mut self, result: u64, bytes: &[u8]) {
-        let bytes = &bytes[..bytes.len().min(MAX_INPUT)];
         // An input must not be torn by the end of the window: what is in a tail is whole.
         // SAFETY: both point into the window.
         let room = unsafe { self.end.offset_from(self.next) } as usize;
         if room < 2 + bytes.len().div_ceil(8) {
             self.write_out();
+        }
+        if 2 + bytes.len().div_ceil(8) > WINDOW_WORDS {
+            self.write_large(result, bytes);
+            return;
         }
         self.put(entry(Kind::Input, 8 + bytes.len() as u32));
         self.put(result);
@@ -156,6 +175,15 @@ fn note_input(result: u64, bytes: &[u8]) {
         // SAFETY: this thread's own log.
         unsafe { (*log).input(result, bytes) };
     }
+}
+
+/// The first bytes of a buffer that libc filled.
+fn filled<'a>(buffer: *const c_void, length: ssize_t) -> &'a [u8] {
+    if length <= 0 {
+        return &[];
+    }
+    // SAFETY: libc filled so many bytes.
+    unsafe { std::slice::from_raw_parts(buffer.cast(), length as usize) }
 }
 
 fn bytes_of<T>(value: &T) -> &[u8] {
@@ -363,19 +391,14 @@ logged! {
         };
     fn read = read(file: c_int, buffer: *mut c_void, count: size_t) -> ssize_t
         => |result| {
-            // SAFETY: libc filled so many bytes.
-            let bytes = unsafe {
-                std::slice::from_raw_parts(buffer.cast::<u8>(), result.max(0) as usize)
-            };
+            let kept = if local::sync_log().is_null() || is_prompt(file) { 0 } else { result };
+            let bytes = filled(buffer, kept);
             note_input(result as u64, bytes);
             result
         };
     fn getrandom = getrandom(buffer: *mut c_void, count: size_t, flags: c_uint) -> ssize_t
         => |result| {
-            // SAFETY: libc filled so many bytes.
-            let bytes = unsafe {
-                std::slice::from_raw_parts(buffer.cast::<u8>(), result.max(0) as usize)
-            };
+            let bytes = filled(buffer, result);
             note_input(result as u64, bytes);
             result
         };

@@ -14,8 +14,6 @@
 pub const MAGIC: u64 = u64::from_le_bytes(*b"FT-SYNC\x01");
 /// Words of a window.
 pub const WINDOW_WORDS: usize = 8192;
-/// The longest input that is kept whole, in bytes.
-pub const MAX_INPUT: usize = 16 * 1024;
 
 /// What an entry is about.
 #[repr(u8)]
@@ -41,7 +39,8 @@ pub enum Kind {
     Barrier = 9,
     /// Came to an initialisation; 1 if this thread ran it.
     Once = 10,
-    /// Got an input: so many bytes follow, the first eight are the result.
+    /// Got an input: so many bytes follow, the first eight are the result. What was read from a
+    /// plain file is not kept: a replay reads the file again.
     Input = 11,
 }
 

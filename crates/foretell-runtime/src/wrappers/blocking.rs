@@ -1,7 +1,7 @@
 //! System calls that may block: the thread leaves the scheduler while it is in one, and what the
 //! call gives is an input of the program.
 
-use foretell_wire::{Kind, access};
+use foretell_wire::{End, Kind, access};
 use libc::{c_int, c_uint, c_void, off_t, size_t, ssize_t};
 
 use super::time::input;
@@ -25,7 +25,7 @@ pub fn outside<R>(mut session: Session, wait: impl FnOnce() -> R) -> (Session, R
 }
 
 /// Whether calls on the file never wait: plain files and directories.
-fn is_prompt(file: c_int) -> bool {
+pub fn is_prompt(file: c_int) -> bool {
     // SAFETY: `status` is writable; any number may be asked about.
     unsafe {
         let mut status: libc::stat = std::mem::zeroed();
@@ -79,12 +79,18 @@ interpose! {
         let Some(mut session) = Session::begin() else {
             return crate::sync_only::read(file, buffer, count);
         };
-        if let Some(result) = replayed(&mut session, buffer, count) {
+        // Plain files are read again: the log has only how much came.
+        let plain = is_prompt(file);
+        let logged = if plain { replay::input(session.me).map(|(result, _)| result) } else { None };
+        if !plain && let Some(result) = replayed(&mut session, buffer, count) {
             input(&mut session, "read", result as u64);
             return result;
         }
         let (mut session, result) = on_file(session, file, || real!(read(
             file: c_int, buffer: *mut c_void, count: size_t) -> ssize_t));
+        if logged.is_some_and(|logged| logged != result as u64) {
+            scheduler::stop(End::Diverged, "a file that the program reads is not what it was");
+        }
         input(&mut session, "read", result as u64);
         written(&mut session, buffer as u64, result.max(0) as usize);
         result

@@ -34,6 +34,9 @@ unsafe fn clock_of(condition: *const pthread_cond_t) -> clockid_t {
     if flags & 2 != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
 }
 
+/// Later than any deadline of the program.
+const END_OF_TIME: u64 = u64::MAX / 2;
+
 /// Waits: gives the mutex back, sleeps, takes the mutex again.
 unsafe fn wait(
     mut session: Session,
@@ -59,7 +62,9 @@ unsafe fn wait(
     if logged.is_some() {
         replay::pass(session.me);
     }
-    let deadline = if logged.is_some() { None } else { deadline };
+    // A wake-up without a signal is allowed, and not told apart in the log: when nothing else can
+    // run, it was one. The trace then says that the wait ended by itself.
+    let deadline = if logged.is_some() { Some(END_OF_TIME) } else { deadline };
     let mut timed_out = logged == Some(true);
     if timed_out {
         state(number).give_up(me);
@@ -85,7 +90,7 @@ unsafe fn wait(
     session.event(Kind::WaitEnd, timed_out.into(), [both]);
     session.point();
     super::threads::act_on_cancellation(session);
-    if timed_out { libc::ETIMEDOUT } else { 0 }
+    if logged.unwrap_or(timed_out) { libc::ETIMEDOUT } else { 0 }
 }
 
 /// Wakes waiters.

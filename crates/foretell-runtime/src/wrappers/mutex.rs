@@ -73,11 +73,15 @@ pub fn acquire(session: &mut Session, number: u32, patience: Patience) -> c_int 
     loop {
         let logged = replay::peek(session.me, &LOCKS);
         match logged {
-            // The log says that the lock was taken: somebody must take it first.
-            Some((Logged::LockFailed, error)) if state(number).owner.is_some() => {
+            // When it failed is not in the log: there is an event only if it would fail now too.
+            Some((Logged::LockFailed, error)) if state(number).owner.is_none() => {
+                replay::pass(session.me);
+                return error as c_int;
+            }
+            Some((Logged::LockFailed, error)) => {
                 return failed(session, lock::BY_TRY, error as c_int);
             }
-            Some((kind, place)) if kind == Logged::LockFailed || !replay::is_due(number, place) => {
+            Some((_, place)) if !replay::is_due(number, place) => {
                 scheduler::block(session.me, Wait::Object(number), None);
                 continue;
             }
