@@ -103,7 +103,7 @@ fn writes_branches_and_assertions_carry_expressions_at_every_level() {
 }
 
 #[test]
-fn calls_and_regions_have_sites() {
+fn calls_reads_and_branches_have_sites() {
     let Some(flags) = flags("-O0") else { return };
     let flags = flags.each_ref().map(String::as_str);
     let program = build_with("clang-22", "bank", &flags).expect("built");
