@@ -20,11 +20,16 @@ use foretell_solve::problem::Pi;
 use foretell_solve::{
     Answer, Backend, Budget, OrderSolver, SolveError, Statistics, UnknownReason, solver,
 };
-use foretell_trace::{EventId, Scope, Term, TermId, TermStore, Value, VariableId};
+use foretell_trace::{EventId, Scope, Term, TermId, TermStore, ThreadId, Value, VariableId};
 
 use crate::context::ContextBound;
 use crate::goal::{END, Goal, Moment};
 use crate::witness::shrink;
+
+/// How many of several goals are asked about by themselves first.
+const CONES: usize = 4;
+/// For each of them; what is not found with this is asked again.
+const CONE_BUDGET: Budget = Budget { conflicts: 2_000 };
 
 /// What is known about a goal.
 #[derive(Clone, Debug)]
@@ -46,6 +51,7 @@ pub enum Verdict {
 /// A CTP, encoded for some goals.
 pub struct Engine<'a> {
     ctp: &'a ConcurrentTraceProgram,
+    order: &'a MustOrder,
     /// What of it the goals depend on, with ghosts.
     part: Part,
     cssa: Cssa,
@@ -127,7 +133,7 @@ impl<'a> Engine<'a> {
     /// Encodes the CTP for goals that speak of these values.
     pub fn new<'g>(
         ctp: &'a ConcurrentTraceProgram,
-        order: &MustOrder,
+        order: &'a MustOrder,
         goals: impl Iterator<Item = &'g Goal>,
         setting: &Setting<'_>,
     ) -> Result<Self, SolveError> {
@@ -175,6 +181,7 @@ impl<'a> Engine<'a> {
         let solver = solver(problem, setting.backend)?;
         Ok(Self {
             ctp,
+            order,
             part,
             cssa,
             encoding,
@@ -191,6 +198,14 @@ impl<'a> Engine<'a> {
         let formulas: Vec<TermId> = goals.iter().map(|goal| self.import(goal)).collect();
         let formula = self.solver.terms().or(&formulas);
         let Some((bound, most)) = self.bound.clone() else {
+            for (goal, &formula) in goals.iter().zip(&formulas).take(CONES) {
+                let Some(mut assumptions) = self.cone(goal) else { break };
+                assumptions.push(formula);
+                let answer = self.solver.check(&assumptions, CONE_BUDGET);
+                if let Answer::Satisfiable(model) = answer {
+                    return self.believe(goals, &model);
+                }
+            }
             return match self.solver.check(&[formula], self.budget) {
                 Answer::Satisfiable(model) => self.believe(goals, &model),
                 Answer::Unsatisfiable { .. } => Verdict::Impossible { in_all_interleavings: true },
@@ -212,6 +227,57 @@ impl<'a> Engine<'a> {
         let answer = self.solver.check(&[formula], self.budget);
         let in_all_interleavings = matches!(answer, Answer::Unsatisfiable { .. });
         Verdict::Impossible { in_all_interleavings }
+    }
+
+    /// That nothing takes place but what has to come before the goal's events, and the releases of
+    /// locks that are held then: most of what can go
+    /// wrong at all does so without the other threads, and this is found at once. `None` where the
+    /// goal is about more than that.
+    fn cone(&mut self, goal: &Goal) -> Option<Vec<TermId>> {
+        let end = self.encoding.end?;
+        if goal.values.iter().any(|(moment, _)| *moment == Moment::End) {
+            return None;
+        }
+        let mut extent = vec![0; self.ctp.threads.len()];
+        for event in goal.events() {
+            let (thread, origin) = (self.ctp.event(event).thread, self.ctp.event(event).origin);
+            for (other, extent) in extent.iter_mut().enumerate() {
+                let other = ThreadId::from(other);
+                let count = self.order.count_before(other, origin);
+                *extent = (*extent).max(count + u32::from(other == thread));
+            }
+        }
+        let (order, part) = (self.order, &self.part.ctp);
+        let index = |event: EventId| {
+            let described = self.ctp.event(event);
+            order.count_before(described.thread, described.origin)
+        };
+        // Locks are given back, because another thread may need them.
+        loop {
+            let mut grown = false;
+            for section in &self.ctp.sections {
+                let extent = &mut extent[section.thread.index()];
+                let Some(release) = section.release.map(index) else { continue };
+                if section.acquire.is_none_or(|acquire| index(acquire) < *extent)
+                    && *extent > 0
+                    && release >= *extent
+                {
+                    *extent = release + 1;
+                    grown = true;
+                }
+            }
+            if !grown {
+                break;
+            }
+        }
+        let beyond = part.threads.iter().zip(extent).filter_map(|(chain, extent)| {
+            chain.iter().copied().find(|&event| {
+                let described = part.event(event);
+                order.count_before(described.thread, described.origin) >= extent
+            })
+        });
+        let terms = self.solver.terms();
+        Some(beyond.map(|event| terms.before(end, event)).collect())
     }
 
     /// How many events were encoded.

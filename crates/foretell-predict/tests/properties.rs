@@ -192,7 +192,8 @@ fn equal_writes_are_independent_but_a_lost_update_is_not() {
 
 #[test]
 fn other_elements_of_an_array_are_independent() {
-    let declarations = "thread T1, T2\nvar a : (Array int int) = (array (Array int int) 0)\nvar i = 1";
+    let declarations =
+        "thread T1, T2\nvar a : (Array int int) = (array (Array int int) 0)\nvar i = 1";
     let events = |index: &str| {
         format!(
             "T1 region r\nT1 assign a := (store a 0 1)\nT1 assign a := (store a 0 2)\n\

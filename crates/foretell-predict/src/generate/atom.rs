@@ -38,12 +38,12 @@ pub fn atom001(fixed: bool) -> Trace {
     if fixed {
         wait_for(&mut program, cleaner, done);
     }
-    let two = program.constant(2);
-    program.at(31).lock(cleaner, lock);
-    program.at(32).write(cleaner, pointer, two);
-    program.at(33).unlock(cleaner, lock);
     let zero = program.constant(0);
-    program.at(34).write(cleaner, pointer, zero);
+    program.at(31).write(cleaner, pointer, zero);
+    let two = program.constant(2);
+    program.at(32).lock(cleaner, lock);
+    program.at(33).write(cleaner, pointer, two);
+    program.at(34).unlock(cleaner, lock);
     program.end(cleaner);
 
     program.join(user);
