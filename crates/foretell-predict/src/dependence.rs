@@ -43,7 +43,10 @@ impl Uses {
         Some(match &ctp.event(event).action {
             Action::Guarded { guard, assignments } => Self {
                 conditions: vec![*guard],
-                right: assignments.iter().map(|&(_, term)| term).collect(),
+                right: assignments
+                    .iter()
+                    .flat_map(|&(target, term)| used_terms(ctp, target, term))
+                    .collect(),
                 written: assignments.clone(),
             },
             Action::Assert { condition } => {
@@ -63,6 +66,18 @@ impl Uses {
         }
         let terms = self.conditions.iter().chain(&self.right);
         terms.flat_map(|&term| variables_in(ctp, term)).collect()
+    }
+}
+
+/// What an assignment uses: storing an element uses index and value, not the other elements.
+fn used_terms(ctp: &ConcurrentTraceProgram, target: VariableId, term: TermId) -> Vec<TermId> {
+    match ctp.terms.term(term) {
+        Term::Apply(Operator::Store, parts)
+            if *ctp.terms.term(parts[0]) == Term::Variable(target) =>
+        {
+            parts[1..].to_vec()
+        }
+        _ => vec![term],
     }
 }
 
