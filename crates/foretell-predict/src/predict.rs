@@ -105,13 +105,7 @@ pub fn predict(trace: &Trace, options: &Options) -> Result<Prediction, PredictEr
     }
     let mut prediction = asker.prediction;
     prediction.statistics.solve_time = solving.elapsed();
-    prediction.statistics.atomicity_violations = prediction
-        .findings
-        .iter()
-        .filter(|finding| {
-            finding.kind == FindingKind::Atomicity && finding.status == Status::Predicted
-        })
-        .count();
+    count_violations(&mut prediction);
     Ok(prediction)
 }
 
@@ -126,6 +120,32 @@ pub(crate) fn first_words(trace: &Trace) -> Prediction {
         ..Statistics::default()
     };
     prediction
+}
+
+/// The entry for a kind, made when it is first asked for.
+pub(crate) fn summary(prediction: &mut Prediction, kind: FindingKind) -> &mut PropertySummary {
+    let properties = &mut prediction.properties;
+    let place = properties.iter().position(|summary| summary.kind == kind);
+    let place = place.unwrap_or_else(|| {
+        properties.push(PropertySummary {
+            kind,
+            questions: 0,
+            predicted: 0,
+            impossible: 0,
+            unknown: 0,
+            holds_in_all_interleavings: true,
+        });
+        properties.len() - 1
+    });
+    &mut properties[place]
+}
+
+/// Fills in the column of the atomicity violations.
+pub(crate) fn count_violations(prediction: &mut Prediction) {
+    let violations = prediction.findings.iter().filter(|finding| {
+        finding.kind == FindingKind::Atomicity && finding.status == Status::Predicted
+    });
+    prediction.statistics.atomicity_violations = violations.count();
 }
 
 /// The CTP as the model wants it.
@@ -379,20 +399,7 @@ impl Asker<'_> {
     }
 
     fn summary(&mut self, kind: FindingKind) -> &mut PropertySummary {
-        let properties = &mut self.prediction.properties;
-        let place = properties.iter().position(|summary| summary.kind == kind);
-        let place = place.unwrap_or_else(|| {
-            properties.push(PropertySummary {
-                kind,
-                questions: 0,
-                predicted: 0,
-                impossible: 0,
-                unknown: 0,
-                holds_in_all_interleavings: true,
-            });
-            properties.len() - 1
-        });
-        &mut properties[place]
+        summary(&mut self.prediction, kind)
     }
 
     /// Turns a verdict into a finding. `numbers` are the instances that the goals came from,

@@ -7,6 +7,7 @@
 
 use std::time::Instant;
 
+use foretell_model::build::BuildError;
 use foretell_model::ctp::Role;
 use foretell_model::lockset::Locksets;
 use foretell_model::must_order::MustOrder;
@@ -18,11 +19,13 @@ use super::order_goal::order_goal;
 use super::{CompiledGoal, Outcome, Plan, PlanOptions, Planner, Unplannable};
 use crate::engine::{Engine as SolverEngine, Setting, Verdict};
 use crate::finding::{access_info, detail, fingerprints};
-use crate::predict::{collect, constrained, first_words, solver_schedule};
+use crate::predict::{
+    collect, constrained, count_violations, first_words, solver_schedule, summary,
+};
 use crate::question::{Instance, Question, Shape};
 use crate::window::{Checkpoints, around};
 use crate::{Finding, FindingKind, Options, PatternKind, PredictError, Prediction};
-use crate::{PropertySummary, Status, WitnessSchedule};
+use crate::{Status, WitnessSchedule};
 
 /// Who answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,13 +147,7 @@ pub fn predict(trace: &Trace, options: &PlannerOptions) -> Result<Prediction, En
         }
     }
     prediction.statistics.solve_time = solving.elapsed();
-    prediction.statistics.atomicity_violations = prediction
-        .findings
-        .iter()
-        .filter(|finding| {
-            finding.kind == FindingKind::Atomicity && finding.status == Status::Predicted
-        })
-        .count();
+    count_violations(&mut prediction);
     prediction.properties.sort_by_key(|summary| summary.kind);
     Ok(prediction)
 }
@@ -232,22 +229,6 @@ fn plan_goal(instance: &Instance) -> Option<Formula> {
     }
 }
 
-fn summary(prediction: &mut Prediction, kind: FindingKind) -> &mut PropertySummary {
-    let known = prediction.properties.iter().position(|summary| summary.kind == kind);
-    let place = known.unwrap_or_else(|| {
-        prediction.properties.push(PropertySummary {
-            kind,
-            questions: 0,
-            predicted: 0,
-            impossible: 0,
-            unknown: 0,
-            holds_in_all_interleavings: true,
-        });
-        prediction.properties.len() - 1
-    });
-    &mut prediction.properties[place]
-}
-
 /// Adds what came out to the prediction.
 fn record(
     trace: &Trace,
@@ -309,7 +290,8 @@ impl Asker<'_> {
                     Outcome::Unknown => {
                         undecided = Some("the planner's budget is spent; raise --budget".into());
                     }
-                    Outcome::Plan(plan) => match self.validated(&plan)? {
+                    Outcome::Plan(plan) => match execute(self.trace, &mut self.checkpoints, &plan)?
+                    {
                         Ok(()) => {
                             let schedule = self.schedule(&plan, &goal);
                             let answer = (Status::Predicted, instance, Some(schedule));
@@ -382,41 +364,43 @@ impl Asker<'_> {
             context_switches,
         }
     }
+}
 
-    /// Executes the plan with the interpreter of [`foretell_model::validate`]. The last event may be
-    /// a read that sees another value: then its thread must be running and have come to it.
-    fn validated(&mut self, plan: &Plan) -> Result<Result<(), String>, EngineError> {
-        let (cut, end) = (EventId::from(plan.cut), EventId::from(plan.end.max(1) - 1));
-        let ctp = self.checkpoints.window(cut, end)?;
-        let interpreter = Interpreter::new(&ctp);
-        let open = ctp.variables.iter().enumerate().filter(|(_, v)| v.initial.is_none());
-        let initial: Vec<(VariableId, Value)> = open
-            .map(|(number, variable)| (VariableId::from(number), Value::zero(variable.sort)))
-            .collect();
-        let mut at = match interpreter.start(&initial) {
-            Ok(at) => at,
-            Err(rejection) => return Ok(Err(rejection.to_string())),
-        };
-        let order = &plan.order[plan.cut..];
-        for (number, &origin) in order.iter().enumerate() {
-            let Some(event) = ctp.event_of(origin) else { continue };
-            let Err(obstacle) = interpreter.step(&mut at, event, &[]) else { continue };
-            let thread = ctp.event(event).thread;
-            let runs = |at: &foretell_model::validate::Configuration| {
-                let is_state =
-                    |v: &foretell_model::ctp::CtpVariable| v.role == Role::ThreadState(thread);
-                let state = ctp.variables.iter().position(is_state);
-                state.is_none_or(|state| matches!(at.values[state], Value::BitVec { bits: 1, .. }))
-            };
-            let reads = matches!(self.trace.event(origin).op, Op::Read(_) | Op::ReadModifyWrite(_));
-            let is_last = number + 1 == order.len();
-            let came = interpreter.next_event(&at, thread) == Some(event);
-            if !(is_last && reads && came && runs(&at)) {
-                return Ok(Err(format!("event {}: {obstacle}", origin.0)));
-            }
+/// Executes a plan with the interpreter of [`foretell_model::validate`]; `Err` says what is in the
+/// way. The last event may be a read that sees another value: then its thread must be running and
+/// have come to it.
+pub fn execute(
+    trace: &Trace,
+    checkpoints: &mut Checkpoints<'_>,
+    plan: &Plan,
+) -> Result<Result<(), String>, BuildError> {
+    let (cut, end) = (EventId::from(plan.cut), EventId::from(plan.end.max(1) - 1));
+    let ctp = checkpoints.window(cut, end)?;
+    let interpreter = Interpreter::new(&ctp);
+    let open = ctp.variables.iter().enumerate().filter(|(_, variable)| variable.initial.is_none());
+    let initial: Vec<(VariableId, Value)> = open
+        .map(|(number, variable)| (VariableId::from(number), Value::zero(variable.sort)))
+        .collect();
+    let mut at = match interpreter.start(&initial) {
+        Ok(at) => at,
+        Err(rejection) => return Ok(Err(rejection.to_string())),
+    };
+    let order = &plan.order[plan.cut..];
+    for (number, &origin) in order.iter().enumerate() {
+        let Some(event) = ctp.event_of(origin) else { continue };
+        let Err(obstacle) = interpreter.step(&mut at, event, &[]) else { continue };
+        let thread = ctp.event(event).thread;
+        let state = ctp.variables.iter().position(|v| v.role == Role::ThreadState(thread));
+        let runs =
+            state.is_none_or(|state| matches!(at.values[state], Value::BitVec { bits: 1, .. }));
+        let reads = matches!(trace.event(origin).op, Op::Read(_) | Op::ReadModifyWrite(_));
+        let is_last = number + 1 == order.len();
+        let came = interpreter.next_event(&at, thread) == Some(event);
+        if !(is_last && reads && came && runs) {
+            return Ok(Err(format!("event {}: {obstacle}", origin.0)));
         }
-        Ok(Ok(()))
     }
+    Ok(Ok(()))
 }
 
 /// Goals given as text, by the solver.

@@ -25,7 +25,7 @@ use std::path::Path;
 use foretell_trace::{EventId, Trace};
 
 pub use compiled_goal::CompiledGoal;
-pub use engines::{Engine, EngineError, PlannerOptions, predict};
+pub use engines::{Engine, EngineError, PlannerOptions, execute, predict};
 use external::{ExternalAnswer, ExternalError};
 use machine::State;
 pub use machine::{Domain, Unplannable};
