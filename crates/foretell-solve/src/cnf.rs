@@ -60,6 +60,8 @@ impl Cnf {
         sat.set("quiet", 1);
         // the order theory relies on a trail whose levels only grow
         sat.set("chrono", 0);
+        // a restart propagates the order of all events again, so they should be rare
+        sat.set("stabilizeonly", 1);
         // new variables are ours only
         sat.set("factor", 0);
         sat.clause1(TRUE.0);
