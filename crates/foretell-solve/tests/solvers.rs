@@ -46,7 +46,7 @@ fn a_spent_budget_is_unknown() {
     let terms = solver.terms();
     let [p, q] = ["p", "q"].map(|name| terms.fresh_symbol(name, Sort::bit_vec(64)));
     let product = terms.build(Operator::BvMul, &[p, q]);
-    let value = terms.bit_vec(64, 4_294_967_291 * 4_294_967_279);
+    let value = terms.bit_vec(64, 2_654_435_761 * 3_266_489_917);
     let (one, big) = (terms.bit_vec(64, 1), terms.bit_vec(64, 1 << 32));
     let mut formulas = vec![terms.eq(product, value)];
     for factor in [p, q] {
