@@ -9,11 +9,13 @@
 //! cargo run --release -p foretell-bench -- record           # what recording costs, beside TSan
 //! cargo run --release -p foretell-bench -- order [quick] [NAME] # the embedded solver against Z3
 //! cargo run --release -p foretell-bench -- planner          # Table 1 of 003, beside Fast Downward
+//! cargo run --release -p foretell-bench -- neighbourhood    # formulas beside TARA, and loops
 //! cargo run --release -p foretell-bench -- generate-std N FILE [clean|racy]
 //! ```
 
 mod generate;
 mod measure;
+mod neighbourhood;
 mod order;
 mod order_problems;
 mod planner;
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         ["trace-binary"] => trace_binary::run(),
         ["predict-families"] => predict::families(),
         ["predict-million"] => predict::million(),
+        ["neighbourhood"] => neighbourhood::run(),
         ["solvers"] => predict::solvers(),
         ["record"] => record::table(),
         ["planner"] => planner::table(),
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         ["count", parser, file] => trace_info::count(parser, Path::new(file)),
         _ => Err("usage: foretell-bench trace-info | trace-binary | predict-families | \
                   predict-million | solvers | record | order [quick] [NAME] | planner | \
+                  neighbourhood | \
                   generate-std EVENTS FILE [clean|racy]"
             .to_owned()),
     };
