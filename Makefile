@@ -10,7 +10,7 @@ setup:
 	scripts/setup.sh
 
 build: setup
-	cargo build --release --locked
+	cargo build --release --locked --workspace
 
 lint: setup
 	cargo fmt --all --check
@@ -26,5 +26,10 @@ unit: setup
 bench: setup
 	cargo run --release --locked -p foretell-bench -- all
 
-install: setup
-	cargo install --path crates/foretell --locked
+# The command goes to PREFIX/bin, the compiler plugin and the runtime to PREFIX/lib/foretell.
+PREFIX ?= /usr/local
+install: build
+	install -D -m 755 target/release/foretell $(PREFIX)/bin/foretell
+	install -D -m 755 target/release/libforetell_runtime.so $(PREFIX)/lib/foretell/libforetell_runtime.so
+	install -D -m 755 target/release/libforetell_instrument.so $(PREFIX)/lib/foretell/libforetell_instrument.so
+	install -D -m 644 crates/foretell-build/include/foretell.h $(PREFIX)/lib/foretell/include/foretell.h

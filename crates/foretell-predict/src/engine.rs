@@ -9,12 +9,14 @@
 //! ghosts and the goal has been evaluated on the states that it went through.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use foretell_model::cssa::Cssa;
 use foretell_model::ctp::{Action, ConcurrentTraceProgram, CtpVariable, Role};
 use foretell_model::must_order::MustOrder;
 use foretell_model::slice::{Criterion, Slice, slice};
 use foretell_model::validate::{Witness, validate};
+use foretell_solve::dump::Dumping;
 use foretell_solve::encode::{Encoding, Mode, Observed, encode};
 use foretell_solve::problem::Pi;
 use foretell_solve::{
@@ -127,6 +129,8 @@ pub struct Setting<'s> {
     pub budget: Budget,
     /// At most so many context switches.
     pub context_switches: Option<u32>,
+    /// Where to write the questions, if anywhere.
+    pub dump: Option<&'s Path>,
 }
 
 impl<'a> Engine<'a> {
@@ -178,7 +182,13 @@ impl<'a> Engine<'a> {
             (ContextBound::add(&mut encoding.problem, &threads, next, most), most)
         });
         let problem = std::mem::take(&mut encoding.problem);
-        let solver = solver(problem, setting.backend)?;
+        let solver = match setting.dump {
+            None => solver(problem, setting.backend)?,
+            Some(directory) => {
+                let inner = solver(problem.clone(), setting.backend)?;
+                Box::new(Dumping::new(inner, problem, directory))
+            }
+        };
         Ok(Self {
             ctp,
             order,

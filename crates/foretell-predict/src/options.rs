@@ -1,5 +1,7 @@
 //! What to look for, in which model, and how hard.
 
+use std::path::PathBuf;
+
 use foretell_solve::encode::Mode;
 use foretell_solve::{Backend, Budget};
 
@@ -29,6 +31,8 @@ pub struct Options {
     pub instances: usize,
     /// Only part `.0` of `.1` of the questions (from 0), so that several processes can share them.
     pub partition: Option<(u32, u32)>,
+    /// Write every question to the solver into this folder, as SMT-LIB.
+    pub dump_smt2: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -44,6 +48,7 @@ impl Default for Options {
             window: Window::default(),
             instances: 64,
             partition: None,
+            dump_smt2: None,
         }
     }
 }

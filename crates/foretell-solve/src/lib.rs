@@ -8,6 +8,7 @@ mod bitblast;
 mod cnf;
 pub mod core;
 mod domain;
+pub mod dump;
 pub mod embedded;
 pub mod encode;
 mod ladder;

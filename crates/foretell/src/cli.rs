@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use foretell_predict::planner::Engine;
+
 use crate::output::OutputFormat;
 
 /// Predicts concurrency bugs from one good run.
@@ -142,6 +144,20 @@ pub struct PredictArguments {
     /// What to look for, separated by commas: atomicity, assertion, crash, deadlock, race, order.
     #[arg(long, value_delimiter = ',', value_name = "KINDS")]
     pub property: Vec<foretell_predict::FindingKind>,
+    /// Who answers: formulas and a solver, the planner (runs in which every read returns what it
+    /// did), lock-valid runs that ignore data (to be tried), or planner and then lock-valid runs.
+    #[arg(long, value_name = "solver|planner|lockset|combined", default_value_t = Engine::Solver)]
+    pub engine: Engine,
+    /// Look for runs with this goal instead, e.g. "F(e1 & X F(f & !O e2))", "deadlock(a, b)",
+    /// "order(use, define)"; events are named by label or as THREAD#INDEX. Can be given again.
+    #[arg(long, value_name = "FORMULA")]
+    pub goal: Vec<String>,
+    /// Write each atomicity finding and each goal as a planning problem in PDDL below this folder.
+    #[arg(long, value_name = "DIR")]
+    pub pddl: Option<PathBuf>,
+    /// Ask this planner about each problem too; {domain}, {problem} and {plan} stand for the files.
+    #[arg(long, value_name = "COMMAND", requires = "pddl")]
+    pub planner_cmd: Option<String>,
     /// Which interleavings count: reads may see other values (symbolic), or every read returns what
     /// it did (causal).
     #[arg(long, value_enum, default_value_t = ModelName::Symbolic)]
@@ -166,6 +182,10 @@ pub struct PredictArguments {
     /// Conflicts that the solver may spend on one question; beyond it the answer is "undecided".
     #[arg(long, value_name = "CONFLICTS")]
     pub budget: Option<u64>,
+    /// Write every question to the solver into this folder as SMT-LIB 2, with comments that name
+    /// the events.
+    #[arg(long, value_name = "DIR")]
+    pub dump_smt2: Option<PathBuf>,
     /// A trace with at most so many events is looked at as a whole; in a longer one, each question
     /// is asked about a window that grows as needed.
     #[arg(long, value_name = "EVENTS")]

@@ -196,6 +196,59 @@ fn a_correct_program_ends_with_0_and_says_for_how_much_that_holds() {
 }
 
 #[test]
+fn every_engine_goals_pddl_and_smt2_dumps_work_from_the_command_line() {
+    let scratch = Scratch::new("engines");
+    let (bank, schedules) = (example("bank.ft"), scratch.path("s"));
+    for engine in ["solver", "planner", "combined"] {
+        let arguments = ["predict", &bank, "--engine", engine, "--schedules", &schedules];
+        let output = foretell(&arguments);
+        let text = stdout(&output);
+        assert_eq!(output.status.code(), Some(11), "{engine}: {text}{}", stderr(&output));
+        assert!(text.contains("atomicity: RWW"), "{engine}: {text}");
+    }
+    let pddl = scratch.path("pddl");
+    let goal = "three(alice#2, bob#5, alice#5)";
+    let output = foretell(&[
+        "predict",
+        &bank,
+        "--engine",
+        "planner",
+        "--goal",
+        goal,
+        "--pddl",
+        &pddl,
+        "--schedules",
+        &schedules,
+    ]);
+    assert_eq!(output.status.code(), Some(11), "{}{}", stdout(&output), stderr(&output));
+    let domain = std::fs::read_to_string(Path::new(&pddl).join("goal-1/domain.pddl")).unwrap();
+    assert!(domain.contains("(:action ac-2-3"), "{domain}");
+    let unknown = foretell(&["predict", &bank, "--goal", "F(nobody)", "--schedules", &schedules]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(stderr(&unknown).contains("nobody"), "{}", stderr(&unknown));
+    let dumps = scratch.path("smt2");
+    let output = foretell(&[
+        "predict",
+        &bank,
+        "--property",
+        "assertion",
+        "--dump-smt2",
+        &dumps,
+        "--schedules",
+        &schedules,
+    ]);
+    assert_eq!(output.status.code(), Some(11), "{}", stderr(&output));
+    let question = std::fs::read_to_string(Path::new(&dumps).join("question-1.smt2")).unwrap();
+    assert!(question.contains("(check-sat)") && question.contains("alice"), "{question}");
+    // The question is one: Z3 finds the same answer.
+    let z3 = Command::new("z3").arg(Path::new(&dumps).join("question-1.smt2")).output();
+    match z3 {
+        Ok(answer) => assert!(stdout(&answer).starts_with("sat"), "{}", stdout(&answer)),
+        Err(error) => eprintln!("SKIPPED: z3: {error}"),
+    }
+}
+
+#[test]
 fn explain_gives_the_formula_the_bug_and_a_verified_fix() {
     let scratch = Scratch::new("explain");
     let picture = scratch.path("bank.svg");

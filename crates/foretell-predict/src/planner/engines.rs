@@ -440,6 +440,7 @@ impl Solver<'_> {
                     backend: &self.options.backend,
                     budget: self.options.budget,
                     context_switches: self.options.context_switches,
+                    dump: self.options.dump_smt2.as_deref(),
                 };
                 let mut engine =
                     SolverEngine::new(&ctp, self.order, std::iter::once(&goal), &setting)?;

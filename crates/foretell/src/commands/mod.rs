@@ -2,6 +2,7 @@
 
 pub mod doctor;
 pub mod explain;
+pub mod pddl;
 pub mod predict;
 pub mod record;
 pub mod trace;

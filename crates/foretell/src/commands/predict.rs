@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use foretell_predict::planner::{self, PlannerOptions};
 use foretell_predict::region::Regions;
 use foretell_predict::{Backend, FindingKind, Model, Options, Prediction, Status};
 use foretell_report::terminal::Look;
@@ -15,6 +16,7 @@ use foretell_trace::validate::validate;
 use foretell_trace::{Trace, format};
 
 use crate::cli::{ModelName, PredictArguments, RegionsName, SolverName};
+use crate::commands::pddl;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
@@ -27,8 +29,21 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
             arguments.trace.display()
         )));
     }
-    let prediction = foretell_predict::predict(&trace, &options(arguments))
-        .map_err(|error| Failure::Input(format!("{}: {error}", arguments.trace.display())))?;
+    let in_file = |error: &dyn std::fmt::Display| format!("{}: {error}", arguments.trace.display());
+    let options = PlannerOptions {
+        engine: arguments.engine,
+        common: options(arguments),
+        budget: arguments.budget,
+        goals: arguments.goal.clone(),
+    };
+    let prediction =
+        planner::predict(&trace, &options).map_err(|error| Failure::Input(in_file(&error)))?;
+    if let Some(directory) = &arguments.pddl {
+        let problems = pddl::problems(&trace, &prediction, &arguments.goal)
+            .map_err(|error| Failure::Input(in_file(&error)))?;
+        let told = pddl::write(&trace, &problems, directory, arguments.planner_cmd.as_deref())?;
+        told.iter().for_each(|line| eprintln!("foretell: {line}"));
+    }
     let schedules = write_schedules(&trace, &prediction, &arguments.schedules)?;
     let look = Look { colour: output.colour() };
     if output.json() {
@@ -62,6 +77,7 @@ fn options(arguments: &PredictArguments) -> Options {
             RegionsName::Inferred => Regions::Inferred,
         },
         partition: arguments.partition,
+        dump_smt2: arguments.dump_smt2.clone(),
         ..Options::default()
     };
     if !arguments.property.is_empty() {
