@@ -18,11 +18,11 @@ use foretell_model::slice::{Criterion, Slice, slice};
 use foretell_model::validate::{Witness, validate};
 use foretell_solve::dump::Dumping;
 use foretell_solve::encode::{Encoding, Mode, Observed, encode};
-use foretell_solve::problem::Pi;
+use foretell_solve::problem::{OrderProblem, Pi};
 use foretell_solve::{
     Answer, Backend, Budget, OrderSolver, SolveError, Statistics, UnknownReason, solver,
 };
-use foretell_trace::{EventId, Scope, Term, TermId, TermStore, ThreadId, Value, VariableId};
+use foretell_trace::{EventId, Scope, Term, TermId, TermStore, ThreadId, Trace, Value, VariableId};
 
 use crate::context::ContextBound;
 use crate::goal::{END, Goal, Moment};
@@ -129,8 +129,8 @@ pub struct Setting<'s> {
     pub budget: Budget,
     /// At most so many context switches.
     pub context_switches: Option<u32>,
-    /// Where to write the questions, if anywhere.
-    pub dump: Option<&'s Path>,
+    /// Where to write the questions, if anywhere, and the trace that names their events.
+    pub dump: Option<(&'s Path, &'s Trace)>,
 }
 
 impl<'a> Engine<'a> {
@@ -184,9 +184,21 @@ impl<'a> Engine<'a> {
         let problem = std::mem::take(&mut encoding.problem);
         let solver = match setting.dump {
             None => solver(problem, setting.backend)?,
-            Some(directory) => {
+            Some((directory, trace)) => {
                 let inner = solver(problem.clone(), setting.backend)?;
-                Box::new(Dumping::new(inner, problem, directory))
+                let names = part.ctp.events.iter().map(|event| {
+                    let origin = trace.event(event.origin);
+                    let name = trace.event_name(event.origin);
+                    match origin.site.map(|site| &trace.sites[site.index()]) {
+                        Some(site) => {
+                            format!("{name} {} {}:{}", origin.op.keyword(), site.file, site.line)
+                        }
+                        None => format!("{name} {}", origin.op.keyword()),
+                    }
+                });
+                // A comment ends with its line.
+                let names = names.map(|name| name.replace(char::is_control, " ")).collect();
+                Box::new(Dumping::new(inner, OrderProblem { names, ..problem }, directory))
             }
         };
         Ok(Self {

@@ -278,7 +278,7 @@ impl Asker<'_> {
             backend: &self.options.backend,
             budget: self.options.budget,
             context_switches: self.options.context_switches,
-            dump: self.options.dump_smt2.as_deref(),
+            dump: self.options.dump_smt2.as_deref().map(|directory| (directory, self.trace)),
         }
     }
 

@@ -1,9 +1,9 @@
-//! The default backend: CaDiCaL with the [ordering theory](crate::order) as its external propagator
-//! (IPASIR-UP, Fazekas et al., SAT 2023), and data as [literals](crate::literals).
+//! The default backend: CaDiCaL with the ordering theory (`order.rs`) as its external propagator
+//! (IPASIR-UP, Fazekas et al., SAT 2023), and data as literals (`literals.rs`).
 //!
 //! Answers are exact or unknown. What the encoder does not support is left out: a proof without it is
 //! still a proof, a solution without it is none. Integers without bounds are cut to a width; a proof
-//! that relies on the cut is tried again with more bits, up to the last of [`WIDTHS`].
+//! that relies on the cut is tried again with more bits, up to the last of `WIDTHS`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -12,6 +12,7 @@ use foretell_model::ctp::Role;
 use foretell_model::lockset::Locksets;
 use foretell_model::must_order::MustOrder;
 use foretell_model::validate::Interpreter;
+use foretell_solve::encode::Mode;
 use foretell_trace::{EventId, Op, Trace, Value, VariableId};
 
 use super::goal::{Formula, GoalError, Unary};
@@ -24,7 +25,7 @@ use crate::predict::{
 };
 use crate::question::{Instance, Question, Shape};
 use crate::window::{Checkpoints, around};
-use crate::{Finding, FindingKind, Options, PatternKind, PredictError, Prediction};
+use crate::{Finding, FindingKind, Model, Options, PatternKind, PredictError, Prediction};
 use crate::{Status, WitnessSchedule};
 
 /// Who answers.
@@ -112,6 +113,20 @@ impl<E: Into<PredictError>> From<E> for EngineError {
 
 /// What can go wrong in another interleaving, by any of the engines.
 pub fn predict(trace: &Trace, options: &PlannerOptions) -> Result<Prediction, EngineError> {
+    let mut prediction = answered(trace, options)?;
+    let all_interleavings = options.engine == Engine::Solver
+        && options.common.model == Model::Symbolic
+        && options.common.mode == Mode::Prefix;
+    if !all_interleavings {
+        // The question was about some interleavings only, so is the answer.
+        for summary in &mut prediction.properties {
+            summary.holds_in_all_interleavings = false;
+        }
+    }
+    Ok(prediction)
+}
+
+fn answered(trace: &Trace, options: &PlannerOptions) -> Result<Prediction, EngineError> {
     if options.engine == Engine::Solver && options.goals.is_empty() {
         return Ok(crate::predict(trace, &options.common)?);
     }
@@ -440,7 +455,11 @@ impl Solver<'_> {
                     backend: &self.options.backend,
                     budget: self.options.budget,
                     context_switches: self.options.context_switches,
-                    dump: self.options.dump_smt2.as_deref(),
+                    dump: self
+                        .options
+                        .dump_smt2
+                        .as_deref()
+                        .map(|directory| (directory, self.trace)),
                 };
                 let mut engine =
                     SolverEngine::new(&ctp, self.order, std::iter::once(&goal), &setting)?;

@@ -29,6 +29,10 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
             arguments.trace.display()
         )));
     }
+    if let Some(directory) = &arguments.dump_smt2 {
+        std::fs::create_dir_all(directory)
+            .map_err(|error| Failure::Input(format!("{}: {error}", directory.display())))?;
+    }
     let in_file = |error: &dyn std::fmt::Display| format!("{}: {error}", arguments.trace.display());
     let options = PlannerOptions {
         engine: arguments.engine,
