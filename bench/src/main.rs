@@ -38,7 +38,8 @@ fn main() -> ExitCode {
         ["neighbourhood"] => neighbourhood::run(),
         ["solvers"] => predict::solvers(),
         ["record"] => record::table(),
-        ["planner"] => planner::table(),
+        ["planner"] => planner::table(None),
+        ["planner", events] => planner::table(Some(events)),
         ["order"] => order::run(false, ""),
         ["order", "quick"] => order::run(true, ""),
         ["order", name] => order::run(false, name),
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
         // What `trace-info` runs in processes of their own, for their peak memory.
         ["count", parser, file] => trace_info::count(parser, Path::new(file)),
         _ => Err("usage: foretell-bench trace-info | trace-binary | predict-families | \
-                  predict-million | solvers | record | order [quick] [NAME] | planner | \
+                  predict-million | solvers | record | order [quick] [NAME] | planner [EVENTS] | \
                   neighbourhood | \
                   generate-std EVENTS FILE [clean|racy]"
             .to_owned()),
