@@ -167,8 +167,13 @@ fn disagreement(trace: &Trace, with_z3: bool, asked: &mut Tally) -> Option<Strin
         let expected: Vec<Option<bool>> =
             goals.iter().map(|(_, goal)| brute_force(&ctp, goal, mode)).collect();
         for backend in &backends {
-            let setting =
-                Setting { mode, backend, budget: Budget::default(), context_switches: None };
+            let setting = Setting {
+                mode,
+                backend,
+                budget: Budget::default(),
+                context_switches: None,
+                dump: None,
+            };
             // Those about the state at the end make the others slow, so they go apart.
             for about_end in [false, true] {
                 let chosen: Vec<usize> = (0..goals.len())
