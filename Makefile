@@ -23,8 +23,10 @@ unit: setup
 	scripts/planners.sh
 	cargo test --workspace --locked
 
-bench: setup
-	cargo run --release --locked -p foretell-bench -- all
+bench: build
+	scripts/planners.sh
+	for table in trace-info trace-binary predict-families predict-million solvers neighbourhood planner record; do \
+	  echo "== $$table"; target/release/foretell-bench $$table || exit 1; done
 
 # The command goes to PREFIX/bin, the compiler plugin and the runtime to PREFIX/lib/foretell.
 PREFIX ?= /usr/local

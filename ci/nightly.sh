@@ -6,5 +6,7 @@ cd "$(dirname "$0")/.."
 scripts/setup.sh
 scripts/planners.sh
 fuzz/run.sh "${FUZZ_SECONDS:-60}"
-FORETELL_PROPTEST_CASES="${FORETELL_PROPTEST_CASES:-20000}" cargo test --release --workspace --locked
+FORETELL_DIFFERENTIAL="${FORETELL_DIFFERENTIAL:-2000}" \
+  FORETELL_PROPTEST_CASES="${FORETELL_PROPTEST_CASES:-20000}" \
+  cargo test --release --workspace --locked
 cargo test --locked -p foretell-trace --features parquet --test parquet

@@ -53,11 +53,11 @@ impl Default for Options {
     }
 }
 
-/// Z3, where it is installed.
+/// The embedded solver, and Z3 for what that does not support.
 fn default_solver(
     problem: foretell_solve::OrderProblem,
 ) -> Option<Box<dyn foretell_solve::OrderSolver>> {
-    foretell_solve::z3(problem).ok().map(|solver| Box::new(solver) as _)
+    foretell_solve::solver(problem, &foretell_solve::Backend::Auto).ok()
 }
 
 /// Why there is no explanation.
