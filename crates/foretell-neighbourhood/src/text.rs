@@ -203,7 +203,10 @@ pub fn render(trace: &Trace, explanation: &Explanation) -> String {
         let _ = writeln!(text, "{line}"); // writing to a string cannot fail
     };
     say(&match &explanation.verdict {
-        Verdict::AllGood => "every interleaving that can happen is good".to_string(),
+        Verdict::AllGood => {
+            "no assertion fails and no marked block is torn, in any interleaving that can happen"
+                .to_string()
+        }
         Verdict::AllBad => "every interleaving that can happen is bad".to_string(),
         Verdict::Depends => "the order decides: some interleavings are bad".to_string(),
         Verdict::Deadlock => {

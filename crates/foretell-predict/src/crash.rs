@@ -87,7 +87,8 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
             }
         }
         if let Some(memory) = trace.variables[variable.index()].memory
-            && let Some((_, block)) = blocks.range_mut(..=memory.address).next_back()
+            && let Some((start, block)) = blocks.range_mut(..=memory.address).next_back()
+            && memory.address - start < block.size
         {
             block.accesses.insert((event.thread, location), id);
         }

@@ -22,7 +22,7 @@ use crate::question::{FindingKind, Instance, Question, Shape, Subject};
 use crate::sample::by_location;
 
 /// The longest cycle that is looked for.
-const MAX_CYCLE: usize = 4;
+const MAX_CYCLE: usize = 16;
 /// How many cycles are looked at before the search gives up.
 const MAX_CYCLES: usize = 4096;
 
@@ -152,13 +152,14 @@ impl Search<'_> {
             }
             let other = &self.wishes[next];
             let fits = next > path[0]
-                && path.len() < MAX_CYCLE
                 && path.iter().all(|&number| {
                     let earlier = &self.wishes[number];
                     earlier.thread != other.thread
                         && self.locks.compatible(earlier.held, other.held)
                 });
-            if fits {
+            if fits && path.len() >= MAX_CYCLE {
+                self.incomplete = true;
+            } else if fits {
                 path.push(next);
                 self.extend(path);
                 path.pop();

@@ -271,6 +271,12 @@ impl Converter {
             );
             self.gap(&gap);
         }
+        if self.modules == 0 {
+            self.gap(
+                "no module was compiled with `foretell cc` or `foretell c++`: memory accesses are \
+                 seen only where ThreadSanitizer's hooks are compiled in",
+            );
+        }
         let symbolic = self.modules > 0 && self.concrete_modules == 0;
         let gaps: Vec<String> = self
             .gaps

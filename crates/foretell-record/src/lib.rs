@@ -264,8 +264,15 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     if !ring.is_attached() {
         return Err(RecordError::NotAttached { program, end });
     }
-    if hung {
-        converter.gap("the program hung and was ended");
+    match &end {
+        RunEnd::Hang => converter.gap("the program hung and was ended"),
+        RunEnd::Signal(signal) => converter.gap(&format!(
+            "the run ended by signal {signal}: nothing is known of what would have followed"
+        )),
+        RunEnd::Deadlock(who) => {
+            converter.gap(&format!("the run itself came to a stand: {who}"));
+        }
+        RunEnd::Exit(_) | RunEnd::Diverged(_) | RunEnd::Refused(_) => {}
     }
     let words = std::iter::once(options.program.to_string_lossy().into_owned())
         .chain(options.arguments.iter().map(|word| word.to_string_lossy().into_owned()))
@@ -372,6 +379,10 @@ fn beside(output: &Path, what: &str) -> io::Result<PathBuf> {
     let name = output
         .file_name()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
+    if output.metadata().is_ok_and(|there| !there.is_file()) {
+        // A trace takes the place of what is there: never of a device, a pipe or a folder.
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
     let mut hidden = OsString::from(".");
     hidden.push(name);
     hidden.push(format!(".{}.{what}", std::process::id()));

@@ -44,6 +44,7 @@ pub fn prediction(
     }
     for property in &prediction.properties {
         let verdict = match (property.predicted, property.unknown) {
+            (0, 0) if property.questions == 0 => "nothing to look at".to_owned(),
             (0, 0) if property.holds_in_all_interleavings => {
                 "holds in all interleavings of these events".to_owned()
             }

@@ -55,7 +55,9 @@ fn run(command: &Command, output: &mut Output) -> Result<Exit, Failure> {
         Command::Explain(arguments) => commands::explain::run(arguments, output),
         Command::Doctor => commands::doctor::run(output),
         Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Cli::command(), "foretell", output);
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "foretell", &mut script);
+            output.write_all(&script)?;
             Ok(Exit::NothingFound)
         }
         Command::Schema => {

@@ -358,6 +358,45 @@ fn a_format_that_cannot_carry_the_trace_refuses_and_leaves_no_file() {
     assert_eq!(std::fs::read_dir(&scratch.0).unwrap().count(), 0, "nothing is left behind");
 }
 
+/// As many philosophers as a table has; each takes the left fork first.
+#[test]
+fn a_ring_of_any_length_is_a_deadlock() {
+    let scratch = Scratch::new("ring");
+    for seats in [2, 5, 9] {
+        let mut text = String::new();
+        for seat in 1..=seats {
+            text += &format!("T0|fork(T{seat})|1\n");
+        }
+        for seat in 1..=seats {
+            let right = seat % seats + 1;
+            for step in [format!("acq(L{seat})"), format!("acq(L{right})")] {
+                text += &format!("T{seat}|{step}|{}\n", 10 * seat);
+            }
+            for step in [format!("rel(L{right})"), format!("rel(L{seat})")] {
+                text += &format!("T{seat}|{step}|{}\n", 10 * seat + 1);
+            }
+        }
+        let file = scratch.file("ring.std", text.as_bytes());
+        let schedules = scratch.path("s");
+        let output =
+            foretell(&["predict", &file, "--property", "deadlock", "--schedules", &schedules]);
+        assert_eq!(output.status.code(), Some(11), "{seats}: {}", stdout(&output));
+    }
+}
+
+#[test]
+fn a_pipe_or_device_is_never_replaced_by_a_file() {
+    let scratch = Scratch::new("fifo");
+    let pipe = scratch.path("pipe.ftrace");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let output = foretell(&["trace", "convert", &example("bank.ft"), "-o", &pipe]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("not a regular file"), "{}", stderr(&output));
+    let recorded = foretell(&["record", "-o", &pipe, "--", "true"]);
+    assert_eq!(recorded.status.code(), Some(2), "{}", stderr(&recorded));
+    assert!(!std::fs::metadata(&pipe).unwrap().is_file());
+}
+
 #[test]
 fn usage_errors_end_with_2_and_help_names_every_exit_code() {
     assert_eq!(foretell(&["preditc"]).status.code(), Some(2));

@@ -182,6 +182,11 @@ pub fn write_whole(
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
     let io_error = |error: io::Error| WriteError::Io { path: path.to_owned(), error };
+    if path.metadata().is_ok_and(|there| !there.is_file()) {
+        // The new file takes the place of what is there: never of a device, a pipe or a folder.
+        let error = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+        return Err(io_error(error));
+    }
     let name = path
         .file_name()
         .ok_or_else(|| io_error(io::Error::new(io::ErrorKind::InvalidInput, "not a file name")))?;

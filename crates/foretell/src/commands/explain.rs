@@ -43,7 +43,10 @@ pub fn run(arguments: &ExplainArguments, output: &mut Output) -> Result<Exit, Fa
         write!(output, "{}", text::render(&trace, &explanation))?;
     }
     Ok(match explanation.verdict {
-        Verdict::AllGood | Verdict::Infeasible => Exit::NothingFound,
+        Verdict::AllGood | Verdict::Infeasible if trace.metadata.gaps.is_empty() => {
+            Exit::NothingFound
+        }
+        Verdict::AllGood | Verdict::Infeasible => Exit::Incomplete,
         Verdict::AllBad | Verdict::Depends | Verdict::Deadlock => Exit::Predicted,
         Verdict::Unknown(_) => Exit::Incomplete,
     })
