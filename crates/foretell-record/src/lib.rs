@@ -343,10 +343,14 @@ fn run(
         let begin = Instant::now();
         let mut moved = (ring.progress(), begin);
         let mut hung = false;
+        let late = || options.time_limit.is_some_and(|limit| begin.elapsed() > limit);
         let status = loop {
             while let Some(chunk) = ring.full_chunk() {
                 converter.chunk(chunk);
                 ring.release_chunk();
+                if late() && !hung {
+                    break; // a program that writes faster than we read is never done
+                }
             }
             match ended.try_recv() {
                 Ok(status) => break status.map_err(start_error)?,
@@ -358,8 +362,7 @@ fn run(
                 moved = (progress, now);
             }
             let idle = options.hang_limit.is_some_and(|limit| now - moved.1 > limit);
-            let late = options.time_limit.is_some_and(|limit| now - begin > limit);
-            if (idle || late) && !hung {
+            if (idle || late()) && !hung {
                 hung = true;
                 // SAFETY: the child has not been waited for: its number is still its own.
                 unsafe { libc::kill(process, libc::SIGKILL) };

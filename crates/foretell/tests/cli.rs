@@ -280,6 +280,7 @@ fn a_program_is_built_recorded_and_predicted_from() {
         foretell(&["cc", "-O1", "-g", &source.display().to_string(), "-o", &program, "-pthread"]);
     if stderr(&built).contains("foretell cc: error") {
         // The plugin and the runtime are libraries that `cargo test -p foretell` does not build.
+        assert!(std::env::var_os("CI").is_none(), "CI builds all: {}", stderr(&built));
         eprintln!("SKIPPED: {}", stderr(&built));
         return;
     }
