@@ -17,6 +17,9 @@ for entry in "${needed[@]}"; do
   command -v "${entry%%:*}" >/dev/null 2>&1 || missing+=("${entry#*:}")
 done
 
+# Debian has the module that makes Python environments in a package of its own.
+python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || missing+=(python3 python3-venv)
+
 if [ "${#missing[@]}" -gt 0 ]; then
   if ! command -v apt-get >/dev/null 2>&1; then
     echo "setup: please install: ${missing[*]} (no apt-get here)" >&2
