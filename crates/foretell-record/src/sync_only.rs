@@ -118,7 +118,11 @@ fn collect(directory: &Path) -> io::Result<Vec<ThreadLog>> {
         let Ok(steps) = steps else { continue };
         let mut words = read_words(&path)?;
         words.truncate(sync_log::window_entries(&words).len());
-        let window = read_words(&path.with_file_name(format!("{thread}.tail")))?;
+        // A thread that was just being born when the program ended has a file and no window yet.
+        let window = match read_words(&path.with_file_name(format!("{thread}.tail"))) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            window => window?,
+        };
         words.extend_from_slice(sync_log::window_entries(&window));
         threads.push(ThreadLog { path: steps, words });
     }
