@@ -19,6 +19,7 @@ use foretell_trace::{
 };
 use foretell_wire::{Kind, TERM_SHADOW, access, format_path, lock};
 
+use crate::forced::Comparison;
 use crate::hash::FastMap;
 use crate::memory::{Location, Memory};
 use crate::symbols::Symbols;
@@ -184,6 +185,8 @@ pub struct Converter {
     modules: u32,
     concrete_modules: u32,
     broken: bool,
+    /// The schedule that the run is to obey.
+    pub schedule: Option<Comparison>,
 }
 
 /// Reads the words of a record.
@@ -242,6 +245,7 @@ impl Converter {
             modules: 0,
             concrete_modules: 0,
             broken: false,
+            schedule: None,
         })
     }
 
@@ -330,6 +334,9 @@ impl Converter {
                     return None;
                 }
                 self.threads.push(Thread::default());
+                if let Some(schedule) = &mut self.schedule {
+                    schedule.thread(&path);
+                }
                 let name = if path.is_empty() { "main".into() } else { format_path(&path) };
                 let id = ThreadId(number as u32);
                 self.output.add(|encoder, records| encoder.thread(id, &name, &path, records));
@@ -560,6 +567,9 @@ impl Converter {
         let state = self.threads.get_mut(thread.index())?;
         let index = state.index;
         state.index += 1;
+        if let Some(schedule) = &mut self.schedule {
+            schedule.event(thread, index, op.keyword(), site.map(SiteId::index));
+        }
         let sequence = self.output.events;
         self.output.events += 1;
         let at = Step { sequence, thread, index, site };
@@ -602,6 +612,9 @@ impl Converter {
         self.output.add(|encoder, records| {
             encoder.site(id, &site.file, site.line, site.column, &site.function, records);
         });
+        if let Some(schedule) = &mut self.schedule {
+            schedule.site(&site);
+        }
         self.sites.insert(place, (id, site.function));
         id
     }
@@ -639,6 +652,19 @@ impl Converter {
     }
 
     /// How people may call the memory: a global's name, an allocation's site, or the address.
+    /// The text with names in place of the addresses that have one.
+    pub fn with_names(&mut self, text: &str) -> String {
+        let mut parts = text.split("0x");
+        let mut named = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let end = part.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(part.len());
+            let name = u64::from_str_radix(&part[..end], 16).map(|address| self.name(address));
+            named.push_str(&name.unwrap_or_else(|_| format!("0x{}", &part[..end])));
+            named.push_str(&part[end..]);
+        }
+        named
+    }
+
     fn name(&mut self, address: u64) -> String {
         if let Some(name) = self.symbols.name(address) {
             return name;

@@ -7,6 +7,7 @@
 
 mod convert;
 mod find;
+mod forced;
 mod hash;
 mod memory;
 mod ring;
@@ -20,18 +21,22 @@ use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::str::FromStr;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use foretell_wire::{End, Turn, environment, format_turns};
+use foretell_trace::schedule::Step;
+use foretell_wire::{End, environment, format_turns};
 
 pub use convert::Crash;
 pub use find::{build_id, program as find_program, runtime_library};
+pub use forced::Divergence;
 pub use sync_only::{SyncOutcome, record_sync_only};
 
 use convert::Converter;
+use forced::Comparison;
 use ring::Ring;
 
 /// The base schedule.
@@ -51,6 +56,56 @@ pub enum Policy {
         /// Events of a turn, on average.
         mean: u32,
     },
+}
+
+impl Policy {
+    /// What threads do once a schedule is done, unless the user says otherwise: the same each time.
+    pub const AFTER: Policy = Policy::RoundRobin { quantum: QUANTUM };
+}
+
+/// Events of a turn where nobody says.
+const QUANTUM: u32 = 20;
+
+/// A text that names no policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoPolicy(String);
+
+impl fmt::Display for NoPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`{}` is none of free, round-robin[:EVENTS], random[:SEED[:EVENTS]] (EVENTS above 0)",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for NoPolicy {}
+
+impl FromStr for Policy {
+    type Err = NoPolicy;
+
+    /// `free` (or `os`), `round-robin[:QUANTUM]`, `random[:SEED[:MEAN]]`.
+    fn from_str(text: &str) -> Result<Self, NoPolicy> {
+        let mut words = text.split(':');
+        let kind = words.next();
+        let mut number = |otherwise: u64| words.next().map_or(Ok(otherwise), str::parse::<u64>);
+        let events = |number: u64| u32::try_from(number).ok().filter(|&events| events > 0);
+        let policy = match kind {
+            Some("free" | "os") => Some(Policy::Os),
+            Some("round-robin") => number(QUANTUM.into())
+                .ok()
+                .and_then(events)
+                .map(|quantum| Policy::RoundRobin { quantum }),
+            Some("random") => match (number(0), number(QUANTUM.into())) {
+                (Ok(seed), Ok(mean)) => events(mean).map(|mean| Policy::Random { seed, mean }),
+                _ => None,
+            },
+            _ => None,
+        };
+        let whole = words.next().is_none();
+        policy.filter(|_| whole).ok_or_else(|| NoPolicy(text.into()))
+    }
 }
 
 impl fmt::Display for Policy {
@@ -75,8 +130,11 @@ pub struct RecordOptions {
     pub output: PathBuf,
     /// The base schedule.
     pub policy: Policy,
-    /// Turns to take before the base schedule begins (a forced run).
-    pub turns: Vec<Turn>,
+    /// Steps to take, exactly, before the base schedule begins (a forced run). An event that is
+    /// another one than the step's, or a step that cannot be taken, ends the run as
+    /// [`RunEnd::Diverged`]. Indices that a thread's steps leave out may be anything. What follows
+    /// is the same each time if `policy` is: [`Policy::AFTER`] is the one to take.
+    pub steps: Vec<Step>,
     /// A log of [`record_sync_only`] whose order and inputs the run shall follow.
     pub replay: Option<PathBuf>,
     /// The runtime library; found by itself when absent.
@@ -85,6 +143,8 @@ pub struct RecordOptions {
     pub hang_limit: Option<Duration>,
     /// End the program when it has run for so long.
     pub time_limit: Option<Duration>,
+    /// End the program after so many scheduling points: a livelock.
+    pub point_limit: Option<u64>,
 }
 
 impl RecordOptions {
@@ -95,11 +155,12 @@ impl RecordOptions {
             arguments: Vec::new(),
             output: output.into(),
             policy: Policy::Os,
-            turns: Vec::new(),
+            steps: Vec::new(),
             replay: None,
             library: None,
             hang_limit: None,
             time_limit: None,
+            point_limit: None,
         }
     }
 }
@@ -113,8 +174,10 @@ pub enum RunEnd {
     Signal(i32),
     /// No thread could run any more; who waits for what.
     Deadlock(String),
-    /// It did not follow the turns; where and how.
-    Diverged(String),
+    /// Threads could run but went on for more scheduling points than allowed; who and where.
+    Livelock(String),
+    /// It did not follow the schedule; where and how.
+    Diverged(Box<Divergence>),
     /// The runtime could not go on; why.
     Refused(String),
     /// It did nothing for too long, or ran too long; we ended it.
@@ -140,6 +203,8 @@ pub struct RecordOutcome {
     pub instrumented: bool,
     /// What the trace lacks, also said in the trace.
     pub gaps: Vec<String>,
+    /// How many of [`RecordOptions::steps`] were taken.
+    pub steps_taken: usize,
 }
 
 /// Why there is no trace.
@@ -214,11 +279,12 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     let ring = Ring::new().map_err(RecordError::Memory)?;
     let write_error = |error| RecordError::Write(options.output.clone(), error);
     let partial = Partial::new(&options.output).map_err(write_error)?;
-    let turns = match options.turns.as_slice() {
+    let turns = match options.steps.as_slice() {
         [] => None,
-        turns => {
+        steps => {
             let path = partial.path.with_extension("turns");
-            std::fs::write(&path, format_turns(turns)).map_err(write_error)?;
+            let turns = forced::turns(steps);
+            std::fs::write(&path, format_turns(&turns)).map_err(write_error)?;
             Some(Removed(path))
         }
     };
@@ -231,35 +297,58 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     if let Some(turns) = &turns {
         command.env(environment::TURNS, &turns.0);
     }
+    if let Some(limit) = options.point_limit {
+        command.env(environment::POINTS, limit.to_string());
+    }
     if let Some(log) = &options.replay {
         sync_only::check_log(log)?;
         command.env(environment::REPLAY, log);
     }
     let file = ring.file();
-    // SAFETY: only a system call on a file that is open.
+    // SAFETY: only system calls, on a file that is open.
     unsafe {
-        command.pre_exec(move || match libc::fcntl(file, libc::F_SETFD, 0) {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
+        command.pre_exec(move || {
+            // The same addresses in every run: programs sort and hash by them. Where that is not
+            // allowed the program runs all the same.
+            libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+            match libc::fcntl(file, libc::F_SETFD, 0) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
         });
     }
     let file = partial.file.try_clone().map_err(write_error)?;
     let mut converter = Converter::new(file, program.clone()).map_err(write_error)?;
+    if !options.steps.is_empty() {
+        converter.schedule = Some(Comparison::new(options.steps.clone()));
+    }
     let (status, hung) = run(&mut command, &program, &ring, &mut converter, options)?;
 
-    let end = match ring.end() {
+    let (said, message) = ring.end();
+    let message = converter.with_names(&message);
+    let diverged = |message: Option<String>, over: bool| {
+        converter.schedule.as_ref().and_then(|schedule| schedule.divergence(message, over))
+    };
+    let unscheduled = |reason: String| {
+        RunEnd::Diverged(Box::new(Divergence { step: None, expected: None, found: None, reason }))
+    };
+    let own_end = match (said, status.code(), status.signal()) {
         _ if hung => RunEnd::Hang,
-        (End::Deadlock, message) if options.replay.is_some() => {
-            RunEnd::Diverged(format!("the log cannot be followed: {message}"))
+        (End::Deadlock, ..) if options.replay.is_some() => {
+            unscheduled(format!("the log cannot be followed: {message}"))
         }
-        (End::Deadlock, message) => RunEnd::Deadlock(message),
-        (End::Diverged, message) => RunEnd::Diverged(message),
-        (End::Refused, message) => RunEnd::Refused(message),
-        (End::Unsaid | End::Exit | End::Crash, _) => match (status.code(), status.signal()) {
-            (Some(code), _) => RunEnd::Exit(code),
-            (None, Some(signal)) => RunEnd::Signal(signal),
-            (None, None) => RunEnd::Exit(-1),
-        },
+        (End::Deadlock, ..) => RunEnd::Deadlock(message.clone()),
+        (End::Livelock, ..) => RunEnd::Livelock(message.clone()),
+        (End::Diverged, ..) => unscheduled(message.clone()),
+        (End::Refused, ..) => RunEnd::Refused(message.clone()),
+        (End::Unsaid | End::Exit | End::Crash, Some(code), _) => RunEnd::Exit(code),
+        (End::Unsaid | End::Exit | End::Crash, None, Some(signal)) => RunEnd::Signal(signal),
+        (End::Unsaid | End::Exit | End::Crash, None, None) => RunEnd::Exit(-1),
+    };
+    let over = matches!(own_end, RunEnd::Exit(_));
+    let end = match diverged((said == End::Diverged && !hung).then_some(message), over) {
+        Some(divergence) => RunEnd::Diverged(Box::new(divergence)),
+        None => own_end,
     };
     if !ring.is_attached() {
         return Err(RecordError::NotAttached { program, end });
@@ -272,11 +361,13 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         RunEnd::Deadlock(who) => {
             converter.gap(&format!("the run itself came to a stand: {who}"));
         }
+        RunEnd::Livelock(who) => converter.gap(&format!("the run was ended: {who}")),
         RunEnd::Exit(_) | RunEnd::Diverged(_) | RunEnd::Refused(_) => {}
     }
     let words = std::iter::once(options.program.to_string_lossy().into_owned())
         .chain(options.arguments.iter().map(|word| word.to_string_lossy().into_owned()))
         .collect::<Vec<_>>();
+    let steps_taken = converter.schedule.as_ref().map_or(0, Comparison::taken);
     let build_id = find::build_id(&program);
     let summary = converter.finish(&words, build_id.as_deref()).map_err(write_error)?;
     partial.complete(&options.output).map_err(write_error)?;
@@ -289,6 +380,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         symbolic: summary.symbolic,
         instrumented: summary.instrumented,
         gaps: summary.gaps,
+        steps_taken,
     })
 }
 
@@ -430,55 +522,83 @@ impl Drop for Removed {
     }
 }
 
-/// The program that signals to us are meant for; 0 for none.
-static TARGET: AtomicI32 = AtomicI32::new(0);
+/// The programs that signals to us are meant for; 0 for none. Those beyond get none.
+static TARGETS: [AtomicI32; 64] = [const { AtomicI32::new(0) }; 64];
 
-/// While this lives, signals that ask us to end go to the program: it decides what they mean.
-/// (Those from the terminal reach it anyway, so we only stay alive.)
+/// How many programs run, and what the signals did before the first.
+static BEFORE: Mutex<(usize, Vec<(i32, libc::sigaction)>)> = Mutex::new((0, Vec::new()));
+
+/// While one of these lives, signals that ask us to end go to the programs: they decide what they
+/// mean. (Those from the terminal reach them anyway, so we only stay alive.)
 struct SignalsPassOn {
-    before: Vec<(i32, libc::sigaction)>,
+    process: i32,
 }
 
 extern "C" fn pass_on(signal: i32) {
-    let target = TARGET.load(Ordering::Relaxed);
-    if target != 0 {
-        // SAFETY: kill may be called in a handler.
-        unsafe { libc::kill(target, signal) };
+    for target in &TARGETS {
+        let target = target.load(Ordering::Relaxed);
+        if target != 0 {
+            // SAFETY: kill may be called in a handler.
+            unsafe { libc::kill(target, signal) };
+        }
     }
 }
 
 impl SignalsPassOn {
     fn to(process: i32) -> Self {
-        TARGET.store(process, Ordering::Relaxed);
-        let mut before = Vec::new();
-        let actions = [
-            (libc::SIGINT, libc::SIG_IGN),
-            (libc::SIGQUIT, libc::SIG_IGN),
-            (libc::SIGTERM, pass_on as *const () as usize),
-            (libc::SIGHUP, pass_on as *const () as usize),
-        ];
-        for (signal, handler) in actions {
-            // SAFETY: the handler only does what handlers may.
-            unsafe {
-                let mut action: libc::sigaction = std::mem::zeroed();
-                action.sa_sigaction = handler;
-                action.sa_flags = libc::SA_RESTART;
-                let mut old: libc::sigaction = std::mem::zeroed();
-                if libc::sigaction(signal, &action, &mut old) == 0 {
-                    before.push((signal, old));
-                }
+        let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+        before.0 += 1;
+        if before.0 == 1 {
+            before.1 = install();
+        }
+        for target in &TARGETS {
+            if target.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                break;
             }
         }
-        Self { before }
+        Self { process }
     }
+}
+
+/// Takes the signals; gives what they did before.
+fn install() -> Vec<(i32, libc::sigaction)> {
+    let mut before = Vec::new();
+    let actions = [
+        (libc::SIGINT, libc::SIG_IGN),
+        (libc::SIGQUIT, libc::SIG_IGN),
+        (libc::SIGTERM, pass_on as *const () as usize),
+        (libc::SIGHUP, pass_on as *const () as usize),
+    ];
+    for (signal, handler) in actions {
+        // SAFETY: the handler only does what handlers may.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler;
+            action.sa_flags = libc::SA_RESTART;
+            let mut old: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, &action, &mut old) == 0 {
+                before.push((signal, old));
+            }
+        }
+    }
+    before
 }
 
 impl Drop for SignalsPassOn {
     fn drop(&mut self) {
-        TARGET.store(0, Ordering::Relaxed);
-        for (signal, action) in &self.before {
-            // SAFETY: what was there before.
-            unsafe { libc::sigaction(*signal, action, std::ptr::null_mut()) };
+        let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+        for target in &TARGETS {
+            let relaxed = Ordering::Relaxed;
+            if target.compare_exchange(self.process, 0, relaxed, relaxed).is_ok() {
+                break;
+            }
+        }
+        before.0 -= 1;
+        if before.0 == 0 {
+            for (signal, action) in before.1.drain(..) {
+                // SAFETY: what was there before.
+                unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
+            }
         }
     }
 }

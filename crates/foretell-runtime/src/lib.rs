@@ -3,7 +3,8 @@
 //! It is linked with or preloaded into the program and does nothing until `foretell record` asks
 //! through the environment. Then
 //!
-//! - the `scheduler` lets one thread run at a time, as a `policy` says;
+//! - the `scheduler` lets one thread run at a time, as a `policy` says or a schedule that is
+//!   `forced`;
 //! - the `wrappers` model libc's synchronisation and note inputs;
 //! - the `hooks` of our LLVM pass and those of the `tsan` ABI report accesses;
 //! - the `recorder` appends what happens to memory shared with the process that records;
@@ -18,6 +19,7 @@
 compile_error!("foretell-runtime knows Linux with glibc on x86-64 only");
 
 mod allocator;
+mod forced;
 mod hooks;
 mod local;
 mod modules;

@@ -4,10 +4,8 @@
 //! when it cannot go on. It sees the threads and names one that can run. Between two questions a
 //! thread runs on without any cost but one comparison.
 
-use foretell_wire::{Turn, format_path};
-
 use crate::sys;
-use crate::thread::{State, Thread, Wait};
+use crate::thread::{State, Thread};
 
 /// The threads as a policy sees them.
 pub struct Threads<'a>(pub &'a [*mut Thread]);
@@ -166,82 +164,6 @@ impl Policy for Random {
         // Uniform in 1..=2*mean: the same mean as a coin at every point, without its long tail.
         let gap = 1 + (self.next() >> 32) as u32 % (2 * self.mean);
         thread.index.saturating_add(gap)
-    }
-}
-
-/// Takes the turns of a schedule, exactly; then goes on with another policy.
-pub struct Forced {
-    turns: Vec<Turn>,
-    done: usize,
-    /// Threads that are over, and how many events they had.
-    over: Vec<(Vec<u32>, u32)>,
-    after: Box<dyn Policy>,
-}
-
-impl Forced {
-    /// The turns, and what comes after them.
-    pub fn new(turns: Vec<Turn>, after: Box<dyn Policy>) -> Self {
-        Self { turns, done: 0, over: Vec::new(), after }
-    }
-}
-
-impl Policy for Forced {
-    fn choose(&mut self, threads: &Threads, current: usize) -> Choice {
-        while let Some(turn) = self.turns.get(self.done) {
-            let wanted = (0..threads.len()).find(|&p| threads.get(p).path == turn.path);
-            let Some(position) = wanted else {
-                let over = self.over.iter().find(|(path, _)| *path == turn.path);
-                if over.is_some_and(|&(_, events)| events >= turn.until) {
-                    self.done += 1;
-                    continue;
-                }
-                return Choice::Diverged(format!(
-                    "turn {}: thread {} should run up to its event {} but {}",
-                    self.done + 1,
-                    format_path(&turn.path),
-                    turn.until,
-                    match over {
-                        Some((_, events)) => format!("ended after {events} events"),
-                        None => "has not been created".into(),
-                    }
-                ));
-            };
-            let thread = threads.get(position);
-            if thread.index >= turn.until {
-                self.done += 1;
-                continue;
-            }
-            return match thread.state {
-                State::Runnable => Choice::Run(position),
-                State::External => Choice::Await(position),
-                State::Blocked if thread.deadline.is_some() => Choice::TimeOut(position),
-                State::Blocked | State::Finished => Choice::Diverged(format!(
-                    "turn {}: thread {} should run up to its event {} but is blocked at event {}{}",
-                    self.done + 1,
-                    format_path(&turn.path),
-                    turn.until,
-                    thread.index,
-                    match thread.wait {
-                        Wait::Thread(number) => format!(", waiting for thread number {number}"),
-                        Wait::Object(object) => format!(", waiting for object {object}"),
-                        _ => String::new(),
-                    }
-                )),
-            };
-        }
-        self.after.choose(threads, current)
-    }
-
-    fn pause_at(&mut self, thread: &Thread) -> u32 {
-        match self.turns.get(self.done) {
-            Some(turn) if turn.path == thread.path => turn.until,
-            Some(_) => thread.index,
-            None => self.after.pause_at(thread),
-        }
-    }
-
-    fn finished(&mut self, thread: &Thread) {
-        self.over.push((thread.path.clone(), thread.index));
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Recorder {
     terms: u32,
     parent: u32,
     on: bool,
+    /// Every event is shown to `forced::check`: the limit is such that each record is looked at.
+    checked: bool,
     sites: SeenSites,
 }
 
@@ -45,6 +47,7 @@ static RECORDER: TurnCell<Recorder> = TurnCell::new(Recorder {
     terms: 0,
     parent: 0,
     on: false,
+    checked: false,
     sites: SeenSites { cache: [0; SeenSites::WAYS], all: Vec::new(), count: 0 },
 });
 
@@ -131,12 +134,44 @@ impl Recorder {
             self.base = self.header.cast::<u8>().add(at).cast();
             self.next = self.base;
             self.used = &raw const (*self.header).used[self.chunk % CHUNKS];
-            self.limit = self.base.byte_add(CHUNK_BYTES - MAX_RECORD);
+        }
+        self.set_limit();
+    }
+
+    fn full_at(&self) -> *mut u64 {
+        // SAFETY: within the chunk.
+        unsafe { self.base.byte_add(CHUNK_BYTES - MAX_RECORD) }
+    }
+
+    fn set_limit(&mut self) {
+        self.limit = if self.checked { self.base } else { self.full_at() };
+    }
+
+    /// From now on every event is shown to `forced::check`, or none is.
+    pub fn set_checked(&mut self, checked: bool) {
+        self.checked = checked;
+        if self.on {
+            self.set_limit();
         }
     }
 
+    /// The record of so many words that was just written reached the limit.
     #[cold]
     #[inline(never)]
+    fn at_limit(&mut self, words: usize) {
+        // SAFETY: the record lies before `next`.
+        let head = unsafe { self.next.sub(words).read() };
+        if self.next >= self.full_at() {
+            self.change_chunk();
+        }
+        if self.checked
+            && let Some(kind) = Kind::from_code(head as u8)
+            && kind.is_event()
+        {
+            crate::forced::check(self.turn, kind, (head >> 8) as u8, head >> 16);
+        }
+    }
+
     fn change_chunk(&mut self) {
         // SAFETY: the header lives as long as the process.
         let header = unsafe { &*self.header };
@@ -211,7 +246,7 @@ impl Recorder {
             (*self.used).store(used, Release);
         }
         if self.next >= self.limit {
-            self.change_chunk();
+            self.at_limit(words);
         }
     }
 
@@ -232,6 +267,11 @@ impl Recorder {
             self.define_site(site);
         }
         place
+    }
+
+    /// Whether a source site was defined at this place.
+    pub fn has_site(&self, place: u64) -> bool {
+        self.sites.has(place)
     }
 
     #[cold]
@@ -329,6 +369,10 @@ impl SeenSites {
         self.all[slot] = place;
         self.count += 1;
         true
+    }
+
+    fn has(&self, place: u64) -> bool {
+        place != 0 && !self.all.is_empty() && self.all[self.slot(place)] == place
     }
 
     fn slot(&self, place: u64) -> usize {

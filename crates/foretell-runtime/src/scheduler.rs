@@ -18,6 +18,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use foretell_wire::{End, Kind, format_path};
 
+use crate::forced;
 use crate::local;
 use crate::objects;
 use crate::policy::{Choice, Policy, Threads};
@@ -38,6 +39,8 @@ pub struct Scheduler {
     created: u32,
     /// Virtual nanoseconds since the start.
     elapsed: u64,
+    /// How many scheduling points are still allowed.
+    points: u64,
     /// The real clocks at the start.
     pub real_start: u64,
     /// As `real_start`, of the monotonic clock.
@@ -50,6 +53,7 @@ static SCHEDULER: TurnCell<Scheduler> = TurnCell::new(Scheduler {
     policy: None,
     created: 0,
     elapsed: 0,
+    points: u64::MAX,
     real_start: 0,
     monotonic_start: 0,
 });
@@ -67,6 +71,12 @@ static AWAITED: AtomicU32 = AtomicU32::new(0);
 pub unsafe fn scheduler() -> &'static mut Scheduler {
     // SAFETY: the caller's promise.
     unsafe { SCHEDULER.get() }
+}
+
+/// Ends the run after so many scheduling points.
+pub fn limit_points(limit: u64) {
+    // SAFETY: called before there is any thread.
+    unsafe { scheduler() }.points = limit;
 }
 
 /// Makes the calling thread the main thread and gives it the turn.
@@ -106,6 +116,7 @@ pub fn create(parent: Option<&mut Thread>) -> *mut Thread {
     // SAFETY: as above; the thread is fresh.
     unsafe {
         let path = &(*thread).path;
+        forced::born(path);
         let bytes: Vec<u8> = path.iter().flat_map(|&part| u64::from(part).to_le_bytes()).collect();
         recorder().put_texts(
             [head(Kind::DefineThread, 0, 0), (*thread).number.into()],
@@ -129,6 +140,7 @@ fn took_turn(me: &mut Thread) {
     me.wait = Wait::None;
     me.deadline = None;
     me.back.store(false, SeqCst);
+    me.turn_began = me.index;
     // SAFETY: as above.
     let recorder = unsafe { recorder() };
     recorder.turn(me.number);
@@ -187,6 +199,30 @@ fn wake_sleepers(scheduler: &mut Scheduler) {
     }
 }
 
+/// The thread's events of this turn, and this question, are scheduling points. Ends the run when
+/// there were too many.
+fn spend_points(scheduler: &mut Scheduler, me: *mut Thread) {
+    // SAFETY: the states of threads are never freed, and this one has the turn.
+    let events = unsafe { (*me).index.wrapping_sub((*me).turn_began) };
+    scheduler.points = scheduler.points.saturating_sub(1 + u64::from(events));
+    if scheduler.points == 0 {
+        let mut text = String::from("too many scheduling points, a livelock");
+        for &thread in &scheduler.threads {
+            // SAFETY: live threads.
+            let thread = unsafe { &*thread };
+            text.push_str(&format!(
+                "; thread {} is at event {}",
+                format_path(&thread.path),
+                thread.index
+            ));
+            if thread.state == State::Blocked {
+                text.push_str(&format!(" and waits for {}", waits_for(thread)));
+            }
+        }
+        stop(End::Livelock, &text);
+    }
+}
+
 /// Who takes the turn next.
 enum Next {
     Thread(*mut Thread),
@@ -198,6 +234,7 @@ fn choose(me: *mut Thread) -> Next {
     // SAFETY: the caller has the turn.
     let scheduler = unsafe { scheduler() };
     scheduler.elapsed += 1_000;
+    spend_points(scheduler, me);
     welcome_back(scheduler);
     wake_sleepers(scheduler);
     let position = scheduler.threads.iter().position(|&thread| thread == me);
@@ -424,32 +461,34 @@ fn deadlock(scheduler: &Scheduler) -> String {
     for &thread in &scheduler.threads {
         // SAFETY: live threads.
         let thread = unsafe { &*thread };
-        let what = match thread.wait {
-            Wait::Object(object) => objects::describe(object),
-            Wait::Thread(number) => format!("the end of {}", name(scheduler, number)),
-            Wait::Once(address) => format!("the initialisation at {address:#x}"),
-            Wait::Futex(address) => format!("the futex at {address:#x}"),
-            Wait::Time | Wait::None => continue,
-        };
+        let what = waits_for(thread);
         text.push_str(&format!("; thread {} waits for {what}", format_path(&thread.path)));
     }
     text
 }
 
-/// How people call the thread with this number.
-fn name(scheduler: &Scheduler, number: u32) -> String {
-    // SAFETY: live threads.
-    let thread = scheduler.threads.iter().map(|&t| unsafe { &*t }).find(|t| t.number == number);
-    match thread {
-        Some(thread) => format!("thread {}", format_path(&thread.path)),
-        None => format!("thread number {number}"),
+/// What the thread waits for, for people.
+pub fn waits_for(thread: &Thread) -> String {
+    match thread.wait {
+        Wait::Object(object) => objects::describe(object),
+        Wait::Thread(number) => format!("the end of {}", thread_name(number)),
+        Wait::Once(address) => format!("the initialisation at {address:#x}"),
+        Wait::Futex(address) => format!("the futex at {address:#x}"),
+        Wait::Time => "time to pass".into(),
+        Wait::None => "nothing".into(),
     }
 }
 
-/// As [`name`], for those who have no scheduler at hand.
+/// How people call the thread with this number.
 pub fn thread_name(number: u32) -> String {
     // SAFETY: the caller has the turn.
-    name(unsafe { scheduler() }, number)
+    let scheduler = unsafe { scheduler() };
+    // SAFETY: the states of threads are never freed.
+    let all = scheduler.threads.iter().chain(&scheduler.joinable).map(|&t| unsafe { &*t });
+    match all.into_iter().find(|thread| thread.number == number) {
+        Some(thread) => format!("thread {}", format_path(&thread.path)),
+        None => format!("thread number {number}"),
+    }
 }
 
 /// Whether the thread has the turn; for signal handlers, which run at any time.

@@ -3,8 +3,9 @@
 use foretell_wire::{environment, parse_turns};
 use libc::{c_char, c_int};
 
+use crate::forced::Forced;
 use crate::modules;
-use crate::policy::{self, Forced};
+use crate::policy;
 use crate::recorder::recorder;
 use crate::replay;
 use crate::scheduler::{self, say};
@@ -37,6 +38,7 @@ extern "C" fn constructor(
     let ring = take(environment::RING);
     let base = take(environment::POLICY);
     let turns = take(environment::TURNS);
+    let points = take(environment::POINTS);
     let log = take(environment::LOG);
     let replayed = take(environment::REPLAY);
     restore_preload();
@@ -44,7 +46,12 @@ extern "C" fn constructor(
         return;
     }
     let result = match mode.as_str() {
-        "record" => record(ring, base, turns, replayed),
+        "record" => {
+            if let Some(limit) = points.and_then(|points| points.parse().ok()) {
+                scheduler::limit_points(limit);
+            }
+            record(ring, base, turns, replayed)
+        }
         "sync-only" => sync_only::start(log),
         _ => Err("unknown mode".into()),
     };
@@ -72,8 +79,10 @@ fn record(
             .ok_or("cannot read the turns")?;
         let turns = parse_turns(&text).map_err(|line| format!("line {line} is not a turn"))?;
         policy = Box::new(Forced::new(turns, policy));
+        // SAFETY: there is no other thread yet.
+        unsafe { recorder() }.set_checked(true);
     }
-    // SAFETY: there is no other thread yet.
+    // SAFETY: as above.
     let attached = unsafe { recorder() }.attach(ring);
     sys::close(ring);
     attached?;

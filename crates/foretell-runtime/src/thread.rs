@@ -53,6 +53,8 @@ pub struct Thread {
     pub word: AtomicU32,
     /// It came back from a blocking system call and would like the turn.
     pub back: AtomicBool,
+    /// Its index when it last got the turn.
+    pub turn_began: u32,
     /// Whether it can run.
     pub state: State,
     /// What it waits for, while blocked.
@@ -143,6 +145,7 @@ impl Thread {
             handle: 0,
             word: AtomicU32::new(0),
             back: AtomicBool::new(false),
+            turn_began: 0,
             state: State::Runnable,
             wait: Wait::None,
             deadline: None,

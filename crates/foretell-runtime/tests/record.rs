@@ -6,10 +6,11 @@ mod common;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use common::{build, options, recorded, run, scratch, turns};
+use common::{build, options, recorded, run, scratch, steps};
 use foretell_record::{Policy, RecordError, RecordOptions, RunEnd, record};
+use foretell_trace::schedule::{CreationPath, Step};
 use foretell_trace::{Op, Trace};
-use foretell_wire::Turn;
+use foretell_wire::is_local;
 
 #[test]
 fn a_racy_counter_is_recorded_as_it_ran() {
@@ -51,26 +52,133 @@ fn random_schedules_differ_by_seed_and_a_recorded_one_can_be_forced_again() {
     }
     assert!(statuses.len() > 1, "no seed loses an update: {statuses:?}");
     let lost = lost.expect("a seed that loses an update");
-    options.turns = turns(&lost);
-    options.policy = Policy::RoundRobin { quantum: 1000 };
+    options.steps = steps(&lost);
+    options.policy = Policy::AFTER;
     for _ in 0..5 {
         let (outcome, again) = recorded(&options);
         assert_eq!(outcome.end, RunEnd::Exit(3));
-        let steps = |trace: &Trace| -> Vec<(u32, u32)> {
-            trace.events.iter().map(|event| (event.thread.0, event.index)).collect()
+        assert_eq!(outcome.steps_taken, lost.events.len());
+        let order = |trace: &Trace| -> Vec<(u32, u32)> {
+            let seen = trace.events.iter().filter(|event| !is_local(event.op.keyword()));
+            seen.map(|event| (event.thread.0, event.index)).collect()
         };
-        assert_eq!(steps(&again), steps(&lost));
+        assert_eq!(order(&again), order(&lost));
+    }
+}
+
+/// A step of which only the thread and the index matter.
+fn any_step(thread: &[u32], index: u32, operation: &str) -> Step {
+    let thread = CreationPath(thread.to_vec());
+    Step { thread, index, operation: operation.into(), site: None }
+}
+
+#[test]
+fn a_step_of_a_thread_that_is_not_there_is_a_divergence() {
+    let Some(program) = build("counter") else { return };
+    let mut options = options(&program, &[]);
+    let (_, trace) = recorded(&options);
+    options.steps = steps(&trace)[..3].to_vec();
+    options.steps.push(any_step(&[7], 1, "write"));
+    let (outcome, _) = recorded(&options);
+    let RunEnd::Diverged(found) = outcome.end else { panic!("{:?}", outcome.end) };
+    assert_eq!((found.step, &found.found), (Some(4), &None));
+    assert!(found.reason.contains("thread 7"), "{found}");
+    assert!(found.reason.contains("has not been created"), "{found}");
+}
+
+#[test]
+fn another_event_than_expected_is_a_divergence_with_its_line() {
+    let Some(program) = build("counter") else { return };
+    let mut options = options(&program, &[]);
+    options.policy = Policy::AFTER;
+    let (_, trace) = recorded(&options);
+    let whole = steps(&trace);
+    let at = whole.iter().position(|step| &*step.operation == "read").expect("reads the counter");
+
+    // Another kind of step: the runtime itself ends the run there.
+    options.steps = whole.clone();
+    options.steps[at].operation = "release".into();
+    let (outcome, short) = recorded(&options);
+    let RunEnd::Diverged(found) = outcome.end else { panic!("{:?}", outcome.end) };
+    assert_eq!(found.step, Some(at + 1));
+    let event = found.found.as_ref().expect("a read");
+    assert_eq!(&*event.operation, "read");
+    assert!(event.site.as_ref().is_some_and(|site| site.line > 0), "{found}");
+    assert!(found.to_string().contains("should be release"), "{found}");
+    assert_eq!(short.events.len(), at + 1, "ended at once");
+
+    // Another line.
+    options.steps = whole;
+    options.steps[at].site.as_mut().expect("a site").line += 1000;
+    let (outcome, _) = recorded(&options);
+    let RunEnd::Diverged(found) = outcome.end else { panic!("{:?}", outcome.end) };
+    assert_eq!(found.step, Some(at + 1));
+    assert_eq!(outcome.steps_taken, at);
+}
+
+#[test]
+fn a_step_that_waits_for_another_thread_is_a_divergence() {
+    let Some(program) = build("handover") else { return };
+    let mut options = options(&program, &[]);
+    options.policy = Policy::AFTER;
+    let (outcome, trace) = recorded(&options);
+    assert_eq!(outcome.end, RunEnd::Exit(0));
+    // The worker's step after its wait for the semaphore, before the main thread posts it.
+    let worker: Vec<Step> = steps(&trace).into_iter().filter(|step| step.thread.0 == [0]).collect();
+    let main: Vec<Step> =
+        steps(&trace).into_iter().filter(|step| step.thread.0.is_empty()).collect();
+    let fork = main.iter().position(|step| &*step.operation == "fork").expect("creates a thread");
+    let wait = worker.iter().position(|step| &*step.operation == "sem-wait").expect("waits");
+    options.steps = main[..=fork].iter().chain(&worker[..=wait]).cloned().collect();
+    let (outcome, _) = recorded(&options);
+    let RunEnd::Diverged(found) = outcome.end else { panic!("{:?}", outcome.end) };
+    assert_eq!(&*found.expected.as_ref().expect("the wait").operation, "sem-wait");
+    assert!(found.reason.contains("semaphore ready"), "{found}");
+}
+
+#[test]
+fn a_program_that_ends_before_its_schedule_diverged() {
+    let Some(program) = build("counter") else { return };
+    let mut options = options(&program, &[]);
+    let (_, trace) = recorded(&options);
+    options.steps = steps(&trace);
+    let count = options.steps.len();
+    options.steps.push(any_step(&[], u32::MAX - 1, "write"));
+    let (outcome, _) = recorded(&options);
+    let RunEnd::Diverged(found) = outcome.end else { panic!("{:?}", outcome.end) };
+    assert_eq!((found.step, outcome.steps_taken), (Some(count + 1), count));
+    assert!(found.reason.contains("ended before"), "{found}");
+}
+
+#[test]
+fn what_comes_after_a_schedule_is_the_same_each_time() {
+    let Some(program) = build("counter") else { return };
+    let mut options = options(&program, &[]);
+    let (_, trace) = recorded(&options);
+    options.steps = steps(&trace)[..trace.events.len() / 3].to_vec();
+    for policy in ["round-robin", "random:7", "random:8:2"] {
+        options.policy = policy.parse().expect("a policy");
+        let (first, before) = recorded(&options);
+        for _ in 0..3 {
+            let (again, after) = recorded(&options);
+            assert_eq!((&again.end, &after.events), (&first.end, &before.events), "{policy}");
+        }
+    }
+    for wrong in ["", "free:1", "round-robin:0", "random:x", "random:1:0", "random:1:2:3"] {
+        assert!(wrong.parse::<Policy>().is_err(), "{wrong}");
     }
 }
 
 #[test]
-fn turns_that_the_program_cannot_take_are_a_divergence() {
-    let Some(program) = build("counter") else { return };
+fn a_livelock_is_ended_by_its_budget() {
+    let Some(program) = build("livelock") else { return };
     let mut options = options(&program, &[]);
-    options.turns = vec![Turn { path: vec![], until: 3 }, Turn { path: vec![7], until: 1 }];
+    options.policy = Policy::RoundRobin { quantum: 3 };
+    options.point_limit = Some(20_000);
     let (outcome, _) = recorded(&options);
-    let RunEnd::Diverged(message) = outcome.end else { panic!("{:?}", outcome.end) };
-    assert!(message.contains("thread 7") && message.contains("has not been created"), "{message}");
+    let RunEnd::Livelock(message) = outcome.end else { panic!("{:?}", outcome.end) };
+    assert!(message.contains("thread 0 is at event"), "{message}");
+    assert!(outcome.events < 30_000);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 pub mod sync_log;
 
 /// The version of this contract; both sides are built together, this catches stale libraries.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// First word of the ring.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"foretell");
 
@@ -38,6 +38,8 @@ pub mod environment {
     pub const POLICY: &str = "FORETELL_POLICY";
     /// A file of turns to take before the base schedule begins, see [`crate::parse_turns`].
     pub const TURNS: &str = "FORETELL_TURNS";
+    /// The run is ended as a livelock after so many scheduling points.
+    pub const POINTS: &str = "FORETELL_POINTS";
     /// Directory for the logs of `sync-only`.
     pub const LOG: &str = "FORETELL_LOG";
     /// A log of `sync-only` whose order `record` shall follow.
@@ -108,6 +110,8 @@ pub enum End {
     Refused = 4,
     /// A fatal signal came.
     Crash = 5,
+    /// More scheduling points than allowed; the runtime ended the program.
+    Livelock = 6,
 }
 
 impl End {
@@ -120,6 +124,7 @@ impl End {
             3 => End::Diverged,
             4 => End::Refused,
             5 => End::Crash,
+            6 => End::Livelock,
             _ => return None,
         })
     }
@@ -248,6 +253,62 @@ impl Kind {
     pub fn is_event(self) -> bool {
         (self as u8) < Kind::Turn as u8
     }
+
+    /// The word that traces and schedules have for an event with this detail; empty for what is
+    /// none.
+    pub fn keyword(self, detail: u8) -> &'static str {
+        match self {
+            Kind::Read => "read",
+            Kind::Write | Kind::WriteShadow => "write",
+            Kind::ReadModifyWrite => "rmw",
+            Kind::Acquire => "acquire",
+            Kind::AcquireFailed => "acquire-failed",
+            Kind::Release => "release",
+            Kind::WaitBegin => "wait-begin",
+            Kind::WaitEnd if detail == 1 => "wait-timeout",
+            Kind::WaitEnd => "wait-end",
+            Kind::Signal => "signal",
+            Kind::Broadcast => "broadcast",
+            Kind::SemaphoreWait => "sem-wait",
+            Kind::SemaphoreWaitFailed => "sem-wait-failed",
+            Kind::SemaphorePost => "sem-post",
+            Kind::BarrierArrive => "barrier-arrive",
+            Kind::BarrierLeave => "barrier-leave",
+            Kind::Fence => "fence",
+            Kind::Branch | Kind::Pin => "branch",
+            Kind::Assert => "assert",
+            Kind::RegionBegin => "region",
+            Kind::RegionEnd => "region-end",
+            Kind::Call => "call",
+            Kind::Return => "return",
+            Kind::Alloc => "alloc",
+            Kind::Free => "free",
+            Kind::Input => "input",
+            Kind::ThreadBegin => "begin",
+            Kind::ThreadEnd => "end",
+            Kind::Fork => "fork",
+            Kind::Join => "join",
+            _ => "",
+        }
+    }
+}
+
+/// Whether other threads cannot tell when a step with this word happens: a turn need not end after
+/// it, and a thread may take it after the end of its turn.
+pub fn is_local(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "branch"
+            | "assert"
+            | "region"
+            | "region-end"
+            | "call"
+            | "return"
+            | "alloc"
+            | "input"
+            | "begin"
+            | "fence"
+    )
 }
 
 /// The detail of accesses: size in bits 0..4, memory order in bits 4..7 (0: plain, else as
@@ -321,13 +382,39 @@ pub struct Turn {
     pub path: Vec<u32>,
     /// One past the index of its last event in this turn.
     pub until: u32,
+    /// What events of the turn are to be, where that is known; by index.
+    pub expected: Vec<Expected>,
 }
 
-/// Writes turns, one a line: `0.1 42` (the creation path, `-` for the main thread, and `until`).
+impl Turn {
+    /// A turn of which nothing more is known.
+    pub fn new(path: Vec<u32>, until: u32) -> Self {
+        Self { path, until, expected: Vec::new() }
+    }
+}
+
+/// What an event of a schedule is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// Its index in its thread.
+    pub index: u32,
+    /// As [`Kind::keyword`].
+    pub keyword: String,
+    /// Line and column in the source; 0 where unknown.
+    pub line: u32,
+    /// As `line`.
+    pub column: u32,
+}
+
+/// Writes turns, one a line: `0.1 42` (the creation path, `-` for the main thread, and `until`),
+/// each followed by a line ` 17 read 12 5` (index, word, line, column) for what is expected in it.
 pub fn format_turns(turns: &[Turn]) -> String {
     let mut text = String::new();
     for turn in turns {
         text.push_str(&format!("{} {}\n", format_path(&turn.path), turn.until));
+        for Expected { index, keyword, line, column } in &turn.expected {
+            text.push_str(&format!(" {index} {keyword} {line} {column}\n"));
+        }
     }
     text
 }
@@ -342,20 +429,37 @@ pub fn format_path(path: &[u32]) -> String {
 
 /// Reads what [`format_turns`] wrote. The error is the number of the offending line, from 1.
 pub fn parse_turns(text: &str) -> Result<Vec<Turn>, usize> {
-    text.lines()
-        .enumerate()
-        .map(|(number, line)| {
-            let turn = || {
-                let (path, until) = line.split_once(' ')?;
-                let path = match path {
-                    "-" => Vec::new(),
-                    path => path.split('.').map(str::parse).collect::<Result<_, _>>().ok()?,
-                };
-                Some(Turn { path, until: until.parse().ok()? })
-            };
-            turn().ok_or(number + 1)
-        })
-        .collect()
+    let mut turns: Vec<Turn> = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let understood = match line.strip_prefix(' ') {
+            Some(words) => parse_expected(words)
+                .zip(turns.last_mut())
+                .map(|(expected, turn)| turn.expected.push(expected)),
+            None => parse_turn(line).map(|turn| turns.push(turn)),
+        };
+        understood.ok_or(number + 1)?;
+    }
+    Ok(turns)
+}
+
+fn parse_turn(line: &str) -> Option<Turn> {
+    let (path, until) = line.split_once(' ')?;
+    let path = match path {
+        "-" => Vec::new(),
+        path => path.split('.').map(str::parse).collect::<Result<_, _>>().ok()?,
+    };
+    Some(Turn::new(path, until.parse().ok()?))
+}
+
+fn parse_expected(words: &str) -> Option<Expected> {
+    let mut words = words.split(' ');
+    let expected = Expected {
+        index: words.next()?.parse().ok()?,
+        keyword: words.next()?.to_owned(),
+        line: words.next()?.parse().ok()?,
+        column: words.next()?.parse().ok()?,
+    };
+    words.next().is_none().then_some(expected)
 }
 
 #[cfg(test)]
@@ -364,11 +468,16 @@ mod tests {
 
     #[test]
     fn turns_survive_their_text() {
-        let turns =
-            vec![Turn { path: vec![], until: 7 }, Turn { path: vec![0, 12], until: u32::MAX }];
+        let expected = Expected { index: 5, keyword: "rmw".into(), line: 12, column: 0 };
+        let turns = vec![
+            Turn { expected: vec![expected], ..Turn::new(vec![], 7) },
+            Turn::new(vec![0, 12], u32::MAX),
+        ];
         assert_eq!(parse_turns(&format_turns(&turns)), Ok(turns));
         assert_eq!(parse_turns("- 1\n0.x 2\n"), Err(2));
         assert_eq!(parse_turns("-\n"), Err(1));
+        assert_eq!(parse_turns(" 1 read 0 0\n- 2\n"), Err(1), "of no turn");
+        assert_eq!(parse_turns("- 2\n 1 read 0\n"), Err(2));
     }
 
     #[test]

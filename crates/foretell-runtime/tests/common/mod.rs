@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use foretell_record::{RecordOptions, RecordOutcome, record};
-use foretell_trace::Trace;
-use foretell_wire::Turn;
+use foretell_trace::schedule::{Schedule, Step};
+use foretell_trace::{EventId, Trace};
 
 /// The C compiler, if there is one.
 pub fn compiler() -> Option<&'static str> {
@@ -89,15 +89,7 @@ pub fn check(trace: &Trace) {
     assert!(problems.is_empty(), "{problems:?}");
 }
 
-/// The schedule as turns: who ran up to which event.
-pub fn turns(trace: &Trace) -> Vec<Turn> {
-    let mut turns: Vec<Turn> = Vec::new();
-    for event in &trace.events {
-        let path = &trace.threads[event.thread.index()].path;
-        match turns.last_mut() {
-            Some(turn) if turn.path == *path => turn.until = event.index + 1,
-            _ => turns.push(Turn { path: path.clone(), until: event.index + 1 }),
-        }
-    }
-    turns
+/// The run as a schedule.
+pub fn steps(trace: &Trace) -> Vec<Step> {
+    Schedule::of_trace(trace, (0..trace.events.len()).map(|at| EventId(at as u32)), []).steps
 }

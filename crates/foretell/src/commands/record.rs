@@ -38,7 +38,7 @@ pub fn run(arguments: &RecordArguments) -> Result<Exit, Failure> {
         RunEnd::Exit(status) => Exit::OfProgram(u8::try_from(status & 0xff).unwrap_or(1)),
         // As a shell says it.
         RunEnd::Signal(signal) => Exit::OfProgram(u8::try_from(128 + signal).unwrap_or(255)),
-        RunEnd::Deadlock(who) => {
+        RunEnd::Deadlock(who) | RunEnd::Livelock(who) => {
             eprintln!("foretell: the program can not go on: {who}");
             Exit::Incomplete
         }
@@ -46,6 +46,7 @@ pub fn run(arguments: &RecordArguments) -> Result<Exit, Failure> {
             eprintln!("foretell: the program was ended by the time limit");
             Exit::Incomplete
         }
-        RunEnd::Diverged(why) | RunEnd::Refused(why) => return Err(Failure::Input(why)),
+        RunEnd::Diverged(why) => return Err(Failure::Input(why.to_string())),
+        RunEnd::Refused(why) => return Err(Failure::Input(why)),
     })
 }

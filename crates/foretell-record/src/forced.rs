@@ -1,0 +1,274 @@
+//! A schedule seen from outside: the turns that the runtime is to take, and whether what came is
+//! what the schedule says.
+//!
+//! The runtime ends the run at the first event that differs, as far as it can tell; it has no source
+//! lines of its own. So every event is compared here once more, with its source line, and the order
+//! of the steps too: what is reported as obeyed was obeyed.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use foretell_trace::schedule::{CreationPath, Step};
+use foretell_trace::{Site, ThreadId};
+use foretell_wire::{Expected, Turn, is_local};
+
+/// Where a run left its schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// The first step that was not taken, counted from 1; `None` when the run followed no schedule
+    /// (but a log).
+    pub step: Option<usize>,
+    /// That step.
+    pub expected: Option<Step>,
+    /// The event that came instead, if one did.
+    pub found: Option<Step>,
+    /// What else is known, in words; may be empty.
+    pub reason: String,
+}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let separator = if self.reason.is_empty() { "" } else { ": " };
+        let (Some(step), Some(expected)) = (self.step, &self.expected) else {
+            return f.write_str(&self.reason);
+        };
+        write!(f, "step {step} should be {}, ", shown(expected))?;
+        match &self.found {
+            Some(found) => write!(f, "but was {}", shown(found))?,
+            None => f.write_str("but did not happen")?,
+        }
+        write!(f, "{separator}{}", self.reason)
+    }
+}
+
+/// `write of thread 0.1 (its event 7) at bank.c:12:5`
+fn shown(step: &Step) -> String {
+    let mut text =
+        format!("{} of thread {} (its event {})", step.operation, step.thread, step.index);
+    if let Some(Site { file, line, column, .. }) = &step.site {
+        text.push_str(&format!(" at {file}:{line}"));
+        if *column > 0 {
+            text.push_str(&format!(":{column}"));
+        }
+    }
+    text
+}
+
+/// The turns of a schedule. A turn does not end at a step that other threads cannot see (a branch,
+/// a call), because there the runtime does not look whether it is over: such steps are left for the
+/// thread's next turn.
+pub fn turns(steps: &[Step]) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    let mut waiting: HashMap<&[u32], Vec<Expected>> = HashMap::new();
+    for stretch in steps.chunk_by(|a, b| a.thread == b.thread) {
+        let path = stretch[0].thread.0.as_slice();
+        let expected = waiting.entry(path).or_default();
+        expected.extend(stretch.iter().map(|step| Expected {
+            index: step.index,
+            keyword: step.operation.to_string(),
+            line: step.site.as_ref().map_or(0, |site| site.line),
+            column: step.site.as_ref().map_or(0, |site| site.column),
+        }));
+        if let Some(last) = stretch.iter().rev().find(|step| !is_local(&step.operation)) {
+            let expected = std::mem::take(expected);
+            turns.push(Turn { path: path.to_vec(), until: last.index + 1, expected });
+        }
+    }
+    turns
+}
+
+/// Compares what comes with the schedule.
+pub struct Comparison {
+    steps: Vec<Step>,
+    /// The steps of each thread that is not there yet, by place in `steps`, the next one at the
+    /// end.
+    unborn: HashMap<Vec<u32>, Vec<usize>>,
+    /// Those of the threads that are, by number.
+    threads: Vec<Vec<usize>>,
+    paths: Vec<CreationPath>,
+    /// Which steps were taken.
+    taken: Vec<bool>,
+    /// All steps before this one were taken, or could come later.
+    next: usize,
+    /// Every site, by number.
+    sites: Vec<Site>,
+    difference: Option<(usize, Step, &'static str)>,
+}
+
+impl Comparison {
+    /// With these steps.
+    pub fn new(steps: Vec<Step>) -> Self {
+        let mut unborn: HashMap<Vec<u32>, Vec<usize>> = HashMap::new();
+        for (place, step) in steps.iter().enumerate().rev() {
+            unborn.entry(step.thread.0.clone()).or_default().push(place);
+        }
+        let taken = vec![false; steps.len()];
+        Self {
+            steps,
+            unborn,
+            threads: Vec::new(),
+            paths: Vec::new(),
+            taken,
+            next: 0,
+            sites: Vec::new(),
+            difference: None,
+        }
+    }
+
+    /// The next thread comes into being.
+    pub fn thread(&mut self, path: &[u32]) {
+        self.threads.push(self.unborn.remove(path).unwrap_or_default());
+        self.paths.push(CreationPath(path.to_vec()));
+    }
+
+    /// The next site is defined.
+    pub fn site(&mut self, site: &Site) {
+        self.sites.push(site.clone());
+    }
+
+    /// An event came.
+    pub fn event(&mut self, thread: ThreadId, index: u32, operation: &str, site: Option<usize>) {
+        let Some(own) = self.threads.get_mut(thread.index()) else { return };
+        let Some(&place) = own.last() else { return };
+        let step = &self.steps[place];
+        if index < step.index || self.difference.is_some() {
+            return;
+        }
+        own.pop();
+        let site = site.and_then(|site| self.sites.get(site));
+        let differs = index != step.index
+            || operation != &*step.operation
+            || matches!((site, &step.site), (Some(a), Some(b)) if !same_place(a, b));
+        let can_wait = |place: usize| self.taken[place] || is_local(&self.steps[place].operation);
+        while self.next < place && can_wait(self.next) {
+            self.next += 1;
+        }
+        let early = self.next < place && !is_local(operation);
+        if differs || early {
+            let found = Step {
+                thread: self.paths[thread.index()].clone(),
+                index,
+                operation: operation.into(),
+                site: site.cloned(),
+            };
+            let (place, why) = if differs { (place, "") } else { (self.next, "it came too early") };
+            self.difference = Some((place, found, why));
+        } else {
+            self.taken[place] = true;
+        }
+    }
+
+    /// How many steps were taken.
+    pub fn taken(&self) -> usize {
+        self.taken.iter().filter(|&&taken| taken).count()
+    }
+
+    /// Where the run left the schedule. `reason`: what the runtime said, if it ended the run.
+    /// `over`: the program came to its own end, so that every step must have been taken.
+    pub fn divergence(&self, reason: Option<String>, over: bool) -> Option<Divergence> {
+        if let Some((place, found, why)) = &self.difference {
+            return Some(Divergence {
+                step: Some(place + 1),
+                expected: Some(self.steps[*place].clone()),
+                found: Some(found.clone()),
+                reason: why.to_string(),
+            });
+        }
+        let reason = match reason {
+            Some(reason) => reason,
+            None if over => "the program ended before".into(),
+            None => return None,
+        };
+        let missing = self.taken.iter().position(|&taken| !taken);
+        if missing.is_none() && over {
+            return None;
+        }
+        // A step that could wait and one that could not: the second is what the run stands at.
+        let stands =
+            |place: &usize| !self.taken[*place] && !is_local(&self.steps[*place].operation);
+        let missing = (0..self.steps.len()).find(stands).or(missing);
+        Some(Divergence {
+            step: missing.map(|place| place + 1),
+            expected: missing.map(|place| self.steps[place].clone()),
+            found: None,
+            reason,
+        })
+    }
+}
+
+/// Functions are not compared: an inlined one has several names.
+fn same_place(a: &Site, b: &Site) -> bool {
+    (&a.file, a.line, a.column) == (&b.file, b.line, b.column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(thread: &[u32], index: u32, operation: &str) -> Step {
+        let thread = CreationPath(thread.to_vec());
+        Step { thread, index, operation: operation.into(), site: None }
+    }
+
+    fn schedule() -> Vec<Step> {
+        vec![
+            step(&[], 0, "begin"),
+            step(&[], 1, "fork"),
+            step(&[], 2, "branch"),
+            step(&[0], 0, "begin"),
+            step(&[], 3, "write"),
+            step(&[], 4, "call"),
+            step(&[0], 1, "read"),
+        ]
+    }
+
+    #[test]
+    fn turns_end_at_steps_that_others_see() {
+        let turns = turns(&schedule());
+        let ends: Vec<(&[u32], u32)> = turns.iter().map(|t| (&*t.path, t.until)).collect();
+        assert_eq!(ends, [(&[][..], 2), (&[][..], 4), (&[0][..], 2)]);
+        assert_eq!(turns[2].expected.len(), 2, "the begin waits for the thread's first turn");
+    }
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let mut run = Comparison::new(schedule());
+        run.thread(&[]);
+        for (index, operation) in ["begin", "fork", "branch", "write", "return"].iter().enumerate()
+        {
+            run.event(ThreadId(0), index as u32, operation, None);
+        }
+        let found = run.divergence(Some("x".into()), false).expect("a call was expected");
+        assert_eq!(
+            found.to_string(),
+            "step 6 should be call of thread 0 (its event 4), \
+             but was return of thread 0 (its event 4)"
+        );
+    }
+
+    #[test]
+    fn steps_in_another_order_are_a_divergence() {
+        let mut run = Comparison::new(schedule());
+        run.thread(&[]);
+        run.thread(&[0]);
+        for (index, operation) in ["begin", "fork"].iter().enumerate() {
+            run.event(ThreadId(0), index as u32, operation, None);
+        }
+        run.event(ThreadId(1), 0, "begin", None);
+        assert_eq!(run.divergence(None, false), None, "so far all is well");
+        run.event(ThreadId(1), 1, "read", None);
+        let found = run.divergence(None, false).expect("the write should come first");
+        assert_eq!(found.step, Some(5));
+        assert_eq!(found.reason, "it came too early");
+    }
+
+    #[test]
+    fn a_program_that_ends_early_did_not_obey() {
+        let mut run = Comparison::new(schedule());
+        run.thread(&[]);
+        run.event(ThreadId(0), 0, "begin", None);
+        assert_eq!(run.taken(), 1);
+        let found = run.divergence(None, true).expect("steps are missing");
+        assert_eq!(found.step, Some(2));
+    }
+}

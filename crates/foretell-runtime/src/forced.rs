@@ -1,0 +1,221 @@
+//! Obeying a schedule: the turns that are to be taken, and what is to happen in them (003's
+//! rescheduling, 000's replay of a witness).
+//!
+//! [`Forced`] is the policy: it gives the turns in their order and says when one cannot be taken.
+//! [`check`] sees every event while there are turns left: the event must be the one that the
+//! schedule has there, and it must not lie past the end of its turn, which can happen where several
+//! events are one step of the machine (a copy of memory). The first difference ends the run. Source
+//! lines are compared where the pass gave them; where there is only a program counter the recorder
+//! outside compares, after the fact.
+
+use foretell_wire::{End, Expected, Kind, Turn, format_path, is_local};
+
+use crate::policy::{Choice, Policy, Threads};
+use crate::recorder::recorder;
+use crate::scheduler;
+use crate::thread::{State, Thread};
+use crate::turn::TurnCell;
+
+/// Takes the turns of a schedule, exactly; then goes on with another policy.
+pub struct Forced {
+    turns: Vec<Turn>,
+    done: usize,
+    /// Threads that are over, and how many events they had.
+    over: Vec<(Vec<u32>, u32)>,
+    after: Box<dyn Policy>,
+}
+
+/// What [`check`] knows.
+struct Checks {
+    /// The turn that is taken: the thread's number and the index at which it ends.
+    turn: Option<(u32, u32)>,
+    /// It is the last one.
+    last: bool,
+    /// By thread: how many events it has had, and what is expected of it, the next at the end.
+    threads: Vec<(u32, Vec<Expected>)>,
+    /// Of threads that are not there yet.
+    unborn: Vec<(Vec<u32>, Vec<Expected>)>,
+}
+
+static CHECKS: TurnCell<Checks> =
+    TurnCell::new(Checks { turn: None, last: false, threads: Vec::new(), unborn: Vec::new() });
+
+/// A debugger stops here (`foretell replay --gdb`): the thread has just done the last step of the
+/// schedule.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn foretell_violation_here() {
+    // Something that the compiler can neither leave out nor merge with another function.
+    std::hint::black_box(&CHECKS);
+}
+
+impl Forced {
+    /// The turns, and what comes after them.
+    pub fn new(mut turns: Vec<Turn>, after: Box<dyn Policy>) -> Self {
+        // SAFETY: there is no thread yet.
+        let checks = unsafe { CHECKS.get() };
+        for turn in &mut turns {
+            let expected = std::mem::take(&mut turn.expected);
+            match checks.unborn.iter_mut().find(|(path, _)| *path == turn.path) {
+                Some((_, all)) => all.extend(expected),
+                None => checks.unborn.push((turn.path.clone(), expected)),
+            }
+        }
+        for (_, expected) in &mut checks.unborn {
+            expected.sort_by_key(|expected| std::cmp::Reverse(expected.index));
+        }
+        Self { turns, done: 0, over: Vec::new(), after }
+    }
+
+    /// The turn that comes next, past those that are done.
+    fn turn(&mut self, threads: &Threads) -> Result<Option<usize>, String> {
+        while let Some(turn) = self.turns.get(self.done) {
+            let wanted = (0..threads.len()).find(|&p| threads.get(p).path == turn.path);
+            if let Some(position) = wanted {
+                if threads.get(position).index < turn.until {
+                    return Ok(Some(position));
+                }
+            } else {
+                match self.over.iter().find(|(path, _)| *path == turn.path) {
+                    Some(&(_, events)) if events >= turn.until => {}
+                    Some((_, events)) => return Err(format!("ended after {events} events")),
+                    None => return Err("has not been created".into()),
+                }
+            }
+            self.done += 1;
+        }
+        Ok(None)
+    }
+
+    fn diverged(&self, reason: &str) -> Choice {
+        let Some(turn) = self.turns.get(self.done) else { return Choice::Nobody };
+        Choice::Diverged(format!(
+            "thread {} should run up to its event {} but {reason}",
+            format_path(&turn.path),
+            turn.until,
+        ))
+    }
+}
+
+impl Policy for Forced {
+    fn choose(&mut self, threads: &Threads, current: usize) -> Choice {
+        // SAFETY: who asks has the turn.
+        let checks = unsafe { CHECKS.get() };
+        let position = match self.turn(threads) {
+            Ok(Some(position)) => position,
+            Ok(None) => {
+                checks.turn = None;
+                // SAFETY: as above.
+                unsafe { recorder() }.set_checked(false);
+                return self.after.choose(threads, current);
+            }
+            Err(reason) => return self.diverged(&reason),
+        };
+        let thread = threads.get(position);
+        checks.turn = Some((thread.number, self.turns[self.done].until));
+        checks.last = self.done + 1 == self.turns.len();
+        match thread.state {
+            State::Runnable => Choice::Run(position),
+            State::External => Choice::Await(position),
+            State::Blocked if thread.deadline.is_some() => Choice::TimeOut(position),
+            State::Blocked | State::Finished => {
+                let what = scheduler::waits_for(thread);
+                self.diverged(&format!("waits at event {} for {what}", thread.index))
+            }
+        }
+    }
+
+    fn pause_at(&mut self, thread: &Thread) -> u32 {
+        match self.turns.get(self.done) {
+            Some(turn) if turn.path == thread.path => turn.until,
+            Some(_) => thread.index,
+            None => self.after.pause_at(thread),
+        }
+    }
+
+    fn finished(&mut self, thread: &Thread) {
+        self.over.push((thread.path.clone(), thread.index));
+        self.after.finished(thread);
+    }
+}
+
+/// A thread comes into being: what is expected of it?
+pub fn born(path: &[u32]) {
+    // SAFETY: the creator has the turn.
+    let checks = unsafe { CHECKS.get() };
+    let known = checks.unborn.iter().position(|(unborn, _)| unborn == path);
+    let expected = known.map(|at| checks.unborn.swap_remove(at).1).unwrap_or_default();
+    checks.threads.push((0, expected));
+}
+
+/// An event of the thread was recorded. Ends the run if it is not the one that the schedule has.
+#[cold]
+pub fn check(thread: u32, kind: Kind, detail: u8, place: u64) {
+    // SAFETY: whoever records has the turn.
+    let checks = unsafe { CHECKS.get() };
+    let Some((count, expected)) = checks.threads.get_mut(thread as usize) else { return };
+    let index = *count;
+    *count += 1;
+    let keyword = kind.keyword(detail);
+    while expected.last().is_some_and(|next| next.index < index) {
+        expected.pop();
+    }
+    let position = position_of(place);
+    if let Some(next) = expected.last()
+        && next.index == index
+        && (next.keyword != keyword || !agree((next.line, next.column), position))
+    {
+        stop(
+            thread,
+            index,
+            keyword,
+            position,
+            &format!(", not {}", shown(&next.keyword, (next.line, next.column))),
+        );
+    }
+    let Some((number, until)) = checks.turn else { return };
+    if (number != thread || index >= until) && !is_local(keyword) {
+        let why =
+            ", though its turn ends before: it is one step of the machine with what came first";
+        stop(thread, index, keyword, position, why);
+    }
+    if checks.last && number == thread && index + 1 == until {
+        foretell_violation_here();
+    }
+}
+
+/// Line and column of a place that is a site of the pass.
+fn position_of(place: u64) -> Option<(u32, u32)> {
+    // SAFETY: callers have the turn; a place that was defined as a site is one for good.
+    unsafe {
+        recorder().has_site(place).then(|| {
+            let site = &*(place as *const foretell_abi::Site);
+            (site.line, site.column)
+        })
+    }
+}
+
+/// Whether what is known of both does not differ.
+fn agree(expected: (u32, u32), found: Option<(u32, u32)>) -> bool {
+    let Some(found) = found else { return true };
+    let same = |a: u32, b: u32| a == 0 || b == 0 || a == b;
+    same(expected.0, found.0) && same(expected.1, found.1)
+}
+
+fn shown(keyword: &str, (line, column): (u32, u32)) -> String {
+    match line {
+        0 => keyword.to_owned(),
+        _ => format!("{keyword} at line {line}:{column}"),
+    }
+}
+
+fn stop(thread: u32, index: u32, keyword: &str, position: Option<(u32, u32)>, why: &str) -> ! {
+    // SAFETY: callers have the turn.
+    unsafe { recorder() }.set_checked(false);
+    let message = format!(
+        "event {index} of {} is {}{why}",
+        scheduler::thread_name(thread),
+        shown(keyword, position.unwrap_or_default()),
+    );
+    scheduler::stop(End::Diverged, &message)
+}
