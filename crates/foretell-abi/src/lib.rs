@@ -486,6 +486,15 @@ pub mod hooks {
     #[allow(non_camel_case_types)]
     pub type branch = unsafe extern "C" fn(shadow: u32, outcome: u32, site: *const Site);
 
+    /// `path`: a conditional branch went this way; called for all of them, before `branch`.
+    #[allow(non_camel_case_types)]
+    pub type path = unsafe extern "C" fn(outcome: u32, site: *const Site);
+
+    /// `path_switch`: a multi-way branch on `value` goes on; called for all, before `switch`.
+    #[allow(non_camel_case_types)]
+    pub type path_switch =
+        unsafe extern "C" fn(value: u64, cases: *const u64, count: u64, site: *const Site);
+
     /// `switch`: a multi-way branch on `value`: taken by its case if it is among the `count` cases,
     /// else by default (the expression then differs from all).
     #[allow(non_camel_case_types)]

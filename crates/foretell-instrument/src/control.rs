@@ -44,17 +44,15 @@ impl FunctionContext<'_> {
             _ => return,
         };
         let (int32, void) = (self.module.module.int32, self.module.module.void);
+        let site = self.site(branch);
+        self.module.builder.place_before(branch);
+        let outcome = self.module.builder.integer_cast(condition, int32, false);
+        self.module.hook("path", void, &[outcome, site]);
         if when_true != when_false {
-            let site = self.site(branch);
-            self.module.builder.place_before(branch);
-            let outcome = self.module.builder.integer_cast(condition, int32, false);
             let wanted = self.module.module.constant32(u32::from(when_false));
             self.module.hook("assert", void, &[shadow, outcome, wanted, site]);
         } else if self.has_shadow(condition) {
-            let site = self.site(branch);
-            self.module.builder.place_before(branch);
             self.if_symbolic(&[shadow], branch, |me| {
-                let outcome = me.module.builder.integer_cast(condition, int32, false);
                 me.module.hook("branch", void, &[shadow, outcome, site]);
             });
         }
@@ -62,9 +60,7 @@ impl FunctionContext<'_> {
 
     pub(crate) fn switch(&mut self, switch: Value) {
         let value = switch.operand(0);
-        let Some(width) = value.ty().scalar_width().filter(|_| self.has_shadow(value)) else {
-            return;
-        };
+        let Some(width) = value.ty().scalar_width() else { return };
         let site = self.site(switch);
         let constants = self.module.module;
         let cases: Vec<Value> =
@@ -73,16 +69,14 @@ impl FunctionContext<'_> {
         let table = constants.add_constant(array, "foretell.cases");
         let shadow = self.shadow(value);
         self.module.builder.place_before(switch);
+        let bits = self.module.builder.widen(value);
+        let count = constants.constant64(cases.len() as u64);
+        self.module.hook("path_switch", constants.void, &[bits, table, count, site]);
+        if !self.has_shadow(value) {
+            return;
+        }
         self.if_symbolic(&[shadow], switch, |me| {
-            let bits = me.module.builder.widen(value);
-            let arguments = [
-                shadow,
-                constants.constant32(width),
-                bits,
-                table,
-                constants.constant64(cases.len() as u64),
-                site,
-            ];
+            let arguments = [shadow, constants.constant32(width), bits, table, count, site];
             me.module.hook("switch", constants.void, &arguments);
         });
     }

@@ -235,6 +235,15 @@ uint32_t __foretell_expr_select(uint32_t w, uint32_t c, uint32_t cv, uint32_t a,
   agree(b, y, w, "right choice", NULL);
   return a | b | c ? fresh(cv ? x : y, w) : 0;
 }
+void __foretell_path(uint32_t outcome, const Site *site) {
+  if (outcome > 1) fail("path with an odd outcome", site);
+}
+
+void __foretell_path_switch(
+    uint64_t value, const uint64_t *cases, uint64_t count, const Site *site) {
+  (void)value, (void)cases, (void)count, (void)site;
+}
+
 void __foretell_branch(uint32_t s, uint32_t outcome, const Site *site) {
   check_site(site);
   if (!s) fail("branch without shadow", site);

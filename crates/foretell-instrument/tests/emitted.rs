@@ -26,7 +26,7 @@ fn a_write_carries_the_expression_of_its_value() {
 }
 
 #[test]
-fn concrete_mode_has_accesses_and_calls_only() {
+fn concrete_mode_has_accesses_calls_and_paths_only() {
     let code = "int x = 4, y;\nint main(void) {\n  if (x > 3) y = x + 1;\n  return 0;\n}\n";
     let printed = hooks(code, "-O0", Mode::Concrete);
     assert_eq!(
@@ -34,6 +34,7 @@ fn concrete_mode_has_accesses_and_calls_only() {
         [
             "enter main depth 1 line 2",
             "load x 4 = 4 line 3",
+            "path 1 line 3",
             "load x 4 = 4 line 3",
             "store y 4 = 5 line 3",
             "exit"
@@ -58,6 +59,32 @@ int main(void) {
         assert_eq!(branches.len(), 4, "{level}: the loop over i has none\n{}", printed.join("\n"));
         assert!(branches[0].contains("r1 "), "{}", branches[0]);
     }
+}
+
+#[test]
+fn the_path_has_all_branches_and_switches() {
+    let code = "volatile int y; int x = 2;
+int main(void) {
+  for (int i = 0; i < 3; i++) y = i;
+  switch (y) { case 2: y = 5; case 3: break; }
+  if (x == 2) y = 3;
+  return 0;
+}
+";
+    let printed = hooks(code, "-O0", Mode::Symbolic);
+    let path: Vec<&str> =
+        printed.iter().map(String::as_str).filter(|line| line.starts_with("path")).collect();
+    assert_eq!(
+        path,
+        [
+            "path 1 line 3",
+            "path 1 line 3",
+            "path 1 line 3",
+            "path 0 line 3",
+            "path_switch 2 of 2 line 4",
+            "path 1 line 5"
+        ]
+    );
 }
 
 #[test]
@@ -97,7 +124,8 @@ int main(void) {
   return 0;
 }
 ";
-    let printed = hooks(code, "-O0", Mode::Symbolic);
+    let mut printed = hooks(code, "-O0", Mode::Symbolic);
+    printed.retain(|line| !line.starts_with("path"));
     assert_eq!(
         printed,
         [

@@ -209,6 +209,17 @@ uint32_t __foretell_expr_select(uint32_t width, uint32_t c, uint32_t cv, uint32_
   return intern(text);
 }
 
+void __foretell_path(uint32_t outcome, const Site *site) {
+  fprintf(out(), "path %u line %u\n", outcome, site->line);
+}
+
+void __foretell_path_switch(
+    uint64_t value, const uint64_t *cases, uint64_t count, const Site *site) {
+  fprintf(out(), "path_switch %llu of %llu line %u\n", (unsigned long long)value,
+          (unsigned long long)count, site->line);
+  (void)cases;
+}
+
 void __foretell_branch(uint32_t shadow, uint32_t outcome, const Site *site) {
   if (!shadow) abort();
   fprintf(out(), "branch %s %u line %u\n", expressions[shadow], outcome, site->line);

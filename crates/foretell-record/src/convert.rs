@@ -17,11 +17,13 @@ use foretell_trace::{
     Access, Condition, Event, LockMode, LockStep, MemoryOrder, MemoryRange, ObjectId, ObjectKind,
     Op, Operator, ReadModifyWrite, Scope, SiteId, Sort, TermId, ThreadId, Value, VariableId,
 };
+use foretell_wire::predictor::Branch;
 use foretell_wire::{Kind, TERM_SHADOW, access, format_path, lock};
 
 use crate::forced::Comparison;
 use crate::hash::FastMap;
 use crate::memory::{Location, Memory};
+use crate::path::ExecutionPath;
 use crate::symbols::Symbols;
 
 /// Chunks are sealed when their records reach this many bytes.
@@ -185,6 +187,8 @@ pub struct Converter {
     modules: u32,
     concrete_modules: u32,
     broken: bool,
+    /// The branches that were taken.
+    pub path: ExecutionPath,
     /// The schedule that the run is to obey.
     pub schedule: Option<Comparison>,
 }
@@ -245,6 +249,7 @@ impl Converter {
             modules: 0,
             concrete_modules: 0,
             broken: false,
+            path: ExecutionPath::default(),
             schedule: None,
         })
     }
@@ -334,6 +339,7 @@ impl Converter {
                     return None;
                 }
                 self.threads.push(Thread::default());
+                self.path.add_thread(&path);
                 if let Some(schedule) = &mut self.schedule {
                     schedule.thread(&path);
                 }
@@ -358,15 +364,14 @@ impl Converter {
                 let (line, column) = words.pair()?;
                 let (file, function) = (words.text()?, words.text()?);
                 let file = if file == "?" { "" } else { &file };
-                self.define_site(
-                    place,
-                    foretell_trace::Site {
-                        file: file.into(),
-                        line,
-                        column,
-                        function: function.into(),
-                    },
-                );
+                let site = foretell_trace::Site {
+                    file: file.into(),
+                    line,
+                    column,
+                    function: function.into(),
+                };
+                self.path.add_site(place, &site);
+                self.define_site(place, site);
             }
             Kind::DefineBinary => {
                 let (left, right) = words.pair()?;
@@ -422,6 +427,15 @@ impl Converter {
                 let (signal, address) = (words.next()? as i32, words.next()?);
                 let site = self.symbols.site(place + 1);
                 self.crash = Some(Crash { signal, site, address });
+            }
+            Kind::Mispredicted => {
+                let (outcome, predicted) = (words.next()?, words.next()?);
+                let branch = Branch::new(place, outcome);
+                self.path.mispredicted(self.current, predicted, branch)?;
+            }
+            Kind::PathEnd => {
+                let (thread, predicted) = (words.next()?, words.next()?);
+                self.path.end(u32::try_from(thread).ok()?, predicted)?;
             }
             Kind::Instrumented => {
                 self.modules += 1;

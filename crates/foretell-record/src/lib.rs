@@ -10,6 +10,7 @@ mod find;
 mod forced;
 mod hash;
 mod memory;
+mod path;
 mod ring;
 mod symbols;
 mod sync_only;
@@ -33,6 +34,7 @@ use foretell_wire::{End, environment, format_turns};
 pub use convert::Crash;
 pub use find::{build_id, program as find_program, runtime_library};
 pub use forced::Divergence;
+pub use path::{BranchTaken, ExecutionPath, PathDifference};
 pub use sync_only::{SyncOutcome, record_sync_only};
 
 use convert::Converter;
@@ -145,6 +147,8 @@ pub struct RecordOptions {
     pub time_limit: Option<Duration>,
     /// End the program after so many scheduling points: a livelock.
     pub point_limit: Option<u64>,
+    /// Also record which branches are taken, [`RecordOutcome::path`].
+    pub path: bool,
 }
 
 impl RecordOptions {
@@ -161,6 +165,7 @@ impl RecordOptions {
             hang_limit: None,
             time_limit: None,
             point_limit: None,
+            path: false,
         }
     }
 }
@@ -205,6 +210,8 @@ pub struct RecordOutcome {
     pub gaps: Vec<String>,
     /// How many of [`RecordOptions::steps`] were taken.
     pub steps_taken: usize,
+    /// The branches of the program, if [`RecordOptions::path`] asked for them.
+    pub path: ExecutionPath,
 }
 
 /// Why there is no trace.
@@ -297,6 +304,9 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     if let Some(turns) = &turns {
         command.env(environment::TURNS, &turns.0);
     }
+    if options.path {
+        command.env(environment::PATH, "1");
+    }
     if let Some(limit) = options.point_limit {
         command.env(environment::POINTS, limit.to_string());
     }
@@ -368,6 +378,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         .chain(options.arguments.iter().map(|word| word.to_string_lossy().into_owned()))
         .collect::<Vec<_>>();
     let steps_taken = converter.schedule.as_ref().map_or(0, Comparison::taken);
+    let path = std::mem::take(&mut converter.path);
     let build_id = find::build_id(&program);
     let summary = converter.finish(&words, build_id.as_deref()).map_err(write_error)?;
     partial.complete(&options.output).map_err(write_error)?;
@@ -381,6 +392,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         instrumented: summary.instrumented,
         gaps: summary.gaps,
         steps_taken,
+        path,
     })
 }
 

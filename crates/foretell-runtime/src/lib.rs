@@ -7,6 +7,7 @@
 //!   `forced`;
 //! - the `wrappers` model libc's synchronisation and note inputs;
 //! - the `hooks` of our LLVM pass and those of the `tsan` ABI report accesses;
+//! - `path` records which branches were taken;
 //! - the `recorder` appends what happens to memory shared with the process that records;
 //! - `replay` makes the scheduler follow a log of sync-only recording;
 //! - or, in `sync_only` mode, threads run freely and only the order of synchronisation is logged.
@@ -24,6 +25,7 @@ mod hooks;
 mod local;
 mod modules;
 mod objects;
+mod path;
 mod policy;
 mod real;
 mod recorder;

@@ -321,6 +321,7 @@ impl Recorder {
         if !self.on || ENDED.swap(true, Relaxed) {
             return;
         }
+        crate::path::end(self);
         let skipped = SKIPPED.load(Relaxed);
         if skipped > 0 {
             self.gap(skipped, "events in signal handlers that interrupted the runtime");

@@ -21,6 +21,7 @@ use foretell_wire::{End, Kind, format_path};
 use crate::forced;
 use crate::local;
 use crate::objects;
+use crate::path;
 use crate::policy::{Choice, Policy, Threads};
 use crate::recorder::{head, recorder};
 use crate::sys;
@@ -407,6 +408,8 @@ pub fn finish(me: &mut Thread) {
     // SAFETY: we have the turn.
     let scheduler = unsafe { scheduler() };
     me.state = State::Finished;
+    // SAFETY: as above.
+    path::end_of(unsafe { recorder() }, me.number, &mut me.branches);
     if let Some(policy) = &mut scheduler.policy {
         policy.finished(me);
     }

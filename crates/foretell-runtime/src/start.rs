@@ -5,6 +5,7 @@ use libc::{c_char, c_int};
 
 use crate::forced::Forced;
 use crate::modules;
+use crate::path;
 use crate::policy;
 use crate::recorder::recorder;
 use crate::replay;
@@ -39,6 +40,7 @@ extern "C" fn constructor(
     let base = take(environment::POLICY);
     let turns = take(environment::TURNS);
     let points = take(environment::POINTS);
+    let path = take(environment::PATH);
     let log = take(environment::LOG);
     let replayed = take(environment::REPLAY);
     restore_preload();
@@ -49,6 +51,9 @@ extern "C" fn constructor(
         "record" => {
             if let Some(limit) = points.and_then(|points| points.parse().ok()) {
                 scheduler::limit_points(limit);
+            }
+            if path.is_some() {
+                path::turn_on();
             }
             record(ring, base, turns, replayed)
         }

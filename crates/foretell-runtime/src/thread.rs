@@ -7,6 +7,7 @@ use foretell_abi::CallSlots;
 use foretell_wire::{Kind, access};
 
 use crate::local;
+use crate::path::Path;
 use crate::recorder::{self, Recorder, head, recorder};
 use crate::replay::{self, Cursor};
 use crate::scheduler;
@@ -37,6 +38,9 @@ pub struct Thread {
     pub frames: Vec<u64>,
     /// Shadows of local memory.
     pub local: LocalShadows,
+
+    /// The branches it has taken, if they are recorded.
+    pub branches: Option<Path>,
 
     /// Where it stands in the log that is followed.
     pub replay: Cursor,
@@ -138,6 +142,7 @@ impl Thread {
             slots: EMPTY_SLOTS,
             frames: Vec::new(),
             local: LocalShadows::default(),
+            branches: Path::new(),
             replay: replay::cursor(&path),
             path,
             number,

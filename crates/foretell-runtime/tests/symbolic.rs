@@ -3,23 +3,10 @@
 
 mod common;
 
-use std::process::Command;
-
-use common::{build_with, options, recorded};
+use common::{build_with, options, pass_flags, recorded};
 use foretell_record::{Policy, RunEnd};
 use foretell_trace::term::EvaluateError;
 use foretell_trace::{Op, Term, Trace, Value};
-
-/// clang 22 and our pass; `None` (and a word) where there is no such compiler.
-fn flags(level: &str) -> Option<[String; 2]> {
-    if Command::new("clang-22").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: no clang-22 on this machine");
-        return None;
-    }
-    let plugin = common::library().with_file_name("libforetell_instrument.so");
-    assert!(plugin.is_file(), "cargo builds the plugin before these tests: {}", plugin.display());
-    Some([level.into(), format!("-fpass-plugin={}", plugin.display())])
-}
 
 /// Every expression has the value that was recorded, when the reads return what they returned.
 fn expressions_hold(trace: &Trace) -> usize {
@@ -76,7 +63,7 @@ fn expressions_hold(trace: &Trace) -> usize {
 #[test]
 fn writes_branches_and_assertions_carry_expressions_at_every_level() {
     for level in ["-O0", "-O1", "-O2"] {
-        let Some(flags) = flags(level) else { return };
+        let Some(flags) = pass_flags(level) else { return };
         let flags = flags.each_ref().map(String::as_str);
         let program = build_with("clang-22", "bank", &flags).expect("built");
         let mut ends = std::collections::BTreeSet::new();
@@ -104,7 +91,7 @@ fn writes_branches_and_assertions_carry_expressions_at_every_level() {
 
 #[test]
 fn calls_reads_and_branches_have_sites() {
-    let Some(flags) = flags("-O0") else { return };
+    let Some(flags) = pass_flags("-O0") else { return };
     let flags = flags.each_ref().map(String::as_str);
     let program = build_with("clang-22", "bank", &flags).expect("built");
     let (_, trace) = recorded(&options(&program, &[]));
@@ -129,7 +116,7 @@ fn calls_reads_and_branches_have_sites() {
 #[test]
 fn cplusplus_with_exceptions_statics_and_futures_is_recorded() {
     for level in ["-O0", "-O2"] {
-        let Some(flags) = flags(level) else { return };
+        let Some(flags) = pass_flags(level) else { return };
         let flags = flags.each_ref().map(String::as_str);
         let program = build_with("clang++-22", "cache.cpp", &flags).expect("built");
         let mut options = options(&program, &[]);

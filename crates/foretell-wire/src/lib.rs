@@ -18,6 +18,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+pub mod predictor;
 pub mod sync_log;
 
 /// The version of this contract; both sides are built together, this catches stale libraries.
@@ -40,6 +41,8 @@ pub mod environment {
     pub const TURNS: &str = "FORETELL_TURNS";
     /// The run is ended as a livelock after so many scheduling points.
     pub const POINTS: &str = "FORETELL_POINTS";
+    /// `1`: execution paths are recorded, see [`crate::predictor`].
+    pub const PATH: &str = "FORETELL_PATH";
     /// Directory for the logs of `sync-only`.
     pub const LOG: &str = "FORETELL_LOG";
     /// A log of `sync-only` whose order `record` shall follow.
@@ -246,6 +249,10 @@ kinds! {
     Crash = 75;
     /// No words; detail: 1 symbolic, 0 not. An instrumented module was loaded.
     Instrumented = 76;
+    /// `outcome, branches predicted before`; place: the site. A branch that the predictor missed.
+    Mispredicted = 80;
+    /// `thread, branches predicted since`. The thread takes no more branches.
+    PathEnd = 81;
 }
 
 impl Kind {

@@ -54,6 +54,17 @@ pub fn build_with(compiler: &str, name: &str, flags: &[&str]) -> Option<PathBuf>
     Some(program)
 }
 
+/// clang 22 and our pass; `None` (and a word) where there is no such compiler.
+pub fn pass_flags(level: &str) -> Option<[String; 2]> {
+    if Command::new("clang-22").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: no clang-22 on this machine");
+        return None;
+    }
+    let plugin = library().with_file_name("libforetell_instrument.so");
+    assert!(plugin.is_file(), "cargo builds the plugin before these tests: {}", plugin.display());
+    Some([level.into(), format!("-fpass-plugin={}", plugin.display())])
+}
+
 pub fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     assert!(
