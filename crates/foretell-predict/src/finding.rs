@@ -6,6 +6,7 @@ use foretell_solve::Statistics as SolverStatistics;
 use foretell_trace::schedule::Schedule;
 use foretell_trace::{EventId, Op, SiteId, ThreadId, Trace};
 
+use crate::divergence::Divergences;
 use crate::pattern::PatternKind;
 use crate::question::{Fault, FindingKind, Instance, Shape};
 
@@ -18,6 +19,8 @@ pub struct Prediction {
     pub properties: Vec<PropertySummary>,
     /// The columns of the papers' tables.
     pub statistics: Statistics,
+    /// Where threads may leave the path of the run.
+    pub divergences: Divergences,
     /// What was not looked at, one sentence each.
     pub unseen: Vec<String>,
     /// Answers of a solver that our own validator refused. Always empty, or foretell has a bug.
@@ -191,13 +194,7 @@ pub fn detail(trace: &Trace, instance: &Instance) -> String {
     let infos: Vec<AccessInfo> =
         instance.events.iter().map(|&event| access_info(trace, event)).collect();
     let thread = |info: &AccessInfo| trace.threads[info.thread.index()].name.clone();
-    let place = |info: &AccessInfo| match info.site {
-        Some(site) => {
-            let site = &trace.sites[site.index()];
-            format!(" at {}:{}", site.file, site.line)
-        }
-        None => format!(" ({})", trace.event_name(info.event)),
-    };
+    let place = |info: &AccessInfo| place(trace, info);
     let told = |info: &AccessInfo| {
         let variable = info.variable.as_deref().map(|name| format!(" of `{name}`"));
         format!("{} by {}{}", info.op, thread(info), variable.unwrap_or_default() + &place(info))
@@ -252,6 +249,17 @@ pub fn detail(trace: &Trace, instance: &Instance) -> String {
     }
 }
 
+/// Where an event stands, for people: with a space before it.
+pub(crate) fn place(trace: &Trace, info: &AccessInfo) -> String {
+    match info.site {
+        Some(site) => {
+            let site = &trace.sites[site.index()];
+            format!(" at {}:{}", site.file, site.line)
+        }
+        None => format!(" ({})", trace.event_name(info.event)),
+    }
+}
+
 /// The fingerprints with and without threads.
 pub fn fingerprints(trace: &Trace, kind: FindingKind, instance: &Instance) -> (String, String) {
     let mut places = String::new();
@@ -287,7 +295,7 @@ pub fn fingerprints(trace: &Trace, kind: FindingKind, instance: &Instance) -> (S
 }
 
 /// FNV-1a, 64 bits: stable over versions of Rust, unlike the standard hasher.
-fn fnv(text: &str) -> u64 {
+pub(crate) fn fnv(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

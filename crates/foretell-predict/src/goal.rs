@@ -187,24 +187,27 @@ impl<'c> GoalBuilder<'c> {
     /// What of the event's guard depends on its own thread alone (for a plain access: that its
     /// address is the recorded one).
     pub fn local_guard(&mut self, event: EventId) -> TermId {
-        let Action::Guarded { guard, .. } = self.ctp.event(event).action else {
-            return self.terms.bool(true);
-        };
-        let parts = match self.ctp.terms.term(guard) {
+        let parts = self.local_parts(event);
+        let parts: Vec<TermId> =
+            parts.into_iter().map(|part| self.at(Moment::Before(event), part, None)).collect();
+        self.terms.and(&parts)
+    }
+
+    /// The parts of the event's guard, as terms of the CTP, that depend on its own thread alone.
+    pub fn local_parts(&self, event: EventId) -> Vec<TermId> {
+        let ctp = self.ctp;
+        let Action::Guarded { guard, .. } = ctp.event(event).action else { return Vec::new() };
+        let mut parts = match ctp.terms.term(guard) {
             Term::Apply(foretell_trace::Operator::And, parts) => parts.to_vec(),
             _ => vec![guard],
         };
-        let ctp = self.ctp;
-        let local = parts.into_iter().filter(|&part| {
+        parts.retain(|&part| {
             ctp.terms.leaves(part).iter().all(|&leaf| match ctp.terms.term(leaf) {
                 Term::Variable(variable) => ctp.variables[variable.index()].scope != Scope::Shared,
                 _ => false,
             })
         });
-        let local: Vec<TermId> = local.collect();
-        let local: Vec<TermId> =
-            local.into_iter().map(|part| self.at(Moment::Before(event), part, None)).collect();
-        self.terms.and(&local)
+        parts
     }
 
     /// The CTP.

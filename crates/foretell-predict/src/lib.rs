@@ -6,10 +6,12 @@
 //! not decided is told as unknown.
 //!
 //! One file per property: [`candidates`] and [`dependence`] for atomicity, [`assertion`],
-//! [`crash`], [`deadlock`], [`race`], [`order`]. [`planner`] is the second engine. [`generate`] makes
+//! [`crash`], [`deadlock`], [`race`], [`order`]. [`divergence`] tells where threads may leave the
+//! path of the run. [`planner`] is the second engine. [`generate`] makes
 //! the papers' benchmark programs.
 
 pub mod access;
+mod asking;
 pub mod assertion;
 pub mod candidates;
 pub mod causal;
@@ -17,6 +19,7 @@ pub mod context;
 pub mod crash;
 pub mod deadlock;
 pub mod dependence;
+pub mod divergence;
 pub mod engine;
 pub mod finding;
 pub mod flag_section;
@@ -34,6 +37,7 @@ pub mod sample;
 pub mod window;
 pub mod witness;
 
+pub use divergence::{Divergence, Divergences, Feeds, divergences};
 pub use finding::{
     AccessInfo, Finding, Prediction, PropertySummary, Statistics, Status, WitnessSchedule,
 };

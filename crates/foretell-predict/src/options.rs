@@ -29,6 +29,8 @@ pub struct Options {
     pub window: Window,
     /// How many instances of one question are asked about.
     pub instances: usize,
+    /// So many places where threads may leave the path of the run are reported at most.
+    pub divergences: usize,
     /// Only part `.0` of `.1` of the questions (from 0), so that several processes can share them.
     pub partition: Option<(u32, u32)>,
     /// Write every question to the solver into this folder, as SMT-LIB.
@@ -47,6 +49,7 @@ impl Default for Options {
             regions: Regions::Automatic,
             window: Window::default(),
             instances: 64,
+            divergences: 32,
             partition: None,
             dump_smt2: None,
         }

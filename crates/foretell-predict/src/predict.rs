@@ -8,14 +8,14 @@ use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::lockset::Locksets;
 use foretell_model::must_order::{CyclicOrder, MustOrder};
 use foretell_model::validate::Witness;
-use foretell_solve::encode::Mode;
-use foretell_solve::{SolveError, Statistics as SolverStatistics};
+use foretell_solve::SolveError;
 use foretell_trace::{EventId, Trace};
 
 use crate::access::Accesses;
+use crate::asking::{Answered, Asker, Way, in_windows};
 use crate::candidates::{self, Limits};
 use crate::causal::{self, NotReplayable};
-use crate::engine::{Engine, Setting, Verdict};
+use crate::engine::Verdict;
 use crate::finding::{
     Finding, Prediction, PropertySummary, Statistics, Status, WitnessSchedule, access_info, detail,
     fingerprints,
@@ -24,7 +24,6 @@ use crate::flag_section::add_flag_sections;
 use crate::goal::Goal;
 use crate::options::{Model, Options};
 use crate::question::{FindingKind, Instance, Question, Shape, Subject};
-use crate::window::{Checkpoints, around};
 use crate::witness::context_switches;
 use crate::{assertion, crash, deadlock, order, race};
 
@@ -86,27 +85,37 @@ pub fn predict(trace: &Trace, options: &Options) -> Result<Prediction, PredictEr
     let mut prediction = first_words(trace);
     let mut questions = collect(trace, &order, &locks, options, &mut prediction);
     prediction.statistics.candidate_time = started.elapsed();
-    if let Some((part, of)) = options.partition {
-        let mut number = 0;
-        questions.retain(|_| {
-            number += 1;
-            (number - 1) % of.max(1) == part
-        });
-    }
+    retain_part(&mut questions, options);
     let solving = Instant::now();
     let chains = trace.events_by_thread();
-    let whole = trace.events.len() <= options.window.whole
-        || options.mode == Mode::Whole
-        || !trace.metadata.observed_order;
-    let mut asker = Asker { trace, chains: &chains, order: &order, options, prediction, whole };
-    match whole {
-        true => asker.ask_in_whole_trace(&questions)?,
-        false => asker.ask_in_windows(&questions)?,
+    let whole = !in_windows(trace, options) && options.partition.is_none();
+    let mut recorder = Recorder { trace, options, prediction, whole };
+    if !questions.is_empty() {
+        let prepare = |ctp| constrained(ctp, options.model);
+        let mut asker = Asker::new(trace, &chains, &order, options, &prepare)?;
+        for group in groups(&questions) {
+            let ways: Vec<&[Instance]> =
+                group.iter().map(|question| question.instances.as_slice()).collect();
+            asker.ask(&ways, &mut |number, answer| recorder.record(group[number], answer))?;
+        }
+        recorder.prediction.statistics.solver = asker.cost;
+        recorder.prediction.statistics.events_after_slicing = asker.longest;
     }
-    let mut prediction = asker.prediction;
+    recorder.summarise_empty();
+    let mut prediction = recorder.prediction;
     prediction.statistics.solve_time = solving.elapsed();
     count_violations(&mut prediction);
     Ok(prediction)
+}
+
+/// Leaves the questions of this process, where several share them.
+pub(crate) fn retain_part<Q>(questions: &mut Vec<Q>, options: &Options) {
+    let Some((part, of)) = options.partition else { return };
+    let mut number = 0;
+    questions.retain(|_| {
+        number += 1;
+        (number - 1) % of.max(1) == part
+    });
 }
 
 /// What is known before anything is asked.
@@ -247,15 +256,6 @@ fn shared_variables(trace: &Trace) -> usize {
     shared.len()
 }
 
-struct Asker<'a> {
-    trace: &'a Trace,
-    chains: &'a [Vec<EventId>],
-    order: &'a MustOrder,
-    options: &'a Options,
-    prediction: Prediction,
-    whole: bool,
-}
-
 /// Which questions share an encoding: those about the state at the end have one of their own.
 fn groups(questions: &[Question]) -> Vec<Vec<&Question>> {
     let mut groups: Vec<Vec<&Question>> = Vec::new();
@@ -271,157 +271,48 @@ fn groups(questions: &[Question]) -> Vec<Vec<&Question>> {
     groups
 }
 
-impl Asker<'_> {
-    fn setting(&self) -> Setting<'_> {
-        Setting {
-            mode: self.options.mode,
-            backend: &self.options.backend,
-            budget: self.options.budget,
-            context_switches: self.options.context_switches,
-            dump: self.options.dump_smt2.as_deref().map(|directory| (directory, self.trace)),
+impl Way for Instance {
+    fn goal(&self, subject: &Subject<'_>) -> Option<Goal> {
+        subject.goal(self)
+    }
+
+    fn window(&self) -> &[EventId] {
+        match self.shape {
+            // From the first place where somebody is stuck on.
+            Shape::Stuck => &self.events[..self.events.len().min(1)],
+            _ => &self.events,
         }
     }
+}
 
-    fn model(&self, ctp: ConcurrentTraceProgram) -> Result<ConcurrentTraceProgram, PredictError> {
-        constrained(ctp, self.options.model)
-    }
+/// Turns verdicts into findings.
+struct Recorder<'a> {
+    trace: &'a Trace,
+    options: &'a Options,
+    prediction: Prediction,
+    /// The answers are about the whole trace, and all questions are asked.
+    whole: bool,
+}
 
-    fn ask_in_whole_trace(&mut self, questions: &[Question]) -> Result<(), PredictError> {
-        if questions.is_empty() {
-            self.summarise_empty();
-            return Ok(());
-        }
-        let ctp = self.model(ConcurrentTraceProgram::build(self.trace)?)?;
-        let subject = Subject::new(self.trace, self.chains, &ctp);
-        for group in groups(questions) {
-            let goals: Vec<Vec<(usize, Goal)>> =
-                group.iter().map(|question| goals(&subject, question)).collect();
-            let all = goals.iter().flatten().map(|(_, goal)| goal);
-            let mut engine = Engine::new(&ctp, self.order, all, &self.setting())?;
-            self.note_length(engine.events());
-            for (question, goals) in group.iter().zip(&goals) {
-                let verdict = match goals.is_empty() {
-                    true => Verdict::Impossible { in_all_interleavings: true },
-                    false => {
-                        let asked: Vec<&Goal> = goals.iter().map(|(_, goal)| goal).collect();
-                        engine.ask(&asked)
-                    }
-                };
-                let numbers: Vec<usize> = goals.iter().map(|&(number, _)| number).collect();
-                self.record(&ctp, question, &numbers, verdict, 0);
-            }
-            self.note_cost(engine.statistics());
-        }
-        self.summarise_empty();
-        Ok(())
-    }
-
-    fn ask_in_windows(&mut self, questions: &[Question]) -> Result<(), PredictError> {
-        let mut checkpoints = Checkpoints::new(self.trace)?;
-        for question in questions {
-            self.ask_in_growing_window(&mut checkpoints, question)?;
-        }
-        self.summarise_empty();
-        Ok(())
-    }
-
-    /// Tries the nearest instances in small windows first; windows grow as long as they have to.
-    fn ask_in_growing_window(
-        &mut self,
-        checkpoints: &mut Checkpoints<'_>,
-        question: &Question,
-    ) -> Result<(), PredictError> {
-        let limits = self.options.window;
-        let mut radius = limits.first.max(1);
-        let mut reason = String::new();
-        loop {
-            let mut fits = false;
-            for (number, instance) in question.instances.iter().enumerate().take(limits.instances) {
-                let about = instance.events.iter().take(window_events(instance));
-                let about: Vec<EventId> = about.copied().collect();
-                let Some((from, to)) = around(self.trace, &about, radius) else { continue };
-                if to.index() - from.index() >= limits.most {
-                    continue;
-                }
-                fits = true;
-                let ctp = self.model(checkpoints.window(from, to)?)?;
-                let subject = Subject::new(self.trace, self.chains, &ctp);
-                let Some(goal) = subject.goal(instance) else { continue };
-                let mut engine =
-                    Engine::new(&ctp, self.order, std::iter::once(&goal), &self.setting())?;
-                self.note_length(engine.events());
-                let verdict = engine.ask(&[&goal]);
-                self.note_cost(engine.statistics());
-                match verdict {
-                    Verdict::Possible(..) | Verdict::Refused(_) => {
-                        self.record(&ctp, question, &[number], verdict, from.index());
-                        return Ok(());
-                    }
-                    Verdict::Unknown(why) => reason = why,
-                    Verdict::Impossible { .. } => {}
-                }
-            }
-            if !fits {
-                break;
-            }
-            radius *= 4;
-        }
-        if reason.is_empty() {
-            reason = format!("bounded window: not possible within {} events", limits.most);
-        }
-        let none = ConcurrentTraceProgram::build_window(
-            &foretell_model::replay::Replay::new(self.trace)?,
-            &[],
-        )?;
-        self.record(&none, question, &[], Verdict::Unknown(reason), 0);
-        Ok(())
-    }
-
-    fn note_length(&mut self, events: usize) {
-        let longest = &mut self.prediction.statistics.events_after_slicing;
-        *longest = (*longest).max(events);
-    }
-
-    fn note_cost(&mut self, cost: SolverStatistics) {
-        let total = &mut self.prediction.statistics.solver;
-        total.checks += cost.checks;
-        total.conflicts += cost.conflicts;
-        total.decisions += cost.decisions;
-        total.cycles += cost.cycles;
-        total.order_propagations += cost.order_propagations;
-    }
-
+impl Recorder<'_> {
     /// Kinds that nothing was asked about hold trivially.
     fn summarise_empty(&mut self) {
         for &kind in &self.options.properties {
-            self.summary(kind);
+            summary(&mut self.prediction, kind);
         }
         self.prediction.properties.sort_by_key(|summary| summary.kind);
     }
 
-    fn summary(&mut self, kind: FindingKind) -> &mut PropertySummary {
-        summary(&mut self.prediction, kind)
-    }
-
-    /// Turns a verdict into a finding. `numbers` are the instances that the goals came from,
-    /// `recorded` the events before the window.
-    fn record(
-        &mut self,
-        ctp: &ConcurrentTraceProgram,
-        question: &Question,
-        numbers: &[usize],
-        verdict: Verdict,
-        recorded: usize,
-    ) {
-        let whole = self.whole && self.options.partition.is_none();
-        let summary = self.summary(question.kind);
+    fn record(&mut self, question: &Question, answer: Answered<'_>) {
+        let whole = self.whole;
+        let summary = summary(&mut self.prediction, question.kind);
         summary.questions += 1;
-        let (status, instance, schedule) = match verdict {
+        let (status, instance, schedule) = match answer.verdict {
             Verdict::Possible(number, witness) => {
                 summary.predicted += 1;
                 summary.holds_in_all_interleavings = false;
-                let instance = &question.instances[numbers[number]];
-                let schedule = solver_schedule(ctp, instance, &witness, recorded);
+                let instance = &question.instances[answer.ways[number]];
+                let schedule = solver_schedule(answer.ctp, instance, &witness, answer.recorded);
                 (Status::Predicted, instance, Some(schedule))
             }
             Verdict::Impossible { in_all_interleavings } => {
@@ -470,17 +361,6 @@ fn instance_as_shown(instance: &Instance, schedule: Option<&WitnessSchedule>) ->
         }
     }
     shown
-}
-
-/// A window for somebody who is stuck reaches from the first such event on.
-fn window_events(instance: &Instance) -> usize {
-    if instance.shape == Shape::Stuck { 1 } else { instance.events.len() }
-}
-
-/// The goals that the CTP can express, with the numbers of their instances.
-fn goals(subject: &Subject<'_>, question: &Question) -> Vec<(usize, Goal)> {
-    let instances = question.instances.iter().enumerate();
-    instances.filter_map(|(number, instance)| Some((number, subject.goal(instance)?))).collect()
 }
 
 /// The witness as events of the trace.

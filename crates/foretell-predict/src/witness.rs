@@ -28,7 +28,8 @@ pub fn shrink(
     whole: bool,
 ) -> Witness {
     debug_assert_eq!(run.changes.len(), witness.order.len());
-    let conflicts = Conflicts::new(ctp, &witness.order);
+    let mut conflicts = Conflicts::new(ctp, &witness.order);
+    conflicts.keep_order(goal);
     let about_end = goal.values.iter().any(|(moment, _)| *moment == Moment::End);
     let mut candidates = Vec::new();
     if !whole && !about_end {
@@ -105,8 +106,17 @@ impl<'o> Conflicts<'o> {
         Self { order, before }
     }
 
-    /// The places that the goal's events depend on.
-    fn needed(&self, goal: &Goal) -> Vec<bool> {
+    /// The goal's events stay in the order that the run has them in.
+    fn keep_order(&mut self, goal: &Goal) {
+        let named = self.named(goal);
+        let places: Vec<usize> = (0..named.len()).filter(|&place| named[place]).collect();
+        for pair in places.windows(2) {
+            self.before[pair[1]].push(pair[0]);
+        }
+    }
+
+    /// By place: is it an event that the goal wants to take place?
+    fn named(&self, goal: &Goal) -> Vec<bool> {
         let named: BTreeSet<EventId> = goal
             .terms
             .leaves(goal.formula)
@@ -116,7 +126,12 @@ impl<'o> Conflicts<'o> {
                 _ => None,
             })
             .collect();
-        let mut needed: Vec<bool> = self.order.iter().map(|event| named.contains(event)).collect();
+        self.order.iter().map(|event| named.contains(event)).collect()
+    }
+
+    /// The places that the goal's events depend on.
+    fn needed(&self, goal: &Goal) -> Vec<bool> {
+        let mut needed = self.named(goal);
         for place in (0..self.order.len()).rev() {
             if needed[place] {
                 for &other in &self.before[place] {

@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use foretell_predict::{AccessInfo, Finding, Prediction, Status};
+use foretell_predict::divergence::shown;
+use foretell_predict::finding::access_info;
+use foretell_predict::{
+    AccessInfo, Divergence, Feeds, Finding, Prediction, Status, WitnessSchedule,
+};
 use foretell_trace::Trace;
 use serde_json::{Value, json};
 
@@ -32,6 +36,9 @@ pub fn prediction(
             })
         })
         .collect();
+    let found = &prediction.divergences.found;
+    let divergences: Vec<Value> =
+        found.iter().map(|found| divergence(trace, found, schedules)).collect();
     json!({
         "version": 1,
         "program": {"command": trace.metadata.command, "build_id": trace.metadata.build_id},
@@ -44,6 +51,7 @@ pub fn prediction(
         },
         "findings": findings,
         "properties": properties,
+        "divergences": divergences,
         "unseen": prediction.unseen,
         "statistics": {
             "shared_variables": statistics.shared_variables,
@@ -53,6 +61,9 @@ pub fn prediction(
             "after_must_order": statistics.after_must_order,
             "after_locksets": statistics.after_locksets,
             "atomicity_violations": statistics.atomicity_violations,
+            "divergence_questions": prediction.divergences.asked,
+            "divergences_impossible": prediction.divergences.impossible,
+            "divergences_undecided": prediction.divergences.undecided,
             "candidate_seconds": statistics.candidate_time.as_secs_f64(),
             "solve_seconds": statistics.solve_time.as_secs_f64(),
             "solver_checks": statistics.solver.checks,
@@ -84,13 +95,43 @@ fn finding(trace: &Trace, finding: &Finding, schedules: &BTreeMap<String, PathBu
     }
     if let Some(schedule) = &finding.schedule {
         object["context_switches"] = json!(schedule.context_switches);
-        object["interleaving"] = json!({
-            "recorded": schedule.recorded,
-            "order": schedule.order.iter().map(|event| event.0).collect::<Vec<_>>(),
-            "next": schedule.next.iter().map(|event| event.0).collect::<Vec<_>>(),
-        });
+        object["interleaving"] = interleaving(schedule);
     }
     object
+}
+
+fn interleaving(schedule: &WitnessSchedule) -> Value {
+    json!({
+        "recorded": schedule.recorded,
+        "order": schedule.order.iter().map(|event| event.0).collect::<Vec<_>>(),
+        "next": schedule.next.iter().map(|event| event.0).collect::<Vec<_>>(),
+    })
+}
+
+fn divergence(trace: &Trace, found: &Divergence, schedules: &BTreeMap<String, PathBuf>) -> Value {
+    let access = |event| access_json(trace, &access_info(trace, event));
+    let fed = match found.feeds {
+        Feeds::Branch(event) | Feeds::Address(event) => Some(access(event)),
+        Feeds::Itself | Feeds::Path | Feeds::Unrecorded => None,
+    };
+    let (recorded, seen) = match &found.values {
+        Some((recorded, seen)) => (Some(shown(recorded)), Some(shown(seen))),
+        None => (None, None),
+    };
+    json!({
+        "id": found.id,
+        "access": access(found.event),
+        "feeds": found.feeds_kind(),
+        "fed": fed,
+        "recorded": recorded,
+        "seen": seen,
+        "source": found.source.map(access),
+        "overlapping": found.overlapping,
+        "detail": found.detail,
+        "schedule": schedules.get(&found.id).map(|path| path.display().to_string()),
+        "context_switches": found.schedule.context_switches,
+        "interleaving": interleaving(&found.schedule),
+    })
 }
 
 fn access_json(trace: &Trace, access: &AccessInfo) -> Value {

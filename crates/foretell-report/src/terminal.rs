@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use foretell_predict::{AccessInfo, Finding, Prediction, Status};
+use foretell_predict::{AccessInfo, Divergences, Finding, Prediction, Status};
 use foretell_trace::Trace;
 
 /// How the text may look.
@@ -59,6 +59,7 @@ pub fn prediction(
             property.questions
         )?;
     }
+    divergences(out, &prediction.divergences)?;
     let gaps = trace.metadata.gaps.iter().map(AsRef::as_ref);
     let mut said: Vec<&str> = Vec::new();
     for sentence in gaps.chain(prediction.unseen.iter().map(String::as_str)) {
@@ -68,6 +69,26 @@ pub fn prediction(
         }
     }
     Ok(())
+}
+
+/// One line: what to try on the program. Each place is in the JSON, and has its schedule.
+fn divergences(out: &mut impl Write, divergences: &Divergences) -> io::Result<()> {
+    if divergences.asked == 0 && divergences.unseen.is_empty() {
+        return Ok(());
+    }
+    let first = divergences.found.first().map(|found| format!(", e.g. {}", shown(&found.detail)));
+    let undecided = match divergences.undecided {
+        0 => String::new(),
+        undecided => format!(", {undecided} undecided"),
+    };
+    writeln!(
+        out,
+        "{:<10} {:>5} places looked at: {} can leave the recorded path{undecided}{}",
+        "beyond",
+        divergences.asked,
+        divergences.found.len(),
+        first.unwrap_or_default()
+    )
 }
 
 fn finding(

@@ -190,6 +190,10 @@ pub struct PredictArguments {
     /// is asked about a window that grows as needed.
     #[arg(long, value_name = "EVENTS")]
     pub window: Option<usize>,
+    /// Report at most so many places where a read can see something else, so that a thread may
+    /// leave the path it took in the run; 0 does not look for them.
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub divergences: usize,
     /// Only part M of N of the questions (from 1), so that several machines can share the work.
     #[arg(long, value_name = "M/N", value_parser = partition)]
     pub partition: Option<(u32, u32)>,

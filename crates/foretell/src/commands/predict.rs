@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use foretell_predict::planner::{self, PlannerOptions};
 use foretell_predict::region::Regions;
-use foretell_predict::{Backend, FindingKind, Model, Options, Prediction, Status};
+use foretell_predict::{Backend, FindingKind, Model, Options, Prediction, Status, divergences};
 use foretell_report::terminal::Look;
 use foretell_report::{json, terminal};
 use foretell_solve::Budget;
 use foretell_solve::encode::Mode;
-use foretell_trace::schedule::Schedule;
 use foretell_trace::validate::validate;
 use foretell_trace::{Trace, format};
 
@@ -40,8 +39,10 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
         budget: arguments.budget,
         goals: arguments.goal.clone(),
     };
-    let prediction =
+    let mut prediction =
         planner::predict(&trace, &options).map_err(|error| Failure::Input(in_file(&error)))?;
+    prediction.divergences =
+        divergences(&trace, &options.common).map_err(|error| Failure::Input(in_file(&error)))?;
     if let Some(directory) = &arguments.pddl {
         let problems = pddl::problems(&trace, &prediction, &arguments.goal)
             .map_err(|error| Failure::Input(in_file(&error)))?;
@@ -56,7 +57,8 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
     } else {
         terminal::prediction(output, look, &trace, &prediction, &schedules)?;
     }
-    if let Some(error) = prediction.internal_errors.first() {
+    let refused = &prediction.divergences.internal_errors;
+    if let Some(error) = prediction.internal_errors.iter().chain(refused).next() {
         return Err(Failure::Internal(format!("the validator refused a solver's answer: {error}")));
     }
     Ok(exit_of(&trace, &prediction))
@@ -80,6 +82,7 @@ fn options(arguments: &PredictArguments) -> Options {
             RegionsName::Marked => Regions::Marked,
             RegionsName::Inferred => Regions::Inferred,
         },
+        divergences: arguments.divergences,
         partition: arguments.partition,
         dump_smt2: arguments.dump_smt2.clone(),
         ..Options::default()
@@ -96,7 +99,8 @@ fn options(arguments: &PredictArguments) -> Options {
     options
 }
 
-/// Writes a schedule file for each prediction; the paths, by the findings' ids.
+/// Writes a schedule file for each prediction, and in a folder of its own for each place where a
+/// thread can leave its path; the paths, by the ids.
 fn write_schedules(
     trace: &Trace,
     prediction: &Prediction,
@@ -104,22 +108,25 @@ fn write_schedules(
 ) -> Result<BTreeMap<String, PathBuf>, Failure> {
     let mut paths = BTreeMap::new();
     let failed = |error: &dyn std::fmt::Display| Failure::Input(error.to_string());
-    for finding in &prediction.findings {
-        let Some(witness) = &finding.schedule else { continue };
-        if paths.is_empty() {
-            std::fs::create_dir_all(directory)
-                .map_err(|error| failed(&format!("{}: {error}", directory.display())))?;
-        }
-        let next = witness.next.iter().copied();
-        let mut schedule = Schedule::of_trace(trace, witness.events(), next);
-        schedule.finding = Some(finding.id.as_str().into());
-        let path = directory.join(format!("{}.schedule", finding.id));
+    let beyond = directory.join("divergences");
+    let findings = prediction
+        .findings
+        .iter()
+        .filter_map(|finding| Some((directory, finding.id.as_str(), finding.schedule.as_ref()?)));
+    let divergences = prediction.divergences.found.iter();
+    let divergences =
+        divergences.map(|found| (beyond.as_path(), found.id.as_str(), &found.schedule));
+    for (directory, id, witness) in findings.chain(divergences) {
+        std::fs::create_dir_all(directory)
+            .map_err(|error| failed(&format!("{}: {error}", directory.display())))?;
+        let schedule = witness.to_schedule(trace, id);
+        let path = directory.join(format!("{id}.schedule"));
         format::write_whole(&path, |file| {
             write!(file, "{schedule}")
                 .map_err(|error| format::WriteError::Io { path: path.clone(), error })
         })
         .map_err(|error| failed(&error))?;
-        paths.insert(finding.id.clone(), path);
+        paths.insert(id.to_owned(), path);
     }
     Ok(paths)
 }

@@ -1,0 +1,197 @@
+//! Asks about a trace: as a whole, or, where it is long, in windows that grow as needed.
+//!
+//! What is asked about is a [`Way`] to reach something; several ways to reach the same are asked
+//! about together. Guaranteed: what a window shows is real; what a window does not show is told as
+//! unknown.
+
+use foretell_model::ctp::ConcurrentTraceProgram;
+use foretell_model::must_order::MustOrder;
+use foretell_model::replay::Replay;
+use foretell_solve::Statistics as SolverStatistics;
+use foretell_solve::encode::Mode;
+use foretell_trace::{EventId, Trace};
+
+use crate::engine::{Engine, Setting, Verdict};
+use crate::goal::Goal;
+use crate::options::Options;
+use crate::predict::PredictError;
+use crate::question::Subject;
+use crate::window::{Checkpoints, around};
+
+/// One way to reach what is asked about.
+pub(crate) trait Way {
+    /// The goal; `None` when the CTP lacks an event or cannot express it.
+    fn goal(&self, subject: &Subject<'_>) -> Option<Goal>;
+
+    /// The events that a window has to contain.
+    fn window(&self) -> &[EventId];
+}
+
+/// The answer to one question.
+pub(crate) struct Answered<'a> {
+    /// The CTP that it was asked about.
+    pub ctp: &'a ConcurrentTraceProgram,
+    /// The ways that the CTP can express; [`Verdict::Possible`] gives an index here.
+    pub ways: &'a [usize],
+    /// The answer.
+    pub verdict: Verdict,
+    /// So many events before the CTP took place as recorded.
+    pub recorded: usize,
+}
+
+/// Prepares the CTP of a trace or window for the questions.
+type Prepare<'a> =
+    dyn Fn(ConcurrentTraceProgram) -> Result<ConcurrentTraceProgram, PredictError> + 'a;
+
+/// Asks questions about one trace.
+pub(crate) struct Asker<'a> {
+    trace: &'a Trace,
+    chains: &'a [Vec<EventId>],
+    order: &'a MustOrder,
+    options: &'a Options,
+    prepare: &'a Prepare<'a>,
+    place: Place<'a>,
+    /// What solving cost so far.
+    pub cost: SolverStatistics,
+    /// The most events that were encoded at once.
+    pub longest: usize,
+}
+
+enum Place<'a> {
+    Whole(Box<ConcurrentTraceProgram>),
+    Windows(Checkpoints<'a>),
+}
+
+impl<'a> Asker<'a> {
+    /// For questions about this trace.
+    pub fn new(
+        trace: &'a Trace,
+        chains: &'a [Vec<EventId>],
+        order: &'a MustOrder,
+        options: &'a Options,
+        prepare: &'a Prepare<'a>,
+    ) -> Result<Self, PredictError> {
+        let place = match in_windows(trace, options) {
+            false => Place::Whole(Box::new(prepare(ConcurrentTraceProgram::build(trace)?)?)),
+            true => Place::Windows(Checkpoints::new(trace)?),
+        };
+        let (cost, longest) = (SolverStatistics::default(), 0);
+        Ok(Self { trace, chains, order, options, prepare, place, cost, longest })
+    }
+
+    /// Asks each question of the group; they share an encoding. `answered` gets their numbers.
+    pub fn ask<W: Way>(
+        &mut self,
+        questions: &[&[W]],
+        answered: &mut dyn FnMut(usize, Answered<'_>),
+    ) -> Result<(), PredictError> {
+        match &mut self.place {
+            Place::Whole(ctp) => {
+                let subject = Subject::new(self.trace, self.chains, ctp);
+                let goals: Vec<(Vec<usize>, Vec<Goal>)> = questions
+                    .iter()
+                    .map(|ways| {
+                        let ways = ways.iter().enumerate();
+                        ways.filter_map(|(way, asked)| Some((way, asked.goal(&subject)?))).unzip()
+                    })
+                    .collect();
+                let all = goals.iter().flat_map(|(_, goals)| goals);
+                let setting = setting(self.trace, self.options);
+                let mut engine = Engine::new(ctp, self.order, all, &setting)?;
+                self.longest = self.longest.max(engine.events());
+                for (number, (ways, goals)) in goals.iter().enumerate() {
+                    let verdict = match goals.is_empty() {
+                        true => Verdict::Impossible { in_all_interleavings: true },
+                        false => engine.ask(&goals.iter().collect::<Vec<_>>()),
+                    };
+                    answered(number, Answered { ctp, ways, verdict, recorded: 0 });
+                }
+                add(&mut self.cost, engine.statistics());
+            }
+            Place::Windows(_) => {
+                for (number, ways) in questions.iter().enumerate() {
+                    self.ask_in_growing_window(ways, &mut |answer| answered(number, answer))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries the nearest ways in small windows first; windows grow as long as they have to.
+    fn ask_in_growing_window<W: Way>(
+        &mut self,
+        ways: &[W],
+        answered: &mut dyn FnMut(Answered<'_>),
+    ) -> Result<(), PredictError> {
+        let Place::Windows(checkpoints) = &mut self.place else {
+            unreachable!("only asked in windows")
+        };
+        let limits = self.options.window;
+        let mut radius = limits.first.max(1);
+        let mut reason = String::new();
+        loop {
+            let mut fits = false;
+            for (number, way) in ways.iter().enumerate().take(limits.instances) {
+                let Some((from, to)) = around(self.trace, way.window(), radius) else { continue };
+                if to.index() - from.index() >= limits.most {
+                    continue;
+                }
+                fits = true;
+                let ctp = (self.prepare)(checkpoints.window(from, to)?)?;
+                let subject = Subject::new(self.trace, self.chains, &ctp);
+                let Some(goal) = way.goal(&subject) else { continue };
+                let setting = setting(self.trace, self.options);
+                let mut engine = Engine::new(&ctp, self.order, std::iter::once(&goal), &setting)?;
+                self.longest = self.longest.max(engine.events());
+                let verdict = engine.ask(&[&goal]);
+                add(&mut self.cost, engine.statistics());
+                match verdict {
+                    Verdict::Possible(..) | Verdict::Refused(_) => {
+                        let recorded = from.index();
+                        answered(Answered { ctp: &ctp, ways: &[number], verdict, recorded });
+                        return Ok(());
+                    }
+                    Verdict::Unknown(why) => reason = why,
+                    Verdict::Impossible { .. } => {}
+                }
+            }
+            if !fits {
+                break;
+            }
+            radius *= 4;
+        }
+        if reason.is_empty() {
+            reason = format!("bounded window: not possible within {} events", limits.most);
+        }
+        let ctp = ConcurrentTraceProgram::build_window(&Replay::new(self.trace)?, &[])?;
+        let verdict = Verdict::Unknown(reason);
+        answered(Answered { ctp: &ctp, ways: &[], verdict, recorded: 0 });
+        Ok(())
+    }
+}
+
+/// Is the trace too long to be taken as a whole?
+pub(crate) fn in_windows(trace: &Trace, options: &Options) -> bool {
+    trace.events.len() > options.window.whole
+        && options.mode == Mode::Prefix
+        && trace.metadata.observed_order
+}
+
+fn setting<'s>(trace: &'s Trace, options: &'s Options) -> Setting<'s> {
+    Setting {
+        mode: options.mode,
+        backend: &options.backend,
+        budget: options.budget,
+        context_switches: options.context_switches,
+        dump: options.dump_smt2.as_deref().map(|directory| (directory, trace)),
+    }
+}
+
+/// Adds to what solving cost.
+pub(crate) fn add(total: &mut SolverStatistics, cost: SolverStatistics) {
+    total.checks += cost.checks;
+    total.conflicts += cost.conflicts;
+    total.decisions += cost.decisions;
+    total.cycles += cost.cycles;
+    total.order_propagations += cost.order_propagations;
+}

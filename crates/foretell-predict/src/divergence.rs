@@ -1,0 +1,779 @@
+//! Past the recorded path: steps after which a thread may leave the path that it took in the run.
+//!
+//! A prediction is about the events of one run. Two threads that both look whether something is
+//! there and of which only the first inserts it show no second insertion to predict. So this asks
+//! which reads that feed a branch or an address can return something else in another interleaving,
+//! and gives a validated prefix that ends right after the read. What comes then is unknown: the
+//! prefix is to be forced on the program (002 chapter 5 forces patterns the same way).
+//!
+//! What is asked:
+//! - with terms: the branch comes out differently, or the address is another one;
+//! - without: the read, which a branch of its thread follows, returns another value. Its recorded
+//!   value is demanded by the thread's next event instead of the read itself ([`delay`]), so every
+//!   thread may end with a read of something else and none goes on after it;
+//! - a try of a lock or semaphore, a condition over shared variables, or (without terms) an atomic
+//!   read-modify-write comes out differently;
+//! - without any recorded access: locks are taken in another order.
+//!
+//! A read that comes before the write it saw is asked about twice: with the writing thread right
+//! before its write, or before it takes the lock that both use (so that both have looked before
+//! either changes), and without.
+//!
+//! Guaranteed: the prefix is feasible and its last step sees what is told. Missed: values that
+//! need more than one read of another value on a path without terms, and what the limits leave
+//! out, which is counted.
+
+use std::collections::{HashMap, HashSet};
+
+use foretell_model::ctp::{Action, ConcurrentTraceProgram, CtpVariable, Role};
+use foretell_model::must_order::MustOrder;
+use foretell_model::validate::validate;
+use foretell_solve::Budget;
+use foretell_solve::encode::Mode;
+use foretell_trace::sexpr::print_value;
+use foretell_trace::{
+    EventId, ObjectId, Op, Scope, Sort, Term, TermId, ThreadId, Trace, Value, VariableId,
+};
+
+use crate::access::{Accesses, Location};
+use crate::asking::{Answered, Asker, Way};
+use crate::engine::Verdict;
+use crate::finding::{WitnessSchedule, access_info, fnv, place};
+use crate::goal::{Goal, GoalBuilder, Moment};
+use crate::options::{Model, Options};
+use crate::predict::{PredictError, constrained, retain_part};
+use crate::question::Subject;
+use crate::sample::by_location;
+use crate::witness::context_switches;
+
+/// What [`divergences`] found.
+#[derive(Clone, Debug, Default)]
+pub struct Divergences {
+    /// Prefixes after which a thread may leave its path, the most promising first.
+    pub found: Vec<Divergence>,
+    /// So many code locations were asked about.
+    pub asked: usize,
+    /// So many cannot see anything else in any interleaving.
+    pub impossible: usize,
+    /// So many are not decided.
+    pub undecided: usize,
+    /// What was not looked at or not decided, one sentence each.
+    pub unseen: Vec<String>,
+    /// Answers of a solver that our own validator refused. Always empty, or foretell has a bug.
+    pub internal_errors: Vec<String>,
+}
+
+/// A feasible prefix whose last step sees something else than in the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// Stays the same as long as the code locations and the threads do.
+    pub id: String,
+    /// The step: a read, a try, an acquire.
+    pub event: EventId,
+    /// What it decides.
+    pub feeds: Feeds,
+    /// The value that the step saw in the run and the one that it sees in the prefix, where known.
+    pub values: Option<(Value, Value)>,
+    /// The write that the step sees now; `None` is the initial value, or no value is read.
+    pub source: Option<EventId>,
+    /// The thread of the write that the step saw in the run stands right before it.
+    pub overlapping: bool,
+    /// How to make it happen. The step is the last of the order where it is a read, and among the
+    /// next steps where its kind depends on how it comes out.
+    pub schedule: WitnessSchedule,
+    /// One sentence for people.
+    pub detail: String,
+}
+
+/// What depends on what the step sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Feeds {
+    /// This branch comes out differently.
+    Branch(EventId),
+    /// This access is of another location.
+    Address(EventId),
+    /// The step itself: a try, or a condition over shared variables.
+    Itself,
+    /// The thread's path, one does not know how: the trace has no terms.
+    Path,
+    /// What the thread does under the lock was not recorded.
+    Unrecorded,
+}
+
+/// How a step comes to see something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Relation {
+    /// It comes before the other event while the other's thread stands as near to it as locks let.
+    BothBefore,
+    /// It comes before all that the other event's thread need not have done.
+    First,
+    /// It comes before the other event.
+    Before,
+    /// It comes after the other event.
+    After,
+    /// Nothing more is asked.
+    Anyhow,
+}
+
+/// One way to make a step see something else.
+#[derive(Clone, Debug)]
+struct OtherWay {
+    event: EventId,
+    /// The last step of the prefix.
+    until: EventId,
+    feeds: Feeds,
+    relation: Relation,
+    /// What the relation is about.
+    other: Option<EventId>,
+    /// The write (or acquire) that the step saw in the run or sees now.
+    write: Option<EventId>,
+    /// All of them, and what is fed.
+    events: Vec<EventId>,
+}
+
+/// How many ways of one question are asked about.
+const WAYS: usize = 4;
+/// How many questions are asked for each divergence that is wanted.
+const QUESTIONS: usize = 8;
+/// Conflicts for each question at most: a divergence is a place to look, not a verdict.
+const BUDGET: Budget = Budget { conflicts: 20_000 };
+/// A branch over more reads than this is asked about the last ones only.
+const READS: usize = 8;
+
+/// Which steps can see something else than in the run, so that the thread may leave its path?
+/// At most [`Options::divergences`] are reported.
+pub fn divergences(trace: &Trace, options: &Options) -> Result<Divergences, PredictError> {
+    let mut result = Divergences::default();
+    if options.divergences == 0 {
+        return Ok(result);
+    }
+    if !trace.metadata.observed_order {
+        result.unseen.push(
+            "what reads could see instead is not looked for: the trace has no recorded order"
+                .into(),
+        );
+        return Ok(result);
+    }
+    let options = Options {
+        mode: Mode::Prefix,
+        budget: Budget { conflicts: options.budget.conflicts.min(BUDGET.conflicts) },
+        ..options.clone()
+    };
+    let by_value = !trace.metadata.symbolic || options.model == Model::Causal;
+    let order = MustOrder::new(trace)?;
+    let chains = trace.events_by_thread();
+    let search = Search { trace, chains: &chains, order: &order, by_value };
+    let mut questions = search.questions(&mut result);
+    let most = options.divergences * QUESTIONS;
+    if questions.len() > most {
+        result.unseen.push(format!(
+            "{} further places where a read might see something else were not examined",
+            questions.len() - most
+        ));
+        questions.truncate(most);
+    }
+    retain_part(&mut questions, &options);
+    if questions.is_empty() {
+        return Ok(result);
+    }
+    let prepare = |ctp| {
+        let ctp = constrained(ctp, options.model)?;
+        Ok(if by_value { delay(trace, ctp) } else { ctp })
+    };
+    let mut asker = Asker::new(trace, &chains, &order, &options, &prepare)?;
+    let mut known = HashSet::new();
+    let accesses = Accesses::new(trace);
+    // Questions about the state at the end make an encoding larger for all.
+    let at_end = |ways: &Vec<OtherWay>| ways[0].feeds == Feeds::Itself;
+    questions.sort_by_key(at_end);
+    for group in questions.chunk_by(|one, two| at_end(one) == at_end(two)) {
+        let ways: Vec<&[OtherWay]> = group.iter().map(Vec::as_slice).collect();
+        asker.ask(&ways, &mut |number, answer| {
+            let found = search.found(ways[number], answer, &mut result);
+            let Some(divergence) = found else { return };
+            let source = divergence.source.map(|source| accesses.location(source));
+            let location = accesses.location(divergence.event);
+            if known.insert((location, divergence.feeds_kind(), source, divergence.overlapping)) {
+                result.found.push(divergence);
+            }
+        })?;
+    }
+    result.found.sort_by_key(|found| !found.overlapping);
+    if result.found.len() > options.divergences {
+        result.unseen.push(format!(
+            "{} further places where a read sees something else are not reported",
+            result.found.len() - options.divergences
+        ));
+        result.found.truncate(options.divergences);
+    }
+    if result.undecided > 0 {
+        result.unseen.push(format!(
+            "whether {} reads could see something else was not decided",
+            result.undecided
+        ));
+    }
+    Ok(result)
+}
+
+impl Divergence {
+    /// The word for what is fed.
+    pub fn feeds_kind(&self) -> &'static str {
+        match self.feeds {
+            Feeds::Branch(_) => "branch",
+            Feeds::Address(_) => "address",
+            Feeds::Itself => "outcome",
+            Feeds::Path => "path",
+            Feeds::Unrecorded => "unrecorded",
+        }
+    }
+}
+
+/// A value for people: addresses and masks are easier to recognise in hexadecimal.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::BitVec { bits, .. } if *bits < 1 << 16 => bits.to_string(),
+        Value::BitVec { bits, .. } => format!("{bits:#x}"),
+        other => print_value(other),
+    }
+}
+
+/// Reads demand nothing themselves; the thread's next event demands that they saw what they saw in
+/// the run. The last assignment of such a read says whether it did.
+fn delay(trace: &Trace, mut ctp: ConcurrentTraceProgram) -> ConcurrentTraceProgram {
+    for chain in ctp.threads.clone() {
+        let mut demand: Option<TermId> = None;
+        for event in chain {
+            let delayed = matches!(trace.event(ctp.event(event).origin).op, Op::Read(_));
+            let variable = VariableId::from(ctp.variables.len());
+            let described = &mut ctp.events[event.index()];
+            let (thread, terms) = (described.thread, &mut ctp.terms);
+            if let Action::Assert { .. } = described.action {
+                // Nothing is asked about assertions here, but a thread may not come to one by
+                // another path.
+                let guard = terms.bool(true);
+                described.action = Action::Guarded { guard, assignments: Vec::new() };
+            }
+            let before = demand.take();
+            match &mut described.action {
+                Action::Guarded { guard, assignments } => {
+                    if delayed && !terms.is_true(*guard) {
+                        assignments.push((variable, *guard));
+                        *guard = terms.bool(true);
+                        demand = Some(terms.variable(variable, Sort::BOOL));
+                        ctp.variables.push(CtpVariable {
+                            name: format!("as recorded@{}", event.0).into(),
+                            sort: Sort::BOOL,
+                            scope: Scope::Local(thread),
+                            initial: Some(Value::Bool(true)),
+                            role: Role::ReadValue,
+                        });
+                    }
+                    *guard = terms.and(&[*guard, before.unwrap_or(*guard)]);
+                }
+                Action::Transition { predicate, .. } => {
+                    *predicate = terms.and(&[*predicate, before.unwrap_or(*predicate)]);
+                }
+                Action::Assert { .. } => unreachable!("turned into a guarded step above"),
+            }
+        }
+    }
+    ctp
+}
+
+impl Way for OtherWay {
+    fn goal(&self, subject: &Subject<'_>) -> Option<Goal> {
+        let ctp = subject.ctp;
+        let in_ctp = |event: EventId| ctp.event_of(event);
+        let (event, until) = (in_ctp(self.event)?, in_ctp(self.until)?);
+        let mut builder = GoalBuilder::new(ctp);
+        let mut parts = Vec::new();
+        match self.feeds {
+            Feeds::Itself => {
+                let Action::Guarded { guard, .. } = ctp.event(event).action else { return None };
+                let comes_out = builder.at(Moment::End, guard, None);
+                parts.push(builder.next(event));
+                parts.push(builder.terms.not(comes_out));
+            }
+            Feeds::Unrecorded => parts.push(builder.taken(until)),
+            Feeds::Path => {
+                let Action::Guarded { assignments, .. } = &ctp.event(event).action else {
+                    return None;
+                };
+                let &(_, as_recorded) = assignments.last()?;
+                let seen = builder.at(Moment::Before(event), as_recorded, None);
+                parts.push(builder.taken(until));
+                parts.push(builder.terms.not(seen));
+            }
+            Feeds::Branch(fed) | Feeds::Address(fed) => {
+                let Action::Guarded { assignments, .. } = &ctp.event(until).action else {
+                    return None;
+                };
+                let result = assignments
+                    .iter()
+                    .find(|(variable, _)| ctp.variables[variable.index()].role == Role::ReadValue);
+                let &(result, value) = result?;
+                let here = Moment::Before(until);
+                let value = builder.at(here, value, None);
+                let demands = builder.local_parts(in_ctp(fed)?);
+                let demands: Vec<TermId> = demands
+                    .into_iter()
+                    .map(|part| builder.at(here, part, Some((result, value))))
+                    .collect();
+                let same = builder.terms.and(&demands);
+                parts.push(builder.taken(until));
+                parts.push(builder.terms.not(same));
+            }
+        }
+        if let Some(other) = self.other {
+            let other = in_ctp(other)?;
+            parts.push(match self.relation {
+                Relation::After => builder.terms.before(other, event),
+                _ => builder.terms.before(event, other),
+            });
+            if self.relation == Relation::BothBefore {
+                let done = stands_before(ctp, event, other)?;
+                parts.push(builder.terms.before(done, event));
+                parts.push(builder.terms.before(until, other));
+            }
+        }
+        let formula = builder.terms.and(&parts);
+        let goal = builder.finish(formula);
+        (!goal.is_impossible()).then_some(goal)
+    }
+
+    fn window(&self) -> &[EventId] {
+        &self.events
+    }
+}
+
+/// The last event that the other's thread can have done when it stands before the other event, or
+/// before the first lock around it that the event's thread holds as well. `None`: it has none.
+fn stands_before(ctp: &ConcurrentTraceProgram, event: EventId, other: EventId) -> Option<EventId> {
+    let around = |event: EventId| {
+        let here = ctp.event(event);
+        let position = |event: EventId| ctp.event(event).position;
+        ctp.sections.iter().filter(move |section| {
+            section.thread == here.thread
+                && section.acquire.is_some_and(|acquire| position(acquire) <= here.position)
+                && section.release.is_none_or(|release| here.position <= position(release))
+        })
+    };
+    let held: HashSet<ObjectId> = around(event).map(|section| section.lock).collect();
+    let common = around(other).filter(|section| held.contains(&section.lock));
+    let border = common.filter_map(|section| section.acquire);
+    let described = ctp.event(other);
+    let first = border.map(|acquire| ctp.event(acquire).position).min();
+    let position = first.unwrap_or(described.position).checked_sub(1)?;
+    Some(ctp.threads[described.thread.index()][position as usize])
+}
+
+/// What is looked through for questions, and how answers are told.
+struct Search<'a> {
+    trace: &'a Trace,
+    chains: &'a [Vec<EventId>],
+    order: &'a MustOrder,
+    by_value: bool,
+}
+
+/// The last writes of a variable by different threads, the latest first.
+type Writers = Vec<(ThreadId, EventId)>;
+
+/// How many different writers are remembered for each variable.
+const WRITERS: usize = 2;
+
+fn remember(writers: &mut Writers, thread: ThreadId, event: EventId) {
+    writers.retain(|&(other, _)| other != thread);
+    writers.insert(0, (thread, event));
+    writers.truncate(WRITERS);
+}
+
+impl Search<'_> {
+    /// One question for each place, what it may see instead, and how. One pass forward for what
+    /// was written before a read, one backward for what was written after.
+    fn questions(&self, result: &mut Divergences) -> Vec<Vec<OtherWay>> {
+        let feeding = self.feeding();
+        let mut accesses = Accesses::new(self.trace);
+        let mut ways: Vec<OtherWay> = Vec::new();
+        let mut here = Vec::new();
+        for forward in [true, false] {
+            let mut writers: HashMap<VariableId, Writers> = HashMap::new();
+            let total = self.trace.events.len();
+            for step in 0..total {
+                let event = EventId::from(if forward { step } else { total - 1 - step });
+                let thread = self.trace.event(event).thread;
+                accesses.of(event, &mut here);
+                for &(until, feeds) in feeding.get(&event).into_iter().flatten() {
+                    for access in here.iter().filter(|access| !access.writes) {
+                        let known = writers.get(&access.variable).into_iter().flatten();
+                        for (rank, &(writer, write)) in known.enumerate() {
+                            if writer == thread || self.sees_the_same(event, write, forward) {
+                                continue;
+                            }
+                            let relations: &[Relation] = match (forward, rank) {
+                                // What it saw in the run: it can come before that.
+                                (true, 0) => {
+                                    &[Relation::BothBefore, Relation::First, Relation::Before]
+                                }
+                                _ => &[Relation::After],
+                            };
+                            ways.extend(self.ways(event, until, feeds, write, relations));
+                        }
+                    }
+                }
+                if here.iter().any(|access| access.writes) {
+                    for access in here.iter().filter(|access| access.writes) {
+                        remember(writers.entry(access.variable).or_default(), thread, event);
+                    }
+                }
+            }
+        }
+        ways.extend(self.outcomes());
+        ways.extend(self.lock_orders());
+        let asked = ways.into_iter().map(|way| {
+            let write = way.write.map(|write| accesses.location(write));
+            // The plain order is only asked for where the other thread cannot be left out.
+            let relation = match way.relation {
+                Relation::First => Relation::Before,
+                other => other,
+            };
+            let key: (Location, Option<Location>, Relation) =
+                (accesses.location(way.event), write, relation);
+            (key, way)
+        });
+        let mut dropped = 0;
+        let mut questions: Vec<Vec<OtherWay>> = by_location(asked, WAYS)
+            .into_iter()
+            .map(|(_, sample)| {
+                dropped += sample.dropped();
+                sample.kept
+            })
+            .collect();
+        if dropped > 0 {
+            result.unseen.push(format!(
+                "{dropped} further instances of reads at the same code locations were not examined"
+            ));
+        }
+        questions.sort_by_key(|ways| ways[0].relation);
+        questions
+    }
+
+    fn ways(
+        &self,
+        event: EventId,
+        until: EventId,
+        feeds: Feeds,
+        write: EventId,
+        relations: &[Relation],
+    ) -> Vec<OtherWay> {
+        let mut events = vec![event, until, write];
+        if let Feeds::Branch(fed) | Feeds::Address(fed) = feeds {
+            events.push(fed);
+        }
+        let possible = |relation: &&Relation| match relation {
+            Relation::After => !self.order.before(event, write),
+            _ => !self.order.before(write, event),
+        };
+        let way = |&relation: &Relation| {
+            let other = match relation {
+                Relation::First => {
+                    let thread = self.trace.event(write).thread;
+                    self.chains[thread.index()][self.order.count_before(thread, event) as usize]
+                }
+                _ => write,
+            };
+            let (other, write, events) = (Some(other), Some(write), events.clone());
+            OtherWay { event, until, feeds, relation, other, write, events }
+        };
+        relations.iter().filter(possible).map(way).collect()
+    }
+
+    /// Would the read see the same value from this write as it did? Only asked where the written
+    /// value cannot change.
+    fn sees_the_same(&self, read: EventId, write: EventId, forward: bool) -> bool {
+        let bits = |event: EventId| match &self.trace.event(event).op {
+            Op::Read(access) | Op::Write(access) => {
+                Some((access.variable, access.value?, access.term))
+            }
+            _ => None,
+        };
+        match (bits(read), bits(write)) {
+            (Some((x, seen, _)), Some((y, written, term))) => {
+                !forward && x == y && seen == written && (self.by_value || term.is_none())
+            }
+            _ => false,
+        }
+    }
+
+    /// For each read: the last read of what it feeds, and what that is.
+    fn feeding(&self) -> HashMap<EventId, Vec<(EventId, Feeds)>> {
+        match self.by_value {
+            true => self.followed_by_branches(),
+            false => self.fed(),
+        }
+    }
+
+    /// Without terms: each read that a branch of its thread follows. Where no branch is recorded
+    /// at all, each read may be looked at.
+    fn followed_by_branches(&self) -> HashMap<EventId, Vec<(EventId, Feeds)>> {
+        let is_branch = |event: &EventId| matches!(self.trace.event(*event).op, Op::Branch(_));
+        let any = self.chains.iter().flatten().any(is_branch);
+        let mut feeding = HashMap::new();
+        for chain in self.chains {
+            let last = chain.iter().rposition(is_branch);
+            let until = if any { last.unwrap_or(0) } else { chain.len() };
+            for &event in &chain[..until] {
+                if let Op::Read(_) = self.trace.event(event).op {
+                    feeding.insert(event, vec![(event, Feeds::Path)]);
+                }
+            }
+        }
+        feeding
+    }
+
+    /// With terms: the reads that branches and addresses are made of.
+    fn fed(&self) -> HashMap<EventId, Vec<(EventId, Feeds)>> {
+        let mut feeding: HashMap<EventId, Vec<(EventId, Feeds)>> = HashMap::new();
+        let mut leaves: HashMap<TermId, Vec<u32>> = HashMap::new();
+        for (position, event) in self.trace.events.iter().enumerate() {
+            let id = EventId::from(position);
+            let (term, feeds) = match &event.op {
+                Op::Branch(condition) => (condition.term, Feeds::Branch(id)),
+                Op::Read(access) | Op::Write(access) => (access.address, Feeds::Address(id)),
+                Op::ReadModifyWrite(step) => (step.address, Feeds::Address(id)),
+                _ => continue,
+            };
+            let Some(term) = term else { continue };
+            let reads = leaves.entry(term).or_insert_with(|| {
+                let leaves = self.trace.terms.leaves(term);
+                let mut reads: Vec<u32> = leaves
+                    .into_iter()
+                    .filter_map(|leaf| match *self.trace.terms.term(leaf) {
+                        Term::ReadValue(_, index) => Some(index),
+                        _ => None,
+                    })
+                    .collect();
+                reads.sort_unstable();
+                reads.drain(..reads.len().saturating_sub(READS));
+                reads
+            });
+            let chain = &self.chains[event.thread.index()];
+            let Some(until) = reads.last().and_then(|&last| chain.get(last as usize)) else {
+                continue;
+            };
+            for &read in reads.iter() {
+                feeding.entry(chain[read as usize]).or_default().push((*until, feeds));
+            }
+        }
+        feeding
+    }
+
+    /// Steps that tell by themselves how they come out.
+    fn outcomes(&self) -> Vec<OtherWay> {
+        let terms = &self.trace.terms;
+        let mentions_shared = |term: TermId| {
+            terms.leaves(term).iter().any(|&leaf| match *terms.term(leaf) {
+                Term::Variable(variable) => {
+                    self.trace.variables[variable.index()].scope == Scope::Shared
+                }
+                _ => false,
+            })
+        };
+        let events = self.trace.events.iter().enumerate().filter(|(_, event)| match &event.op {
+            Op::AcquireFailed(_) | Op::SemaphoreWaitFailed(_) => true,
+            Op::Acquire(step) => step.by_try,
+            Op::ReadModifyWrite(_) => self.by_value,
+            Op::Branch(condition) => condition.term.is_some_and(mentions_shared),
+            Op::Guarded(step) => mentions_shared(step.guard),
+            _ => false,
+        });
+        events
+            .map(|(position, _)| {
+                let event = EventId::from(position);
+                let (feeds, relation) = (Feeds::Itself, Relation::Anyhow);
+                let (until, events) = (event, vec![event]);
+                OtherWay { event, until, feeds, relation, other: None, write: None, events }
+            })
+            .collect()
+    }
+
+    /// Where no access was recorded, nobody knows what a thread sees under a lock: it can take it
+    /// before the one that had it before.
+    fn lock_orders(&self) -> Vec<OtherWay> {
+        let is_access = |op: &Op| {
+            matches!(op, Op::Read(_) | Op::Write(_) | Op::ReadModifyWrite(_) | Op::Guarded(_))
+        };
+        if self.trace.events.iter().any(|event| is_access(&event.op)) {
+            return Vec::new();
+        }
+        let mut holders: HashMap<ObjectId, Writers> = HashMap::new();
+        let mut ways = Vec::new();
+        for (position, event) in self.trace.events.iter().enumerate() {
+            let (Op::Acquire(step), id) = (&event.op, EventId::from(position)) else { continue };
+            let known = holders.entry(step.lock).or_default();
+            if let Some(&(_, before)) = known.iter().find(|&&(thread, _)| thread != event.thread) {
+                let relations = [Relation::BothBefore];
+                ways.extend(self.ways(id, id, Feeds::Unrecorded, before, &relations));
+            }
+            remember(known, event.thread, id);
+        }
+        ways
+    }
+
+    /// The divergence that an answer shows.
+    fn found(
+        &self,
+        ways: &[OtherWay],
+        answer: Answered<'_>,
+        result: &mut Divergences,
+    ) -> Option<Divergence> {
+        result.asked += 1;
+        let (number, mut witness) = match answer.verdict {
+            Verdict::Possible(number, witness) => (number, witness),
+            Verdict::Impossible { .. } => {
+                result.impossible += 1;
+                return None;
+            }
+            Verdict::Unknown(_) => {
+                result.undecided += 1;
+                return None;
+            }
+            Verdict::Refused(why) => {
+                let about = place(self.trace, &access_info(self.trace, ways[0].event));
+                result.internal_errors.push(format!("what the read{about} can see: {why}"));
+                return None;
+            }
+        };
+        let way = &ways[answer.ways[number]];
+        let ctp = answer.ctp;
+        let (event, until) = (ctp.event_of(way.event)?, ctp.event_of(way.until)?);
+        if let Some(last) = witness.order.iter().position(|&taken| taken == until) {
+            witness.order.truncate(last + 1);
+        }
+        let run = match validate(ctp, &witness) {
+            Ok(run) => run,
+            Err(rejection) => {
+                result.internal_errors.push(format!("a prefix is refused: {rejection}"));
+                return None;
+            }
+        };
+        let step = witness.order.iter().position(|&taken| taken == event);
+        let values = step.and_then(|step| self.values(ctp, event, &run.values_after(step)));
+        let mut order: Vec<EventId> =
+            witness.order.iter().map(|&event| ctp.event(event).origin).collect();
+        let switches = context_switches(ctp, &witness.order);
+        let source = self.source(way, answer.recorded, &order);
+        let mut next = Vec::new();
+        match self.trace.event(way.event).op {
+            _ if way.feeds != Feeds::Itself => {}
+            Op::ReadModifyWrite(_) => order.push(way.event),
+            _ => next.push(way.event),
+        }
+        if let (Relation::BothBefore, Some(write)) = (way.relation, way.write) {
+            let other = self.trace.event(write);
+            let done =
+                order.iter().rev().find(|&&done| self.trace.event(done).thread == other.thread);
+            let after = done.map_or(0, |&done| self.trace.event(done).index as usize + 1);
+            next.extend(self.chains[other.thread.index()].get(after));
+        }
+        let schedule =
+            WitnessSchedule { recorded: answer.recorded, order, next, context_switches: switches };
+        let overlapping = way.relation == Relation::BothBefore;
+        let feeds = way.feeds;
+        let detail = self.detail(way, values.as_ref(), source);
+        let id = self.id(way, source);
+        let event = way.event;
+        Some(Divergence { id, event, feeds, values, source, overlapping, schedule, detail })
+    }
+
+    /// Recorded and new value of a read.
+    fn values(
+        &self,
+        ctp: &ConcurrentTraceProgram,
+        event: EventId,
+        state: &[Value],
+    ) -> Option<(Value, Value)> {
+        let recorded = match &self.trace.event(ctp.event(event).origin).op {
+            Op::Read(access) => access.value?,
+            Op::ReadModifyWrite(step) => step.old?,
+            _ => return None,
+        };
+        let Action::Guarded { assignments, .. } = &ctp.event(event).action else { return None };
+        let &(result, value) = assignments
+            .iter()
+            .find(|(variable, _)| ctp.variables[variable.index()].role == Role::ReadValue)?;
+        let leaf = |leaf: &Term| match leaf {
+            Term::Variable(variable) => state.get(variable.index()).cloned(),
+            _ => None,
+        };
+        let value = ctp.terms.evaluate(value, &leaf).ok()?;
+        let recorded = Value::from_bits(ctp.variables[result.index()].sort, recorded)?;
+        (value != recorded).then_some((recorded, value))
+    }
+
+    /// The write that the step sees.
+    fn source(&self, way: &OtherWay, recorded: usize, order: &[EventId]) -> Option<EventId> {
+        let mut accesses = Accesses::new(self.trace);
+        let mut here = Vec::new();
+        accesses.of(way.event, &mut here);
+        let variable = here.first()?.variable;
+        let until = order.iter().position(|&event| event == way.event).unwrap_or(order.len());
+        let before = order[..until].iter().rev().copied();
+        let earlier = (0..recorded).rev().map(EventId::from);
+        before.chain(earlier).find(|&event| {
+            accesses.of(event, &mut here);
+            here.iter().any(|access| access.writes && access.variable == variable)
+        })
+    }
+
+    fn detail(
+        &self,
+        way: &OtherWay,
+        values: Option<&(Value, Value)>,
+        source: Option<EventId>,
+    ) -> String {
+        let told = |event: EventId| {
+            let info = access_info(self.trace, event);
+            let thread = &self.trace.threads[info.thread.index()].name;
+            let of = info.variable.as_deref().map(|name| format!(" of `{name}`"));
+            format!("{} by {thread}{}{}", info.op, of.unwrap_or_default(), place(self.trace, &info))
+        };
+        let step = told(way.event);
+        let sees = match (values, way.write) {
+            (Some((recorded, value)), _) => {
+                format!("can see {} instead of {}", shown(value), shown(recorded))
+            }
+            (None, Some(before)) if way.feeds == Feeds::Unrecorded => {
+                format!("can come before {}", told(before))
+            }
+            (None, _) => "can come out differently".into(),
+        };
+        let from = match (values, source) {
+            (Some(_), Some(source)) => format!(", from {}", told(source)),
+            (Some(_), None) => ", the initial value".into(),
+            _ => String::new(),
+        };
+        let fed = match way.feeds {
+            Feeds::Branch(fed) => format!("; then the {} goes the other way", told(fed)),
+            Feeds::Address(fed) => format!("; then the {} is of another location", told(fed)),
+            Feeds::Itself | Feeds::Path | Feeds::Unrecorded => String::new(),
+        };
+        let both = match (way.relation, way.write) {
+            (Relation::BothBefore, Some(write)) if way.feeds != Feeds::Unrecorded => {
+                format!("; {} is then still to come", told(write))
+            }
+            _ => String::new(),
+        };
+        format!("{step} {sees}{from}{fed}{both}")
+    }
+
+    fn id(&self, way: &OtherWay, source: Option<EventId>) -> String {
+        let mut told = format!("divergence{:?}", way.relation);
+        for event in [Some(way.event), source].into_iter().flatten() {
+            let info = access_info(self.trace, event);
+            let thread = &self.trace.threads[info.thread.index()];
+            told.push_str(&place(self.trace, &info));
+            told.push_str(&format!("|{}|{:?}", info.op, thread.path));
+        }
+        format!("{:016x}", fnv(&told))
+    }
+}
