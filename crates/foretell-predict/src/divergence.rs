@@ -40,7 +40,7 @@ use crate::asking::{Answered, Asker, Way};
 use crate::engine::Verdict;
 use crate::finding::{WitnessSchedule, access_info, fnv, place};
 use crate::goal::{Goal, GoalBuilder, Moment};
-use crate::options::{Model, Options};
+use crate::options::{Model, Options, Window};
 use crate::predict::{PredictError, constrained, retain_part};
 use crate::question::Subject;
 use crate::sample::by_location;
@@ -137,6 +137,8 @@ const WAYS: usize = 4;
 const QUESTIONS: usize = 8;
 /// Conflicts for each question at most: a divergence is a place to look, not a verdict.
 const BUDGET: Budget = Budget { conflicts: 20_000 };
+/// Events in a window of a long trace at most.
+const WINDOW: usize = 1024;
 /// A branch over more reads than this is asked about the last ones only.
 const READS: usize = 8;
 
@@ -157,6 +159,7 @@ pub fn divergences(trace: &Trace, options: &Options) -> Result<Divergences, Pred
     let options = Options {
         mode: Mode::Prefix,
         budget: Budget { conflicts: options.budget.conflicts.min(BUDGET.conflicts) },
+        window: Window { most: options.window.most.min(WINDOW), ..options.window },
         ..options.clone()
     };
     let by_value = !trace.metadata.symbolic || options.model == Model::Causal;
