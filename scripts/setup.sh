@@ -10,6 +10,7 @@ needed=(
   "z3:z3"
   "clang-22:clang-22"
   "llvm-config-22:llvm-22-dev"
+  "gdb:gdb"
 )
 
 missing=()

@@ -6,6 +6,7 @@
 //! that whatever ends it costs nothing that had happened.
 
 mod convert;
+mod debugger;
 mod find;
 mod forced;
 mod hash;
@@ -32,6 +33,7 @@ use foretell_trace::schedule::Step;
 use foretell_wire::{End, environment, format_turns};
 
 pub use convert::Crash;
+pub use debugger::Debugger;
 pub use find::{build_id, program as find_program, runtime_library};
 pub use forced::Divergence;
 pub use path::{BranchTaken, ExecutionPath, PathDifference};
@@ -149,6 +151,9 @@ pub struct RecordOptions {
     pub point_limit: Option<u64>,
     /// Also record which branches are taken, [`RecordOutcome::path`].
     pub path: bool,
+    /// Run the program under gdb, which stops after the last of `steps`. The run's end is then
+    /// gdb's, unless the runtime ended the run.
+    pub debugger: Option<Debugger>,
 }
 
 impl RecordOptions {
@@ -166,6 +171,7 @@ impl RecordOptions {
             time_limit: None,
             point_limit: None,
             path: false,
+            debugger: None,
         }
     }
 }
@@ -314,13 +320,20 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         sync_only::check_log(log)?;
         command.env(environment::REPLAY, log);
     }
+    if let Some(debugger) = &options.debugger {
+        command = debugger.command(&program, &command);
+    }
     let file = ring.file();
+    let signals = SignalsPassOn::before();
     // SAFETY: only system calls, on a file that is open.
     unsafe {
         command.pre_exec(move || {
             // The same addresses in every run: programs sort and hash by them. Where that is not
             // allowed the program runs all the same.
             libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+            for (signal, action) in &signals {
+                libc::sigaction(*signal, action, std::ptr::null_mut());
+            }
             match libc::fcntl(file, libc::F_SETFD, 0) {
                 0 => Ok(()),
                 _ => Err(io::Error::last_os_error()),
@@ -355,7 +368,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         (End::Unsaid | End::Exit | End::Crash, None, Some(signal)) => RunEnd::Signal(signal),
         (End::Unsaid | End::Exit | End::Crash, None, None) => RunEnd::Exit(-1),
     };
-    let over = matches!(own_end, RunEnd::Exit(_));
+    let over = matches!(own_end, RunEnd::Exit(_)) && options.debugger.is_none();
     let end = match diverged((said == End::Diverged && !hung).then_some(message), over) {
         Some(divergence) => RunEnd::Diverged(Box::new(divergence)),
         None => own_end,
@@ -433,7 +446,8 @@ fn run(
     converter: &mut Converter,
     options: &RecordOptions,
 ) -> Result<(ExitStatus, bool), RecordError> {
-    let start_error = |error| RecordError::Start(program.to_owned(), error);
+    let started = options.debugger.as_ref().map_or(program, |debugger| &debugger.program);
+    let start_error = |error| RecordError::Start(started.to_owned(), error);
     let mut child = command.spawn().map_err(start_error)?;
     let process = child.id() as i32;
     let _signals = SignalsPassOn::to(process);
@@ -569,6 +583,11 @@ impl SignalsPassOn {
             }
         }
         Self { process }
+    }
+
+    /// What the signals did before we took them, for a program that is started meanwhile.
+    fn before() -> Vec<(i32, libc::sigaction)> {
+        BEFORE.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
 }
 
