@@ -25,5 +25,6 @@ pub use core::minimal_core;
 pub use embedded::Embedded;
 pub use must::MustOrder;
 pub use problem::{OrderProblem, Pi};
-pub use process::{SmtLibSolver, z3};
+pub use process::{Dialogue, SmtLibSolver, z3};
+pub use smtlib::{Sexpr, parse_value};
 pub use solver::{Answer, Budget, Model, OrderSolver, SolveError, Statistics, UnknownReason};

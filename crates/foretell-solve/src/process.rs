@@ -275,6 +275,28 @@ impl From<SolveError> for Trouble {
     }
 }
 
+/// A solver process for questions that are not about orders (crate `foretell-verify`): SMT-LIB
+/// text in, replies out.
+pub struct Dialogue(Session);
+
+impl Dialogue {
+    /// Starts the command (words separated by blanks).
+    pub fn start(command: &str) -> Result<Self, SolveError> {
+        Session::start(command).map(Self)
+    }
+
+    /// Sends the text and returns everything that is said about it (16 replies at most). After an
+    /// error the process may know anything: start another.
+    pub fn exchange(&mut self, text: &str) -> Result<Vec<Sexpr>, String> {
+        self.0.exchange(text).map_err(|trouble| match trouble {
+            Trouble::Error(said) => format!("the solver reports {said}"),
+            Trouble::Died(said) => format!("the solver ended: {said}"),
+            Trouble::Garbage(said) => format!("the solver said something else: {said}"),
+            Trouble::Ours(error) => error.to_string(),
+        })
+    }
+}
+
 /// A running process.
 struct Session {
     child: Child,

@@ -393,7 +393,7 @@ fn difference(terms: &TermStore, left: TermId, right: TermId) -> bool {
 }
 
 /// A value as a solver prints it.
-pub(crate) fn parse_value(sort: Sort, reply: &Sexpr) -> Option<Value> {
+pub fn parse_value(sort: Sort, reply: &Sexpr) -> Option<Value> {
     match sort {
         Sort::Scalar(scalar) => parse_scalar(scalar, reply),
         Sort::Array { index, element } => {
@@ -460,7 +460,7 @@ fn parse_rational(reply: &Sexpr) -> Option<Rational> {
 
 /// What a solver prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Sexpr {
+pub enum Sexpr {
     /// A word, number or string (without its quotes).
     Atom(String),
     /// A list.
@@ -468,14 +468,16 @@ pub(crate) enum Sexpr {
 }
 
 impl Sexpr {
-    pub(crate) fn atom(&self) -> Option<&str> {
+    /// The word, unless it is a list.
+    pub fn atom(&self) -> Option<&str> {
         match self {
             Sexpr::Atom(text) => Some(text),
             Sexpr::List(_) => None,
         }
     }
 
-    pub(crate) fn list(&self) -> Option<&[Sexpr]> {
+    /// The parts, unless it is a word.
+    pub fn list(&self) -> Option<&[Sexpr]> {
         match self {
             Sexpr::Atom(_) => None,
             Sexpr::List(parts) => Some(parts),

@@ -66,6 +66,15 @@ pub enum Command {
     /// bug, and locks, barriers or waits that remove it. A fix is verified: with it no bad
     /// interleaving is left and no deadlock is added, or it says that this could not be shown.
     Explain(ExplainArguments),
+    /// Prove the assertions of a small concurrent program for all its executions, or give a
+    /// counterexample.
+    ///
+    /// Reads C with pthreads (.c: integers, arrays of constant size, mutexes, conditions, semaphores,
+    /// the __VERIFIER functions of SV-COMP) or guarded commands (.cmd). A proof is checked by an
+    /// independent pass and can be written to a file; a counterexample is run by an interpreter and,
+    /// for C, forced on the compiled program. What is not decided within the budget is unknown (exit
+    /// code 12), with what was learned.
+    Verify(VerifyArguments),
     /// Say what this machine has and lacks for foretell.
     Doctor,
     /// Print a completion script for your shell.
@@ -294,4 +303,60 @@ pub struct ExplainArguments {
     /// Draw the threads and the orders that must not be into this file.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+}
+
+/// What to verify, and how.
+#[derive(Args, Debug)]
+pub struct VerifyArguments {
+    /// The program: C (.c) or guarded commands (.cmd).
+    pub program: PathBuf,
+    /// Where new predicates come from: the bad neighbourhood of an abstract counterexample, or the
+    /// one trace.
+    #[arg(long, value_enum, default_value_t = RefinementName::Neighbourhood)]
+    pub refine: RefinementName,
+    /// What becomes of predicates that a step leaves open: forgotten, or every value followed.
+    #[arg(long, value_enum, default_value_t = AbstractionName::Cartesian)]
+    pub abstraction: AbstractionName,
+    /// Look at the steps of all threads in every state: no partial-order reduction.
+    #[arg(long)]
+    pub no_reduction: bool,
+    /// Refinements to try before giving up.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub iterations: usize,
+    /// Abstract states to look at in one search.
+    #[arg(long, value_name = "N", default_value_t = 50_000)]
+    pub states: usize,
+    /// Questions to ask the solver.
+    #[arg(long, value_name = "N", default_value_t = 200_000)]
+    pub questions: u64,
+    /// Write the proof here.
+    #[arg(long, value_name = "FILE")]
+    pub proof: Option<PathBuf>,
+    /// Only check this proof of the program.
+    #[arg(long, value_name = "FILE", conflicts_with = "proof")]
+    pub check: Option<PathBuf>,
+    /// Write the counterexample of a C program here, as a schedule.
+    #[arg(long, value_name = "FILE")]
+    pub schedule: Option<PathBuf>,
+    /// Do not force a counterexample on the compiled program.
+    #[arg(long)]
+    pub no_force: bool,
+}
+
+/// The refinements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RefinementName {
+    /// Interpolants of the one spurious trace.
+    Trace,
+    /// Predicates that refute several traces of its bad neighbourhood at once.
+    Neighbourhood,
+}
+
+/// The abstractions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AbstractionName {
+    /// Each predicate by itself.
+    Cartesian,
+    /// All predicates together.
+    Boolean,
 }

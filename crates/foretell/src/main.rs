@@ -53,6 +53,7 @@ fn run(command: &Command, output: &mut Output) -> Result<Exit, Failure> {
         Command::Record(arguments) => commands::record::run(arguments),
         Command::Predict(arguments) => commands::predict::run(arguments, output),
         Command::Explain(arguments) => commands::explain::run(arguments, output),
+        Command::Verify(arguments) => commands::verify::run(arguments, output),
         Command::Doctor => commands::doctor::run(output),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -6,3 +6,4 @@ pub mod pddl;
 pub mod predict;
 pub mod record;
 pub mod trace;
+pub mod verify;
