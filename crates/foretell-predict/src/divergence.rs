@@ -231,11 +231,19 @@ impl Divergence {
     }
 }
 
-/// A value for people: addresses and masks are easier to recognise in hexadecimal.
+/// A value for people: numbers that look negative are, and those that look like addresses are in
+/// hexadecimal.
 pub fn shown(value: &Value) -> String {
     match value {
-        Value::BitVec { bits, .. } if *bits < 1 << 16 => bits.to_string(),
-        Value::BitVec { bits, .. } => format!("{bits:#x}"),
+        Value::BitVec { width: 2.., bits } => {
+            let shift = 64 - u32::from(value.sort().width().unwrap_or(64).min(64));
+            let number = ((bits << shift) as i64) >> shift;
+            match number.unsigned_abs() >> 32 {
+                0 => number.to_string(),
+                _ => format!("{bits:#x}"),
+            }
+        }
+        Value::BitVec { bits, .. } => bits.to_string(),
         other => print_value(other),
     }
 }

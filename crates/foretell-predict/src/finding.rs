@@ -295,7 +295,7 @@ pub fn fingerprints(trace: &Trace, kind: FindingKind, instance: &Instance) -> (S
 }
 
 /// FNV-1a, 64 bits: stable over versions of Rust, unlike the standard hasher.
-pub(crate) fn fnv(text: &str) -> u64 {
+pub fn fnv(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

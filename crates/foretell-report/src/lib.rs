@@ -1,8 +1,17 @@
 //! How findings are shown. Decides nothing: what is predicted, confirmed or unknown comes in and
 //! goes out as it is.
+//!
+//! [`Report`] is the result as data; every renderer takes it and nothing else.
 
-pub mod json;
+mod assemble;
+pub mod fingerprint;
+pub mod report;
+pub mod source;
 pub mod terminal;
+pub mod timeline;
+
+pub use assemble::{kind, shell_word};
+pub use report::{Report, ReportError};
 
 /// The published JSON Schema of everything that `--format json` prints.
 pub const SCHEMA: &str = include_str!("../schema/result-1.schema.json");

@@ -1,12 +1,9 @@
 //! Text for people: one headline for each finding, then a column for each thread with the steps
 //! that matter, in the order that breaks the program.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::PathBuf;
 
-use foretell_predict::{AccessInfo, Divergences, Finding, Prediction, Status};
-use foretell_trace::Trace;
+use crate::report::{Access, Finding, Report, Status};
 
 /// How the text may look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,28 +18,22 @@ impl Look {
     }
 }
 
-/// Prints what `foretell predict` found.
-pub fn prediction(
-    out: &mut impl Write,
-    look: Look,
-    trace: &Trace,
-    prediction: &Prediction,
-    schedules: &BTreeMap<String, PathBuf>,
-) -> io::Result<()> {
+/// Prints a report.
+pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<()> {
     let mut shown_groups: Vec<&str> = Vec::new();
-    for found in &prediction.findings {
+    for found in &report.findings {
         if shown_groups.contains(&found.group.as_str()) {
             continue;
         }
         shown_groups.push(&found.group);
-        let same = prediction.findings.iter().filter(|other| other.group == found.group).count();
-        finding(out, look, trace, found, schedules.get(&found.id))?;
+        let same = report.findings.iter().filter(|other| other.group == found.group).count();
+        finding(out, look, found)?;
         if same > 1 {
             writeln!(out, "  and {} more at the same places with other threads", same - 1)?;
         }
         writeln!(out)?;
     }
-    for property in &prediction.properties {
+    for property in &report.properties {
         let verdict = match (property.predicted, property.unknown) {
             (0, 0) if property.questions == 0 => "nothing to look at".to_owned(),
             (0, 0) if property.holds_in_all_interleavings => {
@@ -59,25 +50,21 @@ pub fn prediction(
             property.questions
         )?;
     }
-    divergences(out, &prediction.divergences)?;
-    let gaps = trace.metadata.gaps.iter().map(AsRef::as_ref);
-    let mut said: Vec<&str> = Vec::new();
-    for sentence in gaps.chain(prediction.unseen.iter().map(String::as_str)) {
-        if !said.contains(&sentence) {
-            said.push(sentence);
-            writeln!(out, "{} {}", look.paint("33", "not seen:"), shown(sentence))?;
-        }
+    divergences(out, report)?;
+    for sentence in report.not_seen() {
+        writeln!(out, "{} {}", look.paint("33", "not seen:"), shown(sentence))?;
     }
     Ok(())
 }
 
 /// One line: what to try on the program. Each place is in the JSON, and has its schedule.
-fn divergences(out: &mut impl Write, divergences: &Divergences) -> io::Result<()> {
-    if divergences.asked == 0 && divergences.unseen.is_empty() {
+fn divergences(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    let statistics = &report.statistics;
+    if statistics.divergence_questions == 0 {
         return Ok(());
     }
-    let first = divergences.found.first().map(|found| format!(", e.g. {}", shown(&found.detail)));
-    let undecided = match divergences.undecided {
+    let first = report.divergences.first().map(|found| format!(", e.g. {}", shown(&found.detail)));
+    let undecided = match statistics.divergences_undecided {
         0 => String::new(),
         undecided => format!(", {undecided} undecided"),
     };
@@ -85,75 +72,56 @@ fn divergences(out: &mut impl Write, divergences: &Divergences) -> io::Result<()
         out,
         "{:<10} {:>5} places looked at: {} can leave the recorded path{undecided}{}",
         "beyond",
-        divergences.asked,
-        divergences.found.len(),
+        statistics.divergence_questions,
+        report.divergences.len(),
         first.unwrap_or_default()
     )
 }
 
-fn finding(
-    out: &mut impl Write,
-    look: Look,
-    trace: &Trace,
-    finding: &Finding,
-    schedule: Option<&PathBuf>,
-) -> io::Result<()> {
-    let (colour, status) = match &finding.status {
-        Status::Predicted => ("31;1", "predicted".to_owned()),
-        Status::Unknown(reason) => ("33;1", format!("undecided ({reason})")),
+fn finding(out: &mut impl Write, look: Look, finding: &Finding) -> io::Result<()> {
+    let colour = if finding.status == Status::Unknown { "33;1" } else { "31;1" };
+    let status = match &finding.reason {
+        Some(reason) => format!("{} ({})", finding.status.name(), shown(reason)),
+        None => finding.status.name().to_owned(),
     };
     let head = look.paint(colour, finding.kind.name());
     writeln!(out, "{head}: {}", shown(&finding.detail))?;
-    columns(out, trace, finding)?;
-    match (&finding.schedule, schedule) {
-        (Some(witness), Some(path)) => writeln!(
-            out,
-            "  {status}; {} context switches; schedule {}",
-            witness.context_switches,
-            path.display()
-        )?,
-        (Some(witness), None) => {
-            writeln!(out, "  {status}; {} context switches", witness.context_switches)?;
-        }
-        (None, _) => writeln!(out, "  {status}")?,
+    columns(out, finding)?;
+    write!(out, "  {status}")?;
+    if let Some(switches) = finding.context_switches {
+        write!(out, "; {switches} context switches")?;
     }
-    Ok(())
+    if let Some(schedule) = &finding.schedule {
+        write!(out, "; schedule {schedule}")?;
+    }
+    writeln!(out)
 }
 
 /// The accesses of a finding in the order that breaks the program, a column for each thread.
-fn columns(out: &mut impl Write, trace: &Trace, finding: &Finding) -> io::Result<()> {
+fn columns(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
     const WIDTH: usize = 38;
-    let mut steps: Vec<&AccessInfo> = finding.accesses.iter().collect();
-    if let Some(schedule) = &finding.schedule {
-        let place = |access: &AccessInfo| {
-            let at = schedule.order.iter().position(|&event| event == access.event);
-            let recorded = access.event.index() < schedule.recorded;
-            if recorded {
-                access.event.index()
-            } else {
-                schedule.recorded + at.unwrap_or(usize::MAX / 2)
-            }
-        };
-        steps.sort_by_key(|access| place(access));
+    let mut steps: Vec<&Access> = finding.accesses.iter().collect();
+    if let Some(timeline) = &finding.timeline {
+        let at =
+            |access: &Access| timeline.steps.iter().position(|&step| Some(step) == access.event);
+        steps.sort_by_key(|access| at(access));
     }
-    let mut threads = Vec::new();
+    let mut threads: Vec<&str> = Vec::new();
     for step in &steps {
-        if !threads.contains(&step.thread) {
-            threads.push(step.thread);
+        if !threads.contains(&step.thread.as_str()) {
+            threads.push(&step.thread);
         }
     }
-    let name = |thread: &foretell_trace::ThreadId| shown(&trace.threads[thread.index()].name);
-    let heads: String = threads.iter().map(|thread| format!("{:<WIDTH$}", name(thread))).collect();
+    let heads: String = threads.iter().map(|name| format!("{:<WIDTH$}", shown(name))).collect();
     writeln!(out, "    {}", heads.trim_end())?;
     for step in steps {
         let column = threads.iter().position(|&thread| thread == step.thread).unwrap_or(0);
-        let mut line = step.op.to_owned();
+        let mut line = step.op.clone();
         if let Some(variable) = &step.variable {
             line += &format!(" {}", shown(variable));
         }
-        if let Some(site) = step.site {
-            let site = &trace.sites[site.index()];
-            line += &format!("  {}:{}", shown(&site.file), site.line);
+        if let (Some(file), Some(number)) = (&step.file, step.line) {
+            line += &format!("  {}:{number}", shown(file));
         }
         writeln!(out, "    {:indent$}{line}", "", indent = column * WIDTH)?;
     }

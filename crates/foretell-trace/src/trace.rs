@@ -193,6 +193,40 @@ impl Trace {
         chains
     }
 
+    /// Gives threads that are named by a number (as recorders do) the name of the first function
+    /// they call: `worker`, or `worker#1`, `worker#2` where several begin with it.
+    pub fn name_threads_by_function(&mut self) {
+        let mut functions: Vec<Option<Box<str>>> = vec![None; self.threads.len()];
+        for event in &self.events {
+            if let (Op::Call(function), entry @ None) =
+                (&event.op, &mut functions[event.thread.index()])
+            {
+                *entry = Some(function.clone());
+            }
+        }
+        let mut count: BTreeMap<Box<str>, (usize, usize)> = BTreeMap::new();
+        let numbered =
+            |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_digit() || c == '.');
+        for (thread, function) in self.threads.iter().zip(&mut functions) {
+            match function {
+                Some(function) if numbered(&thread.name) => {
+                    count.entry(function.clone()).or_default().0 += 1;
+                }
+                _ => *function = None,
+            }
+        }
+        let taken: Vec<Box<str>> = self.threads.iter().map(|thread| thread.name.clone()).collect();
+        for (thread, function) in self.threads.iter_mut().zip(functions) {
+            let Some(function) = function else { continue };
+            let (all, before) = count.get_mut(&function).expect("every function was counted");
+            *before += 1;
+            thread.name = match *all {
+                1 if !taken.contains(&function) => function,
+                _ => format!("{function}#{before}").into(),
+            };
+        }
+    }
+
     /// Do both say the same? Terms are compared by what they are: their numbers, and terms that
     /// nothing refers to, may differ (they do when a trace went through a text).
     pub fn says_the_same_as(&self, other: &Trace) -> bool {

@@ -5,6 +5,10 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+#[path = "../../foretell-report/tests/common/schema.rs"]
+mod schema;
+use schema::faults;
+
 fn foretell(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_foretell")).args(arguments).output().expect("foretell runs")
 }
@@ -52,85 +56,12 @@ fn example(name: &str) -> String {
         .to_string()
 }
 
-/// The faults of a value by a schema; understands the keywords that our schema uses and refuses
-/// any other, so that none is silently skipped.
-fn faults(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
-    let is = |name: &str| match name {
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "string" => value.is_string(),
-        "boolean" => value.is_boolean(),
-        "integer" => value.is_i64() || value.is_u64(),
-        "null" => value.is_null(),
-        other => panic!("type {other}"),
-    };
-    let mut found = Vec::new();
-    for (keyword, rule) in schema.as_object().expect("a schema is an object") {
-        let fits = match keyword.as_str() {
-            "$schema" | "$id" | "$defs" | "title" | "description" => true,
-            "const" => value == rule,
-            "enum" => rule.as_array().unwrap().contains(value),
-            "minimum" => value.is_null() || value.as_i64() >= rule.as_i64(),
-            "type" => match rule {
-                Value::String(name) => is(name),
-                names => names.as_array().unwrap().iter().any(|name| is(name.as_str().unwrap())),
-            },
-            "required" => rule
-                .as_array()
-                .unwrap()
-                .iter()
-                .all(|name| value.get(name.as_str().unwrap()).is_some()),
-            "$ref" => {
-                let path = rule.as_str().unwrap().strip_prefix('#').unwrap();
-                found.extend(faults(root, root.pointer(path).unwrap(), value, at));
-                true
-            }
-            "properties" => {
-                for (name, inner) in rule.as_object().unwrap() {
-                    if let Some(member) = value.get(name) {
-                        found.extend(faults(root, inner, member, &format!("{at}/{name}")));
-                    }
-                }
-                true
-            }
-            "additionalProperties" | "items" => {
-                let members: Vec<&Value> = match value {
-                    Value::Object(members) => members.values().collect(),
-                    Value::Array(items) => items.iter().collect(),
-                    _ => Vec::new(),
-                };
-                for member in members {
-                    found.extend(faults(root, rule, member, &format!("{at}/*")));
-                }
-                true
-            }
-            other => panic!("the test does not know the keyword {other}"),
-        };
-        if !fits {
-            found.push(format!("{at}: {keyword} {rule} does not hold of {value}"));
-        }
-    }
-    found
-}
-
 fn valid_json(output: &Output) -> Value {
     let object: Value = serde_json::from_slice(&output.stdout).expect("one object");
     let schema: Value = serde_json::from_str(&stdout(&foretell(&["schema"]))).expect("JSON");
-    let faults = faults(&schema, &schema, &object, "");
+    let faults = faults(&schema, &object);
     assert!(faults.is_empty(), "{faults:#?}");
     object
-}
-
-#[test]
-fn the_schema_refuses_what_the_contract_forbids() {
-    let schema: Value = serde_json::from_str(&stdout(&foretell(&["schema"]))).unwrap();
-    let finding = |kind: &str| {
-        serde_json::json!({"version": 1, "findings": [{"id": "a", "kind": kind, "pattern": null,
-            "status": "predicted", "effect": null, "accesses": []}]})
-    };
-    assert!(faults(&schema, &schema, &finding("race"), "").is_empty());
-    assert!(!faults(&schema, &schema, &finding("oops"), "").is_empty());
-    assert!(!faults(&schema, &schema, &serde_json::json!({"version": 2}), "").is_empty());
 }
 
 #[test]

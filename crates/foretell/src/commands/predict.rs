@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use foretell_predict::planner::{self, PlannerOptions};
 use foretell_predict::region::Regions;
 use foretell_predict::{Backend, FindingKind, Model, Options, Prediction, Status, divergences};
-use foretell_report::terminal::Look;
-use foretell_report::{json, terminal};
+use foretell_report::Report;
+use foretell_report::terminal::{self, Look};
 use foretell_solve::Budget;
 use foretell_solve::encode::Mode;
 use foretell_trace::validate::validate;
@@ -21,7 +21,7 @@ use crate::output::Output;
 
 /// Predicts and prints.
 pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Failure> {
-    let trace = format::read_path(&arguments.trace)?;
+    let mut trace = format::read_path(&arguments.trace)?;
     if let Some(fault) = validate(&trace).first() {
         return Err(Failure::Input(format!(
             "{}: {fault}; `foretell trace validate` lists all faults",
@@ -31,6 +31,10 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
     if let Some(directory) = &arguments.dump_smt2 {
         std::fs::create_dir_all(directory)
             .map_err(|error| Failure::Input(format!("{}: {error}", directory.display())))?;
+    }
+    // Goals name threads as the trace does.
+    if arguments.goal.is_empty() {
+        trace.name_threads_by_function();
     }
     let in_file = |error: &dyn std::fmt::Display| format!("{}: {error}", arguments.trace.display());
     let options = PlannerOptions {
@@ -50,12 +54,13 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
         told.iter().for_each(|line| eprintln!("foretell: {line}"));
     }
     let schedules = write_schedules(&trace, &prediction, &arguments.schedules)?;
-    let look = Look { colour: output.colour() };
+    let file = arguments.trace.display().to_string();
+    let report = Report::from_prediction(&trace, &file, &prediction, &schedules);
     if output.json() {
-        let file = arguments.trace.display().to_string();
-        output.object(json::prediction(&trace, &file, &prediction, &schedules))?;
+        output.object(report.to_json())?;
     } else {
-        terminal::prediction(output, look, &trace, &prediction, &schedules)?;
+        let look = Look { colour: output.colour() };
+        terminal::render(output, look, &report)?;
     }
     let refused = &prediction.divergences.internal_errors;
     if let Some(error) = prediction.internal_errors.iter().chain(refused).next() {
