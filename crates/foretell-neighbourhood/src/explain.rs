@@ -13,11 +13,11 @@ use crate::engine::inputs::SolverFactory;
 use crate::engine::system::{State, System};
 use crate::formula::{HbFormula, KnownOrder, NormalForm};
 use crate::lines::{LineKey, LinePattern, Lines, by_line};
-use crate::property::{Properties, instrument, is_region_flag};
+use crate::property::{Instrumented, Properties, instrument, is_region_flag};
 use crate::succinct::{BadNeighbourhood, Generaliser, Limits, Work};
 use crate::summary::{BugSummary, summarise};
 use crate::synthesis::verify::waits_for_itself;
-use crate::synthesis::{Budget, Primitive, Region, Synthesis, synthesise};
+use crate::synthesis::{Budget, Synthesis, synthesise};
 use crate::{exact, succinct};
 
 /// What to compute, and how much work it may cost.
@@ -183,15 +183,39 @@ pub fn explain(trace: &Trace, options: &Options) -> Result<Explanation, ExplainE
     let started = Instant::now();
     let plain = ConcurrentTraceProgram::build(trace)?;
     let instrumented = instrument(trace, plain, options.properties);
-    let ctp = &instrumented.ctp;
-    let mut system = System::new(ctp, options.solver);
-    if system.known.is_cyclic() {
-        return Err(ExplainError::CyclicOrders);
-    }
+    explain_program(trace, &instrumented, options, trace.metadata.observed_order, started)
+}
+
+/// Lines of a program's events.
+pub(crate) fn lines_of(trace: &Trace, system: &System, ctp: &ConcurrentTraceProgram) -> Lines {
     let keys: Vec<LineKey> = (0..ctp.events.len())
         .map(|event| line_key(trace, ctp.event(EventId::from(event)).origin))
         .collect();
-    let lines = Lines::new(&system, &keys);
+    Lines::new(system, &keys)
+}
+
+/// Explains a program of (a part of) a trace whose assertions are the property; of a recorded one
+/// the threads may leave their paths.
+pub(crate) fn explain_program(
+    trace: &Trace,
+    instrumented: &Instrumented,
+    options: &Options,
+    recorded: bool,
+    started: Instant,
+) -> Result<Explanation, ExplainError> {
+    let ctp = &instrumented.ctp;
+    let new_system = || {
+        let mut system = System::new(ctp, options.solver);
+        if recorded {
+            system.allow_leaving(ctp);
+        }
+        system
+    };
+    let mut system = new_system();
+    if system.known.is_cyclic() {
+        return Err(ExplainError::CyclicOrders);
+    }
+    let lines = lines_of(trace, &system, ctp);
     let mut phases = Phases { build: started.elapsed(), ..Phases::default() };
 
     let started = Instant::now();
@@ -226,7 +250,7 @@ pub fn explain(trace: &Trace, options: &Options) -> Result<Explanation, ExplainE
         let budget = Budget { states: options.verification_states, plans: options.plans };
         let mut weaker = || {
             let mut generaliser = Generaliser::new(&options.limits);
-            let mut system = System::new(ctp, options.solver);
+            let mut system = new_system();
             system.is_closed().then(|| generaliser.weakened(&mut system, &bad).complement())
         };
         synthesis = synthesise(ctp, &system, &good, &mut weaker, &lines, options.solver, budget);
@@ -246,14 +270,7 @@ pub fn explain(trace: &Trace, options: &Options) -> Result<Explanation, ExplainE
         bad,
         exact: options.exact && found.incomplete.is_none(),
         summaries: summaries.into_iter().map(|summary| summary_of_trace(summary, origin)).collect(),
-        synthesis: synthesis.map(|synthesis| Synthesis {
-            primitives: synthesis
-                .primitives
-                .into_iter()
-                .map(|primitive| primitive_of_trace(primitive, origin))
-                .collect(),
-            ..synthesis
-        }),
+        synthesis: synthesis.map(|synthesis| synthesis.of_trace(origin)),
         witness: witness.map(|(events, failing, region)| BadRun {
             events: origins_in_order(events.into_iter().map(origin)),
             failing: origin(failing),
@@ -265,6 +282,32 @@ pub fn explain(trace: &Trace, options: &Options) -> Result<Explanation, ExplainE
         known,
         variables: ctp.variables.iter().map(|variable| variable.name.clone()).collect(),
     })
+}
+
+/// An explanation with nothing in it but the verdict.
+pub(crate) fn frame_of(trace: &Trace, verdict: Verdict, phases: Phases) -> Explanation {
+    let known = KnownOrder::new(&trace.events_by_thread(), &trace.orders);
+    let bad = HbFormula::never();
+    Explanation {
+        verdict,
+        good: bad.complement(),
+        bad,
+        exact: false,
+        by_line: Vec::new(),
+        summaries: Vec::new(),
+        synthesis: None,
+        witness: None,
+        deadlock: None,
+        lines: Lines::none(trace),
+        statistics: Statistics {
+            threads: trace.threads.len(),
+            events: trace.events.len(),
+            phases,
+            ..Statistics::default()
+        },
+        known,
+        variables: trace.variables.iter().map(|variable| variable.name.clone()).collect(),
+    }
 }
 
 /// Each event once, although some have companions that watch a property.
@@ -294,32 +337,6 @@ fn summary_of_trace(summary: BugSummary, origin: impl Fn(EventId) -> EventId) ->
         .map(|atom| crate::formula::Atom::new(origin(atom.before), origin(atom.after)))
         .collect();
     BugSummary { first: events(summary.first), second: events(summary.second), atoms, ..summary }
-}
-
-fn primitive_of_trace(primitive: Primitive, origin: impl Fn(EventId) -> EventId) -> Primitive {
-    let regions = |regions: Vec<Region>| {
-        regions
-            .into_iter()
-            .map(|region| Region {
-                thread: region.thread,
-                first: origin(region.first),
-                last: origin(region.last),
-            })
-            .collect()
-    };
-    match primitive {
-        Primitive::Lock { regions: all } => Primitive::Lock { regions: regions(all) },
-        Primitive::WaitNotify { waiter, notifier } => {
-            Primitive::WaitNotify { waiter: origin(waiter), notifier: origin(notifier) }
-        }
-        Primitive::Barrier { events } => {
-            Primitive::Barrier { events: events.into_iter().map(&origin).collect() }
-        }
-        Primitive::SharedExclusiveLock { shared, exclusive } => Primitive::SharedExclusiveLock {
-            shared: regions(shared),
-            exclusive: regions(exclusive),
-        },
-    }
 }
 
 /// The verdict; for a deadlock the events that the threads are stuck at.

@@ -3,7 +3,7 @@
 //! [`explain()`] takes a trace and gives the bad and the good neighbourhood as happens-before formulas
 //! ([`formula`]; exact by Algorithm 1, succinct by Algorithm 2), the kind of bug they show
 //! ([`summary`]) and synchronisation that removes it, verified ([`synthesis`]); [`text`], [`json`]
-//! and [`picture`] show it.
+//! and [`picture`] show it. [`explain_finding`] does the same for one finding of the predictor.
 //!
 //! Where an interleaving is bad is decided by exploring the concurrent trace program with exact
 //! values; free inputs stay symbolic. What is not decided within the limits is said to be unknown.
@@ -11,7 +11,9 @@
 mod engine;
 mod exact;
 pub mod explain;
+pub mod finding;
 pub mod formula;
+pub mod frames;
 pub mod json;
 pub mod lines;
 pub mod picture;
@@ -25,6 +27,7 @@ pub use engine::inputs::SolverFactory;
 pub use explain::{
     BadRun, ExplainError, Explanation, Options, Phases, Statistics, Verdict, explain,
 };
+pub use finding::{FindingExplanation, explain_finding, finding_options};
 pub use formula::{Atom, HbFormula, KnownOrder, NormalForm};
 pub use property::Properties;
 pub use succinct::{Limits, Work};

@@ -22,6 +22,8 @@ pub struct Lines {
     line: Vec<LineId>,
     iteration: Vec<u32>,
     events: Vec<Vec<EventId>>,
+    /// By event: its source line, the same number in all threads.
+    code: Vec<Option<usize>>,
 }
 
 /// What identifies the line of an event besides its thread.
@@ -74,7 +76,13 @@ impl Lines {
                 events[number].push(own[place]);
             }
         }
-        Self { line, iteration, events }
+        let mut numbers: BTreeMap<&(Box<str>, u32), usize> = BTreeMap::new();
+        let mut number = |site| {
+            let next = numbers.len();
+            *numbers.entry(site).or_insert(next)
+        };
+        let code = keys.iter().map(|key| key.site.as_ref().map(&mut number)).collect();
+        Self { line, iteration, events, code }
     }
 
     /// The same lines over the events of the trace.
@@ -86,20 +94,38 @@ impl Lines {
         let mut line = vec![usize::MAX; trace.events.len()];
         let mut iteration = vec![0; trace.events.len()];
         let mut events: Vec<Vec<EventId>> = vec![Vec::new(); lines.events.len()];
+        let mut code = vec![None; trace.events.len()];
         for (number, event) in ctp.events.iter().enumerate() {
             let origin = event.origin;
             if line[origin.index()] == usize::MAX {
                 line[origin.index()] = lines.line[number];
                 iteration[origin.index()] = lines.iteration[number];
                 events[lines.line[number]].push(origin);
+                code[origin.index()] = lines.code[number];
             }
         }
-        Self { line, iteration, events }
+        Self { line, iteration, events, code }
+    }
+
+    /// Every event of the trace for itself.
+    pub(crate) fn none(trace: &Trace) -> Self {
+        let count = trace.events.len();
+        Self {
+            line: (0..count).collect(),
+            iteration: vec![0; count],
+            events: (0..count).map(|event| vec![EventId::from(event)]).collect(),
+            code: vec![None; count],
+        }
     }
 
     /// The event's line.
     pub fn line(&self, event: EventId) -> LineId {
         self.line[event.index()]
+    }
+
+    /// The event's source line, the same number in all threads; `None` where it is not known.
+    pub(crate) fn code(&self, event: EventId) -> Option<usize> {
+        self.code[event.index()]
     }
 
     /// How often the thread had been in this block before.

@@ -7,7 +7,10 @@
 //! interrupting one sets it, and before the second it is asserted to be clear. So one machinery
 //! serves both properties.
 
-use foretell_model::ctp::{Action, ConcurrentTraceProgram, CtpEvent, CtpVariable, Role};
+use std::collections::HashMap;
+
+use foretell_model::ctp::{Action, ConcurrentTraceProgram, CtpEvent, CtpVariable, Mode, Role};
+use foretell_model::slice::{Criterion, slice};
 use foretell_trace::{
     EventId, Op, Operator, Scope, Sort, Term, ThreadId, Trace, Value, VariableId,
 };
@@ -27,6 +30,9 @@ impl Default for Properties {
     }
 }
 
+/// How the names of flags begin.
+const FLAG: &str = "interrupted#";
+
 /// A program whose assertions are the wanted properties.
 pub(crate) struct Instrumented {
     pub(crate) ctp: ConcurrentTraceProgram,
@@ -34,10 +40,11 @@ pub(crate) struct Instrumented {
     pub(crate) shown: Vec<EventId>,
 }
 
-struct Watched {
-    first: EventId,
-    second: EventId,
-    intruders: Vec<EventId>,
+/// Two accesses of one thread that belong together, and what must not come between them.
+pub(crate) struct Watched {
+    pub(crate) first: EventId,
+    pub(crate) second: EventId,
+    pub(crate) intruders: Vec<EventId>,
 }
 
 /// Puts the properties into the program.
@@ -47,98 +54,203 @@ pub(crate) fn instrument(
     properties: Properties,
 ) -> Instrumented {
     if !properties.assertions {
-        let always = ctp.terms.bool(true);
-        for event in &mut ctp.events {
-            if let Action::Assert { .. } = event.action {
-                event.action = Action::Guarded { guard: always, assignments: Vec::new() };
-            }
-        }
+        without_assertions(&mut ctp, |_| false);
     }
     let watched = if properties.regions { watched_pairs(trace, &ctp) } else { Vec::new() };
-    if watched.is_empty() {
-        let shown = (0..ctp.events.len()).map(EventId::from).collect();
-        return Instrumented { ctp, shown };
+    let mut editor = Editor::new(ctp);
+    for pair in &watched {
+        editor.watch(pair);
     }
-    let mut before: Vec<Vec<Action>> = vec![Vec::new(); ctp.events.len()];
-    let mut after: Vec<Vec<Action>> = vec![Vec::new(); ctp.events.len()];
+    editor.finish()
+}
+
+/// Assertions that are not kept always hold.
+pub(crate) fn without_assertions(ctp: &mut ConcurrentTraceProgram, keep: impl Fn(EventId) -> bool) {
     let always = ctp.terms.bool(true);
-    for (number, pair) in watched.iter().enumerate() {
-        ctp.variables.push(CtpVariable {
-            name: format!("interrupted#{number}").into(),
+    for event in &mut ctp.events {
+        if let Action::Assert { .. } = event.action
+            && !keep(event.origin)
+        {
+            event.action = Action::Guarded { guard: always, assignments: Vec::new() };
+        }
+    }
+}
+
+/// Puts steps before and after the events of a program.
+pub(crate) struct Editor {
+    pub(crate) ctp: ConcurrentTraceProgram,
+    before: Vec<Vec<Action>>,
+    after: Vec<Vec<Action>>,
+    /// Others may run between the event and what was put around it.
+    open: Vec<bool>,
+    flags: usize,
+}
+
+impl Editor {
+    pub(crate) fn new(ctp: ConcurrentTraceProgram) -> Self {
+        let none = vec![Vec::new(); ctp.events.len()];
+        let open = vec![false; ctp.events.len()];
+        Self { ctp, before: none.clone(), after: none, open, flags: 0 }
+    }
+
+    /// A new flag, clear at the start.
+    fn flag(&mut self) -> (VariableId, foretell_trace::TermId) {
+        self.ctp.variables.push(CtpVariable {
+            name: format!("{FLAG}{}", self.flags).into(),
             sort: Sort::BOOL,
             scope: Scope::Shared,
             initial: Some(Value::Bool(false)),
             role: Role::Data,
         });
-        let flag = VariableId::from(ctp.variables.len() - 1);
-        let flag_term = ctp.terms.variable(flag, Sort::BOOL);
-        let (clear, set) = (ctp.terms.bool(false), ctp.terms.bool(true));
-        after[pair.first.index()]
-            .push(Action::Guarded { guard: always, assignments: vec![(flag, clear)] });
-        let unbroken = ctp.terms.not(flag_term);
-        before[pair.second.index()].push(Action::Assert { condition: unbroken });
+        self.flags += 1;
+        let flag = VariableId::from(self.ctp.variables.len() - 1);
+        (flag, self.ctp.terms.variable(flag, Sort::BOOL))
+    }
+
+    fn assign(&mut self, flag: VariableId, value: bool) -> Action {
+        let always = self.ctp.terms.bool(true);
+        let value = self.ctp.terms.bool(value);
+        Action::Guarded { guard: always, assignments: vec![(flag, value)] }
+    }
+
+    /// It is bad when an intruder comes between the two.
+    pub(crate) fn watch(&mut self, pair: &Watched) {
+        let (flag, broken) = self.flag();
+        let clear = self.assign(flag, false);
+        let set = self.assign(flag, true);
+        self.after[pair.first.index()].push(clear);
+        let unbroken = self.ctp.terms.not(broken);
+        self.before[pair.second.index()].push(Action::Assert { condition: unbroken });
         for intruder in &pair.intruders {
-            before[intruder.index()]
-                .push(Action::Guarded { guard: always, assignments: vec![(flag, set)] });
+            self.before[intruder.index()].push(set.clone());
         }
     }
-    rebuild(ctp, before, after)
+
+    /// It is bad when the event comes before all of the others.
+    pub(crate) fn must_follow_one(&mut self, event: EventId, others: &[EventId]) {
+        let (flag, condition) = self.flag();
+        let set = self.assign(flag, true);
+        for other in others {
+            self.after[other.index()].push(set.clone());
+        }
+        self.before[event.index()].push(Action::Assert { condition });
+    }
+
+    /// It is bad when the event comes after the other.
+    pub(crate) fn must_not_follow(&mut self, event: EventId, other: EventId) {
+        let (flag, term) = self.flag();
+        let set = self.assign(flag, true);
+        self.after[other.index()].push(set);
+        let condition = self.ctp.terms.not(term);
+        self.before[event.index()].push(Action::Assert { condition });
+    }
+
+    /// It is bad when both can be next.
+    pub(crate) fn must_not_meet(&mut self, one: EventId, two: EventId) {
+        let (flag, term) = self.flag();
+        let (set, clear) = (self.assign(flag, true), self.assign(flag, false));
+        self.before[one.index()].push(set);
+        self.after[one.index()].push(clear);
+        let condition = self.ctp.terms.not(term);
+        self.before[two.index()].push(Action::Assert { condition });
+        self.open[one.index()] = true;
+        self.open[two.index()] = true;
+    }
+
+    /// It is bad when the condition does not hold as the event is reached.
+    pub(crate) fn must_hold(&mut self, event: EventId, condition: foretell_trace::TermId) {
+        self.before[event.index()].push(Action::Assert { condition });
+    }
+
+    /// The program with what was put in.
+    pub(crate) fn finish(self) -> Instrumented {
+        let Self { mut ctp, before, after, open, .. } = self;
+        let mut events = Vec::new();
+        let mut shown = Vec::new();
+        let mut new_id = vec![EventId(0); ctp.events.len()];
+        let mut sections = Vec::new();
+        let mut threads = Vec::new();
+        for (thread, old) in ctp.threads.iter().enumerate() {
+            let mut own: Vec<EventId> = Vec::new();
+            for &event in old {
+                let this = &ctp.events[event.index()];
+                let start = events.len();
+                let actions = before[event.index()]
+                    .iter()
+                    .map(|action| (action, false))
+                    .chain([(&this.action, true)])
+                    .chain(after[event.index()].iter().map(|action| (action, false)));
+                for (action, itself) in actions {
+                    let id = EventId::from(events.len());
+                    if itself {
+                        new_id[event.index()] = id;
+                    }
+                    events.push(CtpEvent {
+                        thread: ThreadId::from(thread),
+                        position: own.len() as u32,
+                        origin: this.origin,
+                        action: action.clone(),
+                    });
+                    shown.push(event);
+                    own.push(id);
+                }
+                if events.len() - start > 1 && !open[event.index()] {
+                    sections.push((EventId::from(start), EventId::from(events.len() - 1)));
+                }
+            }
+            threads.push(own);
+        }
+        for (a, b) in ctp.orders.iter_mut().chain(&mut ctp.atomic_sections) {
+            (*a, *b) = (new_id[a.index()], new_id[b.index()]);
+        }
+        for section in &mut ctp.sections {
+            section.acquire = section.acquire.map(|event| new_id[event.index()]);
+            section.release = section.release.map(|event| new_id[event.index()]);
+        }
+        ctp.atomic_sections.extend(sections);
+        ctp.events = events;
+        ctp.threads = threads;
+        // events of the new program know the event they came from by its new number
+        let shown = shown.iter().map(|event| new_id[event.index()]).collect();
+        Instrumented { ctp, shown }
+    }
 }
 
-fn rebuild(
-    mut ctp: ConcurrentTraceProgram,
-    before: Vec<Vec<Action>>,
-    after: Vec<Vec<Action>>,
-) -> Instrumented {
-    let mut events = Vec::new();
-    let mut shown = Vec::new();
-    let mut new_id = vec![EventId(0); ctp.events.len()];
-    let mut sections = Vec::new();
-    let mut threads = Vec::new();
-    for (thread, old) in ctp.threads.iter().enumerate() {
-        let mut own: Vec<EventId> = Vec::new();
-        for &event in old {
-            let this = &ctp.events[event.index()];
-            let start = events.len();
-            let actions = before[event.index()]
-                .iter()
-                .map(|action| (action, false))
-                .chain([(&this.action, true)])
-                .chain(after[event.index()].iter().map(|action| (action, false)));
-            for (action, itself) in actions {
-                let id = EventId::from(events.len());
-                if itself {
-                    new_id[event.index()] = id;
-                }
-                events.push(CtpEvent {
-                    thread: ThreadId::from(thread),
-                    position: own.len() as u32,
-                    origin: this.origin,
-                    action: action.clone(),
-                });
-                shown.push(event);
-                own.push(id);
-            }
-            if events.len() - start > 1 {
-                sections.push((EventId::from(start), EventId::from(events.len() - 1)));
-            }
+impl Instrumented {
+    /// Only what the assertions can depend on (000 section 6), up to the last of each thread.
+    pub(crate) fn sliced(&self) -> Self {
+        let asserts = |event: &CtpEvent| matches!(event.action, Action::Assert { .. });
+        let events = (0..self.ctp.events.len())
+            .filter(|&event| asserts(&self.ctp.events[event]))
+            .map(EventId::from)
+            .collect();
+        let criterion = Criterion { events, variables: Vec::new() };
+        let slice = slice(&self.ctp, &criterion, Mode::Prefix);
+        let mut number = vec![None; self.ctp.events.len()];
+        for (new, old) in slice.kept.iter().enumerate() {
+            number[old.index()] = Some(EventId::from(new));
         }
-        threads.push(own);
+        // where the event itself went, the first that was put around it stands for it
+        let mut stands: HashMap<EventId, EventId> = HashMap::new();
+        let shown = slice
+            .kept
+            .iter()
+            .enumerate()
+            .map(|(new, old)| {
+                let itself = self.shown[old.index()];
+                number[itself.index()]
+                    .unwrap_or_else(|| *stands.entry(itself).or_insert(EventId::from(new)))
+            })
+            .collect();
+        Self { ctp: slice.ctp, shown }
     }
-    for (a, b) in ctp.orders.iter_mut().chain(&mut ctp.atomic_sections) {
-        (*a, *b) = (new_id[a.index()], new_id[b.index()]);
-    }
-    ctp.atomic_sections.extend(sections);
-    ctp.sections.clear();
-    ctp.events = events;
-    ctp.threads = threads;
-    // events of the new program know the event they came from by its new number
-    let shown = shown.iter().map(|event| new_id[event.index()]).collect();
-    Instrumented { ctp, shown }
 }
 
 /// The variables that an event reads and writes, of those that stand for the program's memory.
-fn accesses(ctp: &ConcurrentTraceProgram, event: EventId) -> (Vec<VariableId>, Vec<VariableId>) {
+pub(crate) fn accesses(
+    ctp: &ConcurrentTraceProgram,
+    event: EventId,
+) -> (Vec<VariableId>, Vec<VariableId>) {
     let shared = |variable: &VariableId| {
         let variable = &ctp.variables[variable.index()];
         variable.scope == Scope::Shared && variable.role == Role::Data
@@ -238,9 +350,7 @@ pub(crate) fn is_region_flag(ctp: &ConcurrentTraceProgram, event: EventId) -> bo
     match &ctp.event(event).action {
         Action::Assert { condition } => match ctp.terms.term(*condition) {
             Term::Apply(Operator::Not, parts) => match ctp.terms.term(parts[0]) {
-                Term::Variable(variable) => {
-                    ctp.variables[variable.index()].name.starts_with("interrupted#")
-                }
+                Term::Variable(variable) => ctp.variables[variable.index()].name.starts_with(FLAG),
                 _ => false,
             },
             _ => false,

@@ -488,7 +488,7 @@ pub(crate) fn exact_constraints(
 }
 
 /// How many combinations of places there are; decides how bad runs are enumerated.
-fn place_combinations(system: &System) -> u64 {
+pub(crate) fn place_combinations(system: &System) -> u64 {
     system.threads.iter().fold(1u64, |product, steps| {
         let visible = steps.iter().filter(|&&step| system.steps[step].visible).count() as u64;
         product.saturating_mul(visible + 1)
@@ -516,7 +516,7 @@ pub(crate) fn enumerate(
             Coverage::Complete => None,
             Coverage::Budget => Some("the search for bad interleavings used up its budget"),
             Coverage::Undecided => Some("a condition over the inputs was not decided"),
-            Coverage::Stopped => Some("too many disjuncts"),
+            Coverage::Stopped => Some("the formula grew beyond its budget"),
         };
         return (incomplete, cover.visited);
     }
@@ -550,7 +550,7 @@ pub(crate) fn enumerate(
             Some(disjunct) => disjunct,
             None => {
                 let Some(atoms) = generalise(system, &run) else {
-                    return (Some("too many disjuncts"), visited);
+                    return (Some("the formula grew beyond its budget"), visited);
                 };
                 disjuncts.push(atoms.clone());
                 atoms
@@ -575,7 +575,7 @@ pub(crate) fn bad_neighbourhood(system: &mut System, limits: &Limits) -> BadNeig
     let mut disjuncts: Vec<Vec<Atom>> = Vec::new();
     let mut failing = None;
     let (incomplete, visited) = enumerate(system, limits, &[], |system, run| {
-        if disjuncts.len() >= limits.disjuncts {
+        if disjuncts.len() >= limits.disjuncts || generaliser.work().visited > limits.steps {
             return None;
         }
         if disjuncts.is_empty() {

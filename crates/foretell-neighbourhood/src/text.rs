@@ -6,6 +6,7 @@ use std::fmt::Write;
 use foretell_trace::{EventId, Trace};
 
 use crate::explain::{Explanation, Verdict};
+use crate::frames::{End, Frames};
 use crate::summary::{BugKind, BugSummary};
 use crate::synthesis::{Primitive, Region, Verification};
 
@@ -13,6 +14,7 @@ use crate::synthesis::{Primitive, Region, Verification};
 pub struct Names<'a> {
     trace: &'a Trace,
     explanation: &'a Explanation,
+    frames: Frames,
 }
 
 /// A formula with more clauses than this is said by line only.
@@ -21,7 +23,7 @@ const CLAUSES_SHOWN: usize = 40;
 impl<'a> Names<'a> {
     /// For this trace and what was found out about it.
     pub fn new(trace: &'a Trace, explanation: &'a Explanation) -> Self {
-        Self { trace, explanation }
+        Self { trace, explanation, frames: Frames::new(trace) }
     }
 
     /// `w1[15]`, or `thread#3` where an event has no label.
@@ -31,7 +33,7 @@ impl<'a> Names<'a> {
 
     /// The name of the event's thread.
     pub fn thread(&self, event: EventId) -> &str {
-        &self.trace.threads[self.trace.event(event).thread.index()].name
+        self.frames.thread(self.trace.event(event).thread)
     }
 
     fn line_number(&self, event: EventId) -> Option<u32> {
@@ -98,6 +100,13 @@ impl<'a> Names<'a> {
             return format!("{kind}: every interleaving fails");
         }
         let sentence = match (summary.kind, summary.second.as_slice()) {
+            (BugKind::DataRace, [one]) if summary.first.len() == 1 => format!(
+                "{} of thread `{}` and {} of `{}` can run at the same time",
+                self.place(summary.first[0]),
+                thread(&summary.first),
+                self.place(*one),
+                self.thread(*one),
+            ),
             (BugKind::DataRace | BugKind::AtomicityViolation, [one]) => format!(
                 "{} of thread `{}` must not come between {} of `{}`",
                 self.place(*one),
@@ -141,26 +150,108 @@ impl<'a> Names<'a> {
         format!("{kind}{on}: {sentence}{times}")
     }
 
-    /// Regions of one lock, iterations of a loop said once.
+    /// Regions of one lock: iterations of a loop and threads that run the same code said once.
     fn regions(&self, regions: &[Region]) -> String {
-        let mut said: Vec<String> = Vec::new();
+        let mut said: Vec<(String, Vec<&str>)> = Vec::new();
         for region in regions {
-            let text = format!(
-                "{} of `{}`",
-                self.stretch(region.first, region.last),
-                self.thread(region.first)
-            );
-            if !said.contains(&text) {
-                said.push(text);
+            let place = self.region(*region);
+            let thread = self.thread(region.first);
+            match said.iter_mut().find(|(other, _)| *other == place) {
+                Some((_, threads)) if threads.contains(&thread) => {}
+                Some((_, threads)) => threads.push(thread),
+                None => said.push((place, vec![thread])),
             }
         }
-        said.join(" and ")
+        let mut text = String::new();
+        for (place, threads) in said {
+            match text.is_empty() {
+                true => text = place,
+                false => {
+                    text.push_str(" and ");
+                    text.push_str(place.strip_prefix("over ").unwrap_or(&place));
+                }
+            }
+            text.push(' ');
+            text.push_str(&and_names(&threads));
+        }
+        text
+    }
+
+    /// `over lines 14-18 of`, or where the ends lie in different calls, the calls.
+    fn region(&self, region: Region) -> String {
+        let placement = self.frames.placement(region);
+        let end = |end: &End| match end {
+            End::Here(event) => self.place(*event),
+            End::CallOf { function, .. } => format!("its call of `{function}`"),
+        };
+        match (&placement.function, &placement.begin, &placement.end) {
+            (None, ..) | (_, End::Here(_), End::Here(_)) => {
+                format!("over {} of", self.stretch(region.first, region.last))
+            }
+            (Some(function), begin, last) if begin == last => {
+                format!("in `{function}` around {}, in", end(begin))
+            }
+            (Some(function), begin, last) => {
+                format!("in `{function}` from {} to {}, in", end(begin), end(last))
+            }
+        }
+    }
+
+    /// Who waits for which lock while holding which.
+    pub(crate) fn lock_cycle(&self) -> String {
+        let waits: Vec<String> = self
+            .explanation
+            .deadlock
+            .iter()
+            .flatten()
+            .map(|&event| {
+                format!(
+                    "{} of thread `{}` waits for {}",
+                    self.place(event),
+                    self.thread(event),
+                    self.object(event)
+                )
+            })
+            .collect();
+        let locks: Vec<String> =
+            self.explanation.deadlock.iter().flatten().map(|&event| self.object(event)).collect();
+        format!(
+            "deadlock: {}, each while it holds what another waits for; take {} in one order \
+             everywhere",
+            waits.join(", "),
+            locks.join(" and "),
+        )
+    }
+
+    /// Who waits for ever, where no cycle of locks is the reason.
+    pub(crate) fn stuck(&self, events: impl Iterator<Item = EventId>) -> String {
+        let waits: Vec<String> = events
+            .map(|event| {
+                format!(
+                    "{} of thread `{}` waits for {}",
+                    self.place(event),
+                    self.thread(event),
+                    self.object(event)
+                )
+            })
+            .collect();
+        format!(
+            "{}, and nobody is left who could end the wait: what is waited for must be remembered \
+             in a variable that is tested, under the same mutex, before each wait",
+            waits.join(", ")
+        )
+    }
+
+    /// The lock, condition or thread that an event is about.
+    fn object(&self, event: EventId) -> String {
+        let info = foretell_predict::finding::access_info(self.trace, event);
+        info.variable.map_or("it".to_string(), |name| format!("`{name}`"))
     }
 
     /// What to do for one primitive.
     pub fn primitive(&self, primitive: &Primitive) -> String {
         match primitive {
-            Primitive::Lock { regions } => format!("hold one mutex over {}", self.regions(regions)),
+            Primitive::Lock { regions } => format!("hold one mutex {}", self.regions(regions)),
             Primitive::WaitNotify { waiter, notifier } => format!(
                 "make {} of `{}` wait until {} of `{}` has run (wait-notify)",
                 self.place(*waiter),
@@ -176,11 +267,21 @@ impl<'a> Names<'a> {
                 format!("meet at one barrier before {}", places.join(" and "))
             }
             Primitive::SharedExclusiveLock { shared, exclusive } => format!(
-                "hold one readers-writer lock, shared over {}, exclusive over {}",
+                "hold one readers-writer lock, shared {}, exclusive {}",
                 self.regions(shared),
                 self.regions(exclusive)
             ),
         }
+    }
+}
+
+/// `a`, `b` and `c`.
+fn and_names(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
     }
 }
 

@@ -64,7 +64,8 @@ pub enum Command {
     ///
     /// Gives the bad interleavings as a formula over "this event comes before that one", the kind of
     /// bug, and locks, barriers or waits that remove it. A fix is verified: with it no bad
-    /// interleaving is left and no deadlock is added, or it says that this could not be shown.
+    /// interleaving is left and no deadlock is added, or it says that this could not be shown. For a
+    /// recorded run, everything that `foretell predict` finds is explained.
     Explain(ExplainArguments),
     /// Prove the assertions of a small concurrent program for all its executions, or give a
     /// counterexample.
@@ -300,6 +301,9 @@ pub struct ExplainArguments {
     /// Do not look for synchronisation.
     #[arg(long)]
     pub no_fix: bool,
+    /// Only the finding whose id begins so (`foretell predict` prints ids as names of schedules).
+    #[arg(long, value_name = "ID")]
+    pub finding: Option<String>,
     /// Draw the threads and the orders that must not be into this file.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,

@@ -108,6 +108,9 @@ impl Reach {
 
 /// Is it certain that no complete run respects the atoms, with all guards and assertions holding?
 pub(crate) fn excludes_good_runs(system: &mut System, atoms: &[Atom]) -> bool {
+    if system.has_leaving() {
+        return false; // it speaks of complete runs only
+    }
     let Some(reach) = Reach::new(system, atoms) else { return true };
     // sources of each read: `None` is the initial value
     let mut sources: Vec<Vec<Vec<Option<StepId>>>> = Vec::with_capacity(system.steps.len());

@@ -15,7 +15,8 @@ use crate::formula::Atom;
 /// What is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Goal {
-    /// A complete run in which every guard and every assertion holds.
+    /// A complete run in which every guard and every assertion holds; or one up to a point where a
+    /// thread leaves the recorded path, where that counts ([`System::allow_leaving`]).
     Good,
     /// A run up to an assertion that fails.
     Bad,
@@ -168,6 +169,7 @@ impl<'a> Search<'a> {
             let (choices, can_move) = match self.choose(&state) {
                 Choice::Steps(steps) => (steps, true),
                 Choice::Hopeless => continue,
+                Choice::Left => return Found::Run(self.trace_back(at, None, None, state)),
                 Choice::Nothing => (Vec::new(), false),
             };
             if !can_move {
@@ -265,8 +267,13 @@ impl<'a> Search<'a> {
             if enabled[thread] && !self.system.steps[step].visible {
                 return Choice::Steps(vec![step]);
             }
-            if !enabled[thread] && self.goal == Goal::Good && !self.may_change(state, step) {
-                return Choice::Hopeless;
+            if !enabled[thread] && self.goal == Goal::Good {
+                if self.system.steps[step].leaving {
+                    return Choice::Left;
+                }
+                if !self.may_change(state, step) {
+                    return Choice::Hopeless;
+                }
             }
         }
         let mut best: Option<(usize, Vec<usize>)> = None;
@@ -392,6 +399,8 @@ enum Choice {
     Nothing,
     /// The goal cannot be reached from here.
     Hopeless,
+    /// A thread takes another path than the recorded one.
+    Left,
 }
 
 /// The events of a run in order.

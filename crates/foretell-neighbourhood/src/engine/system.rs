@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
-use foretell_model::ctp::{Action, ConcurrentTraceProgram};
+use foretell_model::ctp::{Action, ConcurrentTraceProgram, Role};
 use foretell_trace::{EventId, Operator, SymbolId, Term, TermId, TermStore, Value, VariableId};
 
 use super::inputs::{Assignment, Inputs, Satisfiable, SolverFactory};
@@ -114,6 +114,9 @@ pub(crate) struct Step {
     /// Another thread may notice when the step is taken, or it asserts something.
     pub(crate) visible: bool,
     pub(crate) asserts: bool,
+    /// Where its guard does not hold the thread does something that was not recorded, rather than
+    /// wait ([`System::allow_leaving`]).
+    pub(crate) leaving: bool,
 }
 
 /// What an event does, in the form that is run.
@@ -417,6 +420,25 @@ impl System {
             future_reads: self.future_reads.clone(),
             future_writes: self.future_writes.clone(),
         }
+    }
+
+    /// The program is a recorded one: where a guard over its data does not hold, its thread takes
+    /// another path than the recorded one. Such a run counts as good, for nothing bad is known of it.
+    pub(crate) fn allow_leaving(&mut self, ctp: &ConcurrentTraceProgram) {
+        for step in &mut self.steps {
+            step.leaving = step.events.iter().any(|event| {
+                let guard = &self.accesses[event.index()].guard;
+                let data = |&variable: &usize| {
+                    matches!(ctp.variables[variable].role, Role::Data | Role::ReadValue)
+                };
+                !guard.is_empty() && guard.iter().all(data)
+            });
+        }
+    }
+
+    /// Can a thread leave its path?
+    pub(crate) fn has_leaving(&self) -> bool {
+        self.steps.iter().any(|step| step.leaving)
     }
 
     /// Every input has a fixed value.
@@ -1122,6 +1144,7 @@ fn make_steps(ctp: &ConcurrentTraceProgram) -> (Vec<Vec<StepId>>, Vec<Step>, Vec
                     shared_writes: BitSet::default(),
                     visible: false,
                     asserts: false,
+                    leaving: false,
                 });
             }
             let step = steps.len() - 1;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::lock::{self, PairLock};
+use super::lock::{self, HeldSections, PairLock};
 use super::{Primitive, Region, barrier, shared_exclusive, wait_notify};
 use crate::engine::system::System;
 use crate::formula::{Atom, HbFormula, KnownOrder};
@@ -25,6 +25,7 @@ const COMBINATIONS: usize = 3000;
 /// Plans for the good neighbourhood (conjunctive form), cheapest first, at most `limit`.
 pub(crate) fn plans(
     system: &System,
+    sections: &HeldSections,
     good: &HbFormula,
     lines: &Lines,
     limit: usize,
@@ -49,7 +50,7 @@ pub(crate) fn plans(
                 }
             }
         }
-        for plan in complete_plans(known, lines, locks, waits) {
+        for plan in complete_plans(system, sections, lines, locks, waits) {
             if seen.insert(plan.clone())
                 && !wait_notify::ordering_cycle(known, &plan)
                 && !lock::lock_order_cycle(known, &plan)
@@ -116,13 +117,15 @@ fn ways_of(known: &KnownOrder, group: &[Vec<Atom>]) -> Vec<Way> {
 }
 
 /// The plans that one choice leads to: the merging rules applied, with and without one lock for
-/// everything.
+/// everything, and each with regions that begin and end outside the locks the program has.
 fn complete_plans(
-    known: &KnownOrder,
+    system: &System,
+    sections: &HeldSections,
     lines: &Lines,
     mut locks: Vec<PairLock>,
     waits: Vec<Atom>,
 ) -> Vec<Vec<Primitive>> {
+    let known = &system.known;
     let mut rest: Vec<Primitive> = Vec::new();
     let mut waits: Vec<Atom> = BTreeSet::from_iter(waits).into_iter().collect();
     // ADD.BARRIER before ADD.WAITNOTIFY, as the paper does
@@ -149,6 +152,22 @@ fn complete_plans(
     lock::merge(known, &mut locks);
     let mut variants = vec![vec![lock::single(known, lines, &locks)], lock::multithread(&locks)];
     variants.extend(shared_exclusive::add(&locks).map(|primitive| vec![primitive]));
+    for primitive in variants.iter_mut().flatten() {
+        if let Primitive::Lock { regions } = primitive {
+            *regions = lock::same_code(system, lines, regions);
+        }
+    }
+    let grown: Vec<Vec<Primitive>> = variants
+        .iter()
+        .map(|variant| {
+            variant.iter().map(|primitive| sections.grow(system, lines, primitive)).collect()
+        })
+        .collect();
+    for variant in grown {
+        if !variants.contains(&variant) {
+            variants.push(variant);
+        }
+    }
     for variant in &mut variants {
         variant.extend(rest.iter().cloned());
         variant.sort();

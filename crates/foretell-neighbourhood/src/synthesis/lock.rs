@@ -3,11 +3,17 @@
 //! A lock between two threads is a pair of regions. TARA's merge takes the first region it meets
 //! where two overlap, which leaves locks too short or an ABBA pair; here overlapping regions become
 //! their union, on both sides, until no two locks overlap on both sides. The locks that different
-//! iterations of a loop need are one lock around each iteration.
+//! iterations of a loop need are one lock around each iteration. Where a region begins or ends while
+//! the program holds a lock of its own, the new lock can be taken before that one ([`HeldSections`]):
+//! else one thread holds the old lock and wants the new, and another the other way round.
 
-use foretell_trace::EventId;
+use foretell_model::ctp::{Action, ConcurrentTraceProgram, Role};
+use foretell_trace::{EventId, ObjectId, Term, Value, VariableId};
+
+use std::collections::BTreeSet;
 
 use super::{Primitive, Region};
+use crate::engine::system::System;
 use crate::formula::{Atom, KnownOrder};
 use crate::lines::Lines;
 
@@ -100,6 +106,61 @@ pub(crate) fn join_regions(
     joined
 }
 
+/// Regions of one lock whose source lines overlap become regions of the same lines: a lock stands in
+/// the source, and one that some thread takes on line 5 and another on line 6 cannot be written.
+pub(crate) fn same_code(system: &System, lines: &Lines, regions: &[Region]) -> Vec<Region> {
+    let known = &system.known;
+    let chain = |thread: usize| -> Vec<EventId> {
+        let steps = system.threads[thread].iter();
+        steps.flat_map(|&step| system.steps[step].events.iter().copied()).collect()
+    };
+    let chains: Vec<Vec<EventId>> = (0..system.threads.len()).map(chain).collect();
+    let events = |region: &Region| {
+        let own = &chains[region.thread];
+        &own[known.position(region.first) as usize..=known.position(region.last) as usize]
+    };
+    let mut grown = regions.to_vec();
+    for model in regions {
+        let inside: BTreeSet<usize> =
+            events(model).iter().filter_map(|&event| lines.code(event)).collect();
+        let (Some(begin), Some(end)) = (lines.code(model.first), lines.code(model.last)) else {
+            continue;
+        };
+        for region in &mut grown {
+            let shares = |event| lines.code(event).is_some_and(|line| inside.contains(&line));
+            if region == model || !shares(region.first) || !shares(region.last) {
+                continue;
+            }
+            let own = &chains[region.thread];
+            let of_model =
+                |event: &&EventId| lines.code(**event).is_none_or(|l| inside.contains(&l));
+            let before = &own[..=known.position(region.first) as usize];
+            let first = match lines.code(region.first) == Some(begin) {
+                true => Some(region.first),
+                false => before
+                    .iter()
+                    .rev()
+                    .take_while(of_model)
+                    .copied()
+                    .find(|&event| lines.code(event) == Some(begin)),
+            };
+            let after = &own[known.position(region.last) as usize..];
+            let last = match lines.code(region.last) == Some(end) {
+                true => Some(region.last),
+                false => after
+                    .iter()
+                    .take_while(of_model)
+                    .copied()
+                    .find(|&event| lines.code(event) == Some(end)),
+            };
+            if let (Some(first), Some(last)) = (first, last) {
+                *region = Region { thread: region.thread, first, last };
+            }
+        }
+    }
+    join_regions(known, lines, grown)
+}
+
 /// MULTITHREAD.LOCK: locks between all pairs of some regions become one; what remains is one lock
 /// for each pair.
 pub(crate) fn multithread(locks: &[PairLock]) -> Vec<Primitive> {
@@ -131,6 +192,105 @@ pub(crate) fn multithread(locks: &[PairLock]) -> Vec<Primitive> {
 pub(crate) fn single(known: &KnownOrder, lines: &Lines, locks: &[PairLock]) -> Primitive {
     let regions = locks.iter().flat_map(|lock| [lock.one, lock.two]).collect();
     Primitive::Lock { regions: join_regions(known, lines, regions) }
+}
+
+/// Where threads hold the program's own locks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HeldSections {
+    /// From the event that takes the lock to the one that gives it back, or the thread's last.
+    sections: Vec<(ObjectId, Region)>,
+}
+
+impl HeldSections {
+    /// Of a program; events are the program's.
+    pub(crate) fn new(ctp: &ConcurrentTraceProgram) -> Self {
+        let lock_of = |variable: VariableId| match ctp.variables[variable.index()].role {
+            Role::Lock(lock) | Role::Reader(lock, _) => Some(lock),
+            _ => None,
+        };
+        let is_free = |term| match ctp.terms.term(term) {
+            Term::Constant(value) => match value {
+                Value::Bool(held) => !held,
+                other => *other == Value::zero(ctp.terms.sort(term)),
+            },
+            _ => false,
+        };
+        let mut sections = Vec::new();
+        for (thread, events) in ctp.threads.iter().enumerate() {
+            let mut open: Vec<(ObjectId, EventId)> = Vec::new();
+            for &event in events {
+                let Action::Guarded { assignments, .. } = &ctp.event(event).action else {
+                    continue;
+                };
+                for &(variable, value) in assignments {
+                    let Some(lock) = lock_of(variable) else { continue };
+                    let held = open.iter().position(|&(held, _)| held == lock);
+                    match (held, is_free(value)) {
+                        (Some(at), true) => {
+                            let (lock, first) = open.remove(at);
+                            sections.push((lock, Region { thread, first, last: event }));
+                        }
+                        (None, false) => open.push((lock, event)),
+                        _ => {}
+                    }
+                }
+            }
+            let Some(&last) = events.last() else { continue };
+            let unfinished = open.into_iter();
+            sections.extend(unfinished.map(|(lock, first)| (lock, Region { thread, first, last })));
+        }
+        Self { sections }
+    }
+
+    /// The smallest region around this one at whose borders no lock is held that is taken or given
+    /// back inside.
+    fn around(&self, known: &KnownOrder, mut region: Region) -> Region {
+        let inside = |event: EventId, section: &Region| {
+            let place = known.position(event);
+            section.thread == known.thread(event)
+                && known.position(section.first) <= place
+                && place <= known.position(section.last)
+        };
+        loop {
+            let cut = self.sections.iter().find(|(_, section)| {
+                let begins = inside(region.first, section) && section.first != region.first;
+                let ends = inside(region.last, section) && section.last != region.last;
+                begins != ends || begins && self.taken_within(known, region)
+            });
+            let wider = cut.map(|(_, section)| union(known, region, *section));
+            match wider {
+                Some(wider) if wider != region => region = wider,
+                _ => return region,
+            }
+        }
+    }
+
+    /// Is a lock taken or given back strictly inside the region?
+    fn taken_within(&self, known: &KnownOrder, region: Region) -> bool {
+        let strictly = |event: EventId| {
+            known.thread(event) == region.thread
+                && known.position(region.first) < known.position(event)
+                && known.position(event) < known.position(region.last)
+        };
+        self.sections.iter().any(|(_, section)| strictly(section.first) || strictly(section.last))
+    }
+
+    /// The primitive with every region grown.
+    pub(crate) fn grow(&self, system: &System, lines: &Lines, primitive: &Primitive) -> Primitive {
+        let known = &system.known;
+        let grow = |regions: &[Region]| {
+            let grown: Vec<Region> =
+                regions.iter().map(|&region| self.around(known, region)).collect();
+            same_code(system, lines, &grown)
+        };
+        match primitive {
+            Primitive::Lock { regions } => Primitive::Lock { regions: grow(regions) },
+            Primitive::SharedExclusiveLock { shared, exclusive } => {
+                Primitive::SharedExclusiveLock { shared: grow(shared), exclusive: grow(exclusive) }
+            }
+            other => other.clone(),
+        }
+    }
 }
 
 /// Is there a cycle in "holds one while taking the other"? Locks taken at the same event are taken

@@ -82,6 +82,46 @@ pub struct Synthesis {
     pub plans_tried: usize,
 }
 
+impl Primitive {
+    /// The same over other names of the events.
+    fn map_events(self, name: impl Fn(EventId) -> EventId) -> Self {
+        let regions = |regions: Vec<Region>| -> Vec<Region> {
+            regions
+                .into_iter()
+                .map(|region| Region {
+                    thread: region.thread,
+                    first: name(region.first),
+                    last: name(region.last),
+                })
+                .collect()
+        };
+        match self {
+            Primitive::Lock { regions: all } => Primitive::Lock { regions: regions(all) },
+            Primitive::WaitNotify { waiter, notifier } => {
+                Primitive::WaitNotify { waiter: name(waiter), notifier: name(notifier) }
+            }
+            Primitive::Barrier { events } => {
+                Primitive::Barrier { events: events.into_iter().map(name).collect() }
+            }
+            Primitive::SharedExclusiveLock { shared, exclusive } => {
+                let (shared, exclusive) = (regions(shared), regions(exclusive));
+                Primitive::SharedExclusiveLock { shared, exclusive }
+            }
+        }
+    }
+}
+
+impl Synthesis {
+    /// The same over the events of the trace.
+    pub(crate) fn of_trace(self, origin: impl Fn(EventId) -> EventId) -> Self {
+        let primitives = self.primitives.into_iter();
+        Self {
+            primitives: primitives.map(|primitive| primitive.map_events(&origin)).collect(),
+            ..self
+        }
+    }
+}
+
 /// States that the verification of one plan may visit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
@@ -102,13 +142,14 @@ pub(crate) fn synthesise(
 ) -> Option<Synthesis> {
     let mut tried = 0;
     let mut fallback: Option<Synthesis> = None;
+    let sections = lock::HeldSections::new(ctp);
     for attempt in 0..2 {
         let formula = match attempt {
             0 => Some(good.clone()),
             _ => weaker(),
         };
         let Some(formula) = formula else { break };
-        let plans = choose::plans(system, &formula, lines, budget.plans);
+        let plans = choose::plans(system, &sections, &formula, lines, budget.plans);
         let mut earlier_waits = Vec::new();
         for plan in plans {
             tried += 1;

@@ -48,6 +48,26 @@ pub(crate) fn verify(
     }
 }
 
+/// Can threads wait for each other with the plan in the program? `None`: not decided.
+pub(crate) fn has_cycle(
+    ctp: &ConcurrentTraceProgram,
+    original: &System,
+    plan: &[Primitive],
+    factory: SolverFactory,
+    states: u64,
+) -> Option<bool> {
+    let inserted = insert(ctp, original, plan);
+    let mut system = System::new(&inserted.ctp, factory);
+    let mut circular = |system: &System, state: &State| {
+        (0..system.threads.len()).any(|thread| waits_for_itself(system, state, thread))
+    };
+    match Search::new(&mut system, &[], Goal::Stuck).run_where(states, &mut circular) {
+        Found::Nothing => Some(false),
+        Found::Run(_) => Some(true),
+        Found::Unknown => None,
+    }
+}
+
 /// Threads that could let the blocked thread go on: they still write what its step reads, or have
 /// to come before it.
 pub(crate) fn waits_for(system: &System, state: &State, thread: usize) -> Vec<usize> {

@@ -4,6 +4,7 @@
 mod brute;
 mod corner;
 mod expected;
+mod finding;
 mod paper;
 mod random;
 mod regions;
