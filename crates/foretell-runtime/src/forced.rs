@@ -13,7 +13,7 @@ use foretell_wire::{End, Expected, Kind, Turn, format_path, is_local};
 use crate::policy::{Choice, Policy, Threads};
 use crate::recorder::recorder;
 use crate::scheduler;
-use crate::thread::{State, Thread};
+use crate::thread::{State, Thread, Wait};
 use crate::turn::TurnCell;
 
 /// Takes the turns of a schedule, exactly; then goes on with another policy.
@@ -117,6 +117,9 @@ impl Policy for Forced {
         match thread.state {
             State::Runnable => Choice::Run(position),
             State::External => Choice::Await(position),
+            State::Blocked if thread.wait == Wait::Files && thread.deadline.is_none() => {
+                Choice::Await(position)
+            }
             State::Blocked if thread.deadline.is_some() => Choice::TimeOut(position),
             State::Blocked | State::Finished => {
                 let what = scheduler::waits_for(thread);

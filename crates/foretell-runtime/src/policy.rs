@@ -35,7 +35,7 @@ impl Threads<'_> {
 pub enum Choice {
     /// This thread, by its position; it is runnable.
     Run(usize),
-    /// This thread, as soon as it is back from its system call.
+    /// This thread, as soon as it is back from its system call or its files are ready.
     Await(usize),
     /// This thread, whose wait ends by its deadline now.
     TimeOut(usize),

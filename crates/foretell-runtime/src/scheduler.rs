@@ -10,11 +10,16 @@
 //! Locks, conditions, semaphores and barriers are modelled (crate::objects), nothing blocks in the
 //! kernel while it has the turn; so when no thread can run this is known at once, and said.
 //!
+//! A thread that reads from a pipe or a socket waits here until there is something to read
+//! ([`block_for_files`]) and does not leave: what other threads of the program put into a pipe is
+//! there for it at the same point in every run. Only where nobody else can run is the real world
+//! waited for.
+//!
 //! Time is virtual: it moves a little with every question and jumps to the earliest deadline when
 //! only sleepers are left.
 
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use foretell_wire::{End, Kind, format_path};
 
@@ -64,6 +69,9 @@ static SCHEDULER: TurnCell<Scheduler> = TurnCell::new(Scheduler {
 static HOLDER: AtomicU32 = AtomicU32::new(0);
 /// Who may take a free turn: a thread's number plus 1, or 0 for anybody.
 static AWAITED: AtomicU32 = AtomicU32::new(0);
+
+/// The program has a signal handler that does not restart system calls.
+pub static HANDLERS_INTERRUPT: AtomicBool = AtomicBool::new(false);
 
 /// The scheduler.
 ///
@@ -157,7 +165,14 @@ const LONGEST_TURN: u32 = 1 << 16;
 /// Sleeps until the turn is given to this thread.
 pub fn wait_for_turn(me: &mut Thread) {
     while me.word.load(SeqCst) == 0 {
-        sys::futex_wait(&me.word, 0, None, false);
+        let undisturbed = sys::futex_wait(&me.word, 0, None, false);
+        if !undisturbed && matches!(me.wait, Wait::Files | Wait::Time) && !me.interrupted {
+            me.interrupted = true;
+            if come_back(me) {
+                took_turn(me);
+                return;
+            }
+        }
     }
     me.word.store(0, SeqCst);
     took_turn(me);
@@ -174,16 +189,51 @@ fn give(next: *mut Thread) {
     }
 }
 
-/// Threads that came back from a system call can run again.
+/// Threads that came back from a system call, or were interrupted, can run again.
 fn welcome_back(scheduler: &mut Scheduler) {
     for &thread in &scheduler.threads {
         // SAFETY: live threads; their state belongs to us.
         unsafe {
-            if (*thread).state == State::External && (*thread).back.load(SeqCst) {
+            if (*thread).back.load(SeqCst) {
                 (*thread).state = State::Runnable;
             }
         }
     }
+}
+
+/// Threads whose files are ready can run again. Waits for the first of them, at most `limit`
+/// nanoseconds; says whether there is one.
+fn welcome_readers(scheduler: &mut Scheduler, me: *mut Thread, limit: u64) -> bool {
+    let mut files: Vec<libc::pollfd> = Vec::new();
+    let mut waiting = Vec::new();
+    for &thread in &scheduler.threads {
+        // SAFETY: as above.
+        let thread = unsafe { &mut *thread };
+        if thread.state == State::Blocked && thread.wait == Wait::Files {
+            let first = files.len();
+            files.extend(&thread.files);
+            waiting.push((thread, first));
+        }
+    }
+    if waiting.is_empty() {
+        return false;
+    }
+    let ready = sys::poll(&mut files, limit);
+    if ready <= 0 {
+        // SAFETY: the states of threads are never freed, and this is the thread that runs.
+        let me = unsafe { &mut *me };
+        if ready == -i64::from(libc::EINTR) && HANDLERS_INTERRUPT.load(SeqCst) {
+            me.interrupted = true;
+            me.state = State::Runnable;
+        }
+        return false;
+    }
+    for (thread, first) in waiting {
+        if files[first..first + thread.files.len()].iter().any(|file| file.revents != 0) {
+            thread.state = State::Runnable;
+        }
+    }
+    true
 }
 
 /// Threads whose deadline has passed can run again.
@@ -230,56 +280,84 @@ enum Next {
     Free,
 }
 
+/// How long the real world is waited for before the threads are looked at again, in nanoseconds.
+const LOOK_AGAIN: u64 = 1_000_000;
+/// How long a schedule waits for what has to come from outside the program.
+const PATIENCE: u64 = 10_000_000_000;
+
 /// Asks the policy. Ends the program when nobody can ever run again.
 fn choose(me: *mut Thread) -> Next {
     // SAFETY: the caller has the turn.
     let scheduler = unsafe { scheduler() };
     scheduler.elapsed += 1_000;
     spend_points(scheduler, me);
-    welcome_back(scheduler);
-    wake_sleepers(scheduler);
-    let position = scheduler.threads.iter().position(|&thread| thread == me);
-    let current = position.unwrap_or(scheduler.threads.len().saturating_sub(1));
-    if scheduler.threads.is_empty() {
-        return Next::Free;
-    }
-    let Some(policy) = &mut scheduler.policy else { return Next::Thread(me) };
-    let external = scheduler
-        .threads
-        .iter()
-        // SAFETY: live threads.
-        .any(|&thread| unsafe { (*thread).state == State::External });
-    match policy.choose(&Threads(&scheduler.threads), current) {
-        Choice::Run(position) => Next::Thread(scheduler.threads[position]),
-        Choice::TimeOut(position) => {
-            let thread = scheduler.threads[position];
-            // SAFETY: a live thread.
-            unsafe {
-                if let Some(deadline) = (*thread).deadline {
-                    if external {
+    let mut waited = 0;
+    loop {
+        welcome_back(scheduler);
+        wake_sleepers(scheduler);
+        welcome_readers(scheduler, me, 0);
+        let position = scheduler.threads.iter().position(|&thread| thread == me);
+        let current = position.unwrap_or(scheduler.threads.len().saturating_sub(1));
+        if scheduler.threads.is_empty() {
+            return Next::Free;
+        }
+        let Some(policy) = &mut scheduler.policy else { return Next::Thread(me) };
+        let any = |is: fn(&Thread) -> bool| {
+            // SAFETY: live threads.
+            scheduler.threads.iter().any(|&thread| is(unsafe { &*thread }))
+        };
+        let external = any(|thread| thread.state == State::External);
+        let files = any(|thread| thread.state == State::Blocked && thread.wait == Wait::Files);
+        match policy.choose(&Threads(&scheduler.threads), current) {
+            Choice::Run(position) => return Next::Thread(scheduler.threads[position]),
+            Choice::TimeOut(position) => {
+                let thread = scheduler.threads[position];
+                // SAFETY: a live thread.
+                unsafe {
+                    let deadline = (*thread).deadline.unwrap_or(0);
+                    if external || files {
                         // Somebody waits for the real world: do not race through the time.
-                        sys::sleep(deadline.saturating_sub(scheduler.elapsed).min(1_000_000));
-                        welcome_back(scheduler);
+                        let limit = deadline.saturating_sub(scheduler.elapsed).min(LOOK_AGAIN);
+                        if files && welcome_readers(scheduler, me, limit) {
+                            continue;
+                        }
+                        if !files {
+                            sys::sleep(limit);
+                            welcome_back(scheduler);
+                        }
                     }
                     scheduler.elapsed = scheduler.elapsed.max(deadline);
+                    (*thread).state = State::Runnable;
+                    (*thread).timed_out = true;
                 }
-                (*thread).state = State::Runnable;
-                (*thread).timed_out = true;
+                return Next::Thread(thread);
             }
-            Next::Thread(thread)
+            Choice::Await(position) => {
+                // SAFETY: a live thread.
+                let thread = unsafe { &*scheduler.threads[position] };
+                if thread.state == State::External {
+                    AWAITED.store(thread.number + 1, SeqCst);
+                    return Next::Free;
+                }
+                if waited > PATIENCE {
+                    let who = format_path(&thread.path);
+                    let what = waits_for(thread);
+                    stop(End::Diverged, &format!("thread {who} waits too long for {what}"));
+                }
+                waited += LOOK_AGAIN;
+                welcome_readers(scheduler, me, LOOK_AGAIN);
+            }
+            Choice::Nobody if files => {
+                // The recorder outside ends the run if this takes too long.
+                welcome_readers(scheduler, me, LOOK_AGAIN);
+            }
+            Choice::Nobody if external => {
+                AWAITED.store(0, SeqCst);
+                return Next::Free;
+            }
+            Choice::Nobody => stop(End::Deadlock, &deadlock(scheduler)),
+            Choice::Diverged(message) => stop(End::Diverged, &message),
         }
-        Choice::Await(position) => {
-            // SAFETY: a live thread.
-            let number = unsafe { (*scheduler.threads[position]).number };
-            AWAITED.store(number + 1, SeqCst);
-            Next::Free
-        }
-        Choice::Nobody if external => {
-            AWAITED.store(0, SeqCst);
-            Next::Free
-        }
-        Choice::Nobody => stop(End::Deadlock, &deadlock(scheduler)),
-        Choice::Diverged(message) => stop(End::Diverged, &message),
     }
 }
 
@@ -349,8 +427,18 @@ pub fn block(me: &mut Thread, wait: Wait, deadline: Option<u64>) -> bool {
     me.wait = wait;
     me.deadline = deadline;
     me.timed_out = false;
+    me.interrupted = false;
     pass_turn(me);
     me.timed_out
+}
+
+/// The running thread waits until one of the files is ready, or until the deadline. Says whether it
+/// may have come: not at the deadline, nor when a signal handler or a cancellation cut the wait
+/// short.
+pub fn block_for_files(me: &mut Thread, files: Vec<libc::pollfd>, deadline: Option<u64>) -> bool {
+    me.files = files;
+    let late = block(me, Wait::Files, deadline);
+    !late && !me.interrupted && !me.cancelled
 }
 
 /// Wakes all threads that wait for this. They try again when they get the turn.
@@ -383,23 +471,30 @@ pub fn leave(me: &mut Thread) {
     }
 }
 
-/// The thread is back from its system call and waits for the turn.
-pub fn enter(me: &mut Thread) {
+/// The thread would like the turn. Says whether it has it: it lay free.
+fn come_back(me: &mut Thread) -> bool {
     me.back.store(true, SeqCst);
     let awaited = AWAITED.load(SeqCst);
     let free = (awaited == 0 || awaited == me.number + 1)
         && HOLDER.compare_exchange(0, me.number + 1, SeqCst, SeqCst).is_ok();
     if !free {
-        wait_for_turn(me);
-        return;
+        return false;
     }
     let awaited = AWAITED.load(SeqCst);
     if awaited != 0 && awaited != me.number + 1 {
         // The turn was freed for another one in between.
         free_turn();
-        wait_for_turn(me);
-    } else {
+        return false;
+    }
+    true
+}
+
+/// The thread is back from its system call and waits for the turn.
+pub fn enter(me: &mut Thread) {
+    if come_back(me) {
         took_turn(me);
+    } else {
+        wait_for_turn(me);
     }
 }
 
@@ -477,6 +572,10 @@ pub fn waits_for(thread: &Thread) -> String {
         Wait::Thread(number) => format!("the end of {}", thread_name(number)),
         Wait::Once(address) => format!("the initialisation at {address:#x}"),
         Wait::Futex(address) => format!("the futex at {address:#x}"),
+        Wait::Files => {
+            let files: Vec<String> = thread.files.iter().map(|file| file.fd.to_string()).collect();
+            format!("something to happen to file {}", files.join(", "))
+        }
         Wait::Time => "time to pass".into(),
         Wait::None => "nothing".into(),
     }

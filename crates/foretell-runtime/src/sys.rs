@@ -24,8 +24,8 @@ pub unsafe fn call(number: i64, arguments: [u64; 6]) -> i64 {
 }
 
 /// Sleeps while the word holds `expected`, at most `limit` nanoseconds. `shared`: with another
-/// process.
-pub fn futex_wait(word: &AtomicU32, expected: u32, limit: Option<u64>, shared: bool) {
+/// process. False when a signal handler that does not restart calls cut it short.
+pub fn futex_wait(word: &AtomicU32, expected: u32, limit: Option<u64>, shared: bool) -> bool {
     let timeout = limit.map(|limit| libc::timespec {
         tv_sec: (limit / 1_000_000_000) as i64,
         tv_nsec: (limit % 1_000_000_000) as i64,
@@ -35,7 +35,8 @@ pub fn futex_wait(word: &AtomicU32, expected: u32, limit: Option<u64>, shared: b
     // SAFETY: word and timeout outlive the call.
     unsafe {
         let word = word.as_ptr() as u64;
-        call(libc::SYS_futex, [word, operation as u64, expected.into(), pointer as u64, 0, 0]);
+        let arguments = [word, operation as u64, expected.into(), pointer as u64, 0, 0];
+        call(libc::SYS_futex, arguments) != -i64::from(libc::EINTR)
     }
 }
 
@@ -121,6 +122,17 @@ pub fn clock(which: i32) -> u64 {
         call(libc::SYS_clock_gettime, [which as u64, (&raw mut time) as u64, 0, 0, 0, 0]);
     }
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Waits until one of the files is ready, at most `limit` nanoseconds; says how many are.
+pub fn poll(files: &mut [libc::pollfd], limit: u64) -> i64 {
+    let time = libc::timespec {
+        tv_sec: (limit / 1_000_000_000) as i64,
+        tv_nsec: (limit % 1_000_000_000) as i64,
+    };
+    let (first, count) = (files.as_mut_ptr() as u64, files.len() as u64);
+    // SAFETY: the list is ours; no signal mask.
+    unsafe { call(libc::SYS_ppoll, [first, count, (&raw const time) as u64, 0, 8, 0]) }
 }
 
 /// Sleeps in real time.

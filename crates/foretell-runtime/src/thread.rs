@@ -63,6 +63,10 @@ pub struct Thread {
     pub state: State,
     /// What it waits for, while blocked.
     pub wait: Wait,
+    /// The files that it waits for, while it waits for files.
+    pub files: Vec<libc::pollfd>,
+    /// A signal handler cut its wait short.
+    pub interrupted: bool,
     /// Virtual time at which its wait ends anyway.
     pub deadline: Option<u64>,
     /// Its wait ended by its deadline.
@@ -124,6 +128,8 @@ pub enum Wait {
     Once(u64),
     /// A futex of the program at this address.
     Futex(u64),
+    /// One of its files to be ready.
+    Files,
     /// Time.
     Time,
 }
@@ -153,6 +159,8 @@ impl Thread {
             turn_began: 0,
             state: State::Runnable,
             wait: Wait::None,
+            files: Vec::new(),
+            interrupted: false,
             deadline: None,
             timed_out: false,
             detached: false,

@@ -312,7 +312,6 @@ pub fn is_local(keyword: &str) -> bool {
             | "call"
             | "return"
             | "alloc"
-            | "input"
             | "begin"
             | "fence"
     )

@@ -1,5 +1,8 @@
-//! System calls that may block: the thread leaves the scheduler while it is in one, and what the
-//! call gives is an input of the program.
+//! System calls that may block. What they give is an input of the program.
+//!
+//! Calls on pipes, sockets and terminals are made when the file is ready; until then the thread
+//! waits under the scheduler, so that it goes on at the same point in every run if the program
+//! itself makes the file ready. Around other calls the thread leaves the scheduler.
 
 use foretell_wire::{End, Kind, access};
 use libc::{c_int, c_uint, c_void, off_t, size_t, ssize_t};
@@ -11,14 +14,16 @@ use crate::scheduler;
 use crate::sys;
 use crate::thread::{Session, peek};
 
-/// Runs `wait` outside the scheduler.
+/// Runs `wait` outside the scheduler. A cancellation takes effect after it: in between, the thread
+/// has no turn to run its clean-up handlers in.
 pub fn outside<R>(mut session: Session, wait: impl FnOnce() -> R) -> (Session, R) {
     session.point();
     scheduler::leave(session.me);
-    let result = wait();
+    let result = super::threads::without_cancellation(wait);
     // SAFETY: this thread's errno.
     let errno = unsafe { *libc::__errno_location() };
     scheduler::enter(session.me);
+    let session = super::threads::cancellation_point(session);
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
     (session, result)
@@ -34,9 +39,73 @@ pub fn is_prompt(file: c_int) -> bool {
     }
 }
 
-/// Runs the call outside unless the file is prompt.
-fn on_file<R>(session: Session, file: c_int, wait: impl FnOnce() -> R) -> (Session, R) {
-    if is_prompt(file) { (session, wait()) } else { outside(session, wait) }
+/// Whether calls on the file fail rather than wait.
+fn never_waits(file: c_int) -> bool {
+    // SAFETY: any number may be asked about.
+    let flags =
+        unsafe { sys::call(libc::SYS_fcntl, [file as u64, libc::F_GETFL as u64, 0, 0, 0, 0]) };
+    flags < 0 || flags & i64::from(libc::O_NONBLOCK) != 0
+}
+
+/// Waits until one of the files is ready, or until the deadline (virtual time). `Err`: the call is
+/// to fail with this error.
+fn await_files(
+    mut session: Session,
+    files: Vec<libc::pollfd>,
+    deadline: Option<u64>,
+) -> (Session, Result<bool, c_int>) {
+    session.point();
+    loop {
+        if sys::poll(&mut files.clone(), 0) != 0 {
+            return (session, Ok(true)); // or wrong in a way that the call itself will tell
+        }
+        if deadline.is_some_and(|at| at <= scheduler::now()) {
+            return (session, Ok(false));
+        }
+        if scheduler::block_for_files(session.me, files.clone(), deadline) {
+            continue;
+        }
+        if super::threads::is_cancelled(session.me) {
+            return (super::threads::cancellation_point(session), Err(libc::EINTR));
+        }
+        if session.me.interrupted {
+            return (session, Err(libc::EINTR));
+        }
+    }
+}
+
+/// Runs a call on the file when it is ready.
+fn when_ready<R: From<i8>>(
+    session: Session,
+    file: c_int,
+    events: i16,
+    call: impl FnOnce() -> R,
+) -> (Session, R) {
+    if never_waits(file) {
+        return (session, call());
+    }
+    let files = vec![libc::pollfd { fd: file, events, revents: 0 }];
+    match await_files(session, files, None) {
+        (session, Ok(_)) => (session, call()),
+        (session, Err(error)) => {
+            super::fail(error);
+            (session, R::from(-1))
+        }
+    }
+}
+
+/// Runs a call that may wait for room: outside the scheduler if it may take more than one step.
+fn when_writable<R: From<i8>>(
+    session: Session,
+    file: c_int,
+    count: size_t,
+    call: impl FnOnce() -> R,
+) -> (Session, R) {
+    if count <= libc::PIPE_BUF || never_waits(file) || is_prompt(file) {
+        when_ready(session, file, libc::POLLOUT, call)
+    } else {
+        outside(session, call)
+    }
 }
 
 /// Events for memory that was written by the system or a library.
@@ -84,15 +153,17 @@ interpose! {
         let logged = if plain { replay::input(session.me).map(|(result, _)| result) } else { None };
         if !plain && let Some(result) = replayed(&mut session, buffer, count) {
             input(&mut session, "read", result as u64);
+            session.point();
             return result;
         }
-        let (mut session, result) = on_file(session, file, || real!(read(
+        let (mut session, result) = when_ready(session, file, libc::POLLIN, || real!(read(
             file: c_int, buffer: *mut c_void, count: size_t) -> ssize_t));
         if logged.is_some_and(|logged| logged != result as u64) {
             scheduler::stop(End::Diverged, "a file that the program reads is not what it was");
         }
         input(&mut session, "read", result as u64);
         written(&mut session, buffer as u64, result.max(0) as usize);
+        session.point();
         result
     }
 
@@ -102,6 +173,7 @@ interpose! {
         if let Some(mut session) = Session::begin() {
             input(&mut session, "pread", result as u64);
             written(&mut session, buffer as u64, result.max(0) as usize);
+            session.point();
         }
         result
     }
@@ -111,19 +183,24 @@ interpose! {
             return real!(recv(socket: c_int, buffer: *mut c_void, count: size_t,
                 flags: c_int) -> ssize_t);
         };
-        let (mut session, result) = outside(session, || real!(recv(
-            socket: c_int, buffer: *mut c_void, count: size_t, flags: c_int) -> ssize_t));
+        let call = || real!(recv(
+            socket: c_int, buffer: *mut c_void, count: size_t, flags: c_int) -> ssize_t);
+        let (mut session, result) = receive(session, socket, flags, call);
         input(&mut session, "recv", result as u64);
         written(&mut session, buffer as u64, result.max(0) as usize);
+        session.point();
         result
     }
 
     fn write(file: c_int, buffer: *const c_void, count: size_t) -> ssize_t {
-        match Session::begin() {
-            None => real!(write(file: c_int, buffer: *const c_void, count: size_t) -> ssize_t),
-            Some(session) => on_file(session, file, || real!(write(
-                file: c_int, buffer: *const c_void, count: size_t) -> ssize_t)).1,
-        }
+        let Some(session) = Session::begin() else {
+            return real!(write(file: c_int, buffer: *const c_void, count: size_t) -> ssize_t);
+        };
+        let (mut session, result) = when_writable(session, file, count, || real!(write(
+            file: c_int, buffer: *const c_void, count: size_t) -> ssize_t));
+        input(&mut session, "write", result as u64);
+        session.point();
+        result
     }
 
     fn getrandom(buffer: *mut c_void, count: size_t, flags: c_uint) -> ssize_t {
@@ -132,12 +209,14 @@ interpose! {
         };
         if let Some(result) = replayed(&mut session, buffer, count) {
             input(&mut session, "getrandom", result as u64);
+            session.point();
             return result;
         }
         let result = real!(getrandom(
             buffer: *mut c_void, count: size_t, flags: c_uint) -> ssize_t);
         input(&mut session, "getrandom", result as u64);
         written(&mut session, buffer as u64, result.max(0) as usize);
+        session.point();
         result
     }
 
@@ -150,8 +229,213 @@ interpose! {
             None => real!(getpid() -> libc::pid_t),
         };
         input(&mut session, "getpid", result as u64);
+        session.point();
         result
     }
+}
+
+/// Runs a call that takes from a socket.
+fn receive(
+    session: Session,
+    socket: c_int,
+    flags: c_int,
+    call: impl FnOnce() -> ssize_t,
+) -> (Session, ssize_t) {
+    if flags & libc::MSG_DONTWAIT != 0 {
+        return (session, call());
+    }
+    if flags & libc::MSG_WAITALL != 0 {
+        return outside(session, call); // one look does not tell whether all is there
+    }
+    when_ready(session, socket, libc::POLLIN, call)
+}
+
+/// Wrappers for calls that wait for a file: their result is an input.
+macro_rules! wait_for {
+    ($(fn $name:ident($file:ident : c_int $(, $argument:ident : $type:ty)* $(,)?) -> $result:ty
+        : $session:ident, $call:ident => $run:expr;)*) => {
+        interpose! {$(
+            fn $name($file: c_int $(, $argument: $type)*) -> $result {
+                let Some($session) = Session::begin() else {
+                    return real!($name($file: c_int $(, $argument: $type)*) -> $result);
+                };
+                let $call = || real!($name($file: c_int $(, $argument: $type)*) -> $result);
+                let (mut session, result) = $run;
+                input(&mut session, stringify!($name), result as u64);
+                session.point();
+                result
+            }
+        )*}
+    };
+}
+
+wait_for! {
+    fn accept(file: c_int, address: *mut c_void, length: *mut c_uint) -> c_int
+        : session, call => when_ready(session, file, libc::POLLIN, call);
+    fn accept4(file: c_int, address: *mut c_void, length: *mut c_uint, flags: c_int) -> c_int
+        : session, call => when_ready(session, file, libc::POLLIN, call);
+    fn readv(file: c_int, vectors: *const c_void, count: c_int) -> ssize_t
+        : session, call => when_ready(session, file, libc::POLLIN, call);
+    fn recvmsg(file: c_int, message: *mut c_void, flags: c_int) -> ssize_t
+        : session, call => receive(session, file, flags, call);
+    fn recvfrom(
+        file: c_int, buffer: *mut c_void, count: size_t, flags: c_int, address: *mut c_void,
+        length: *mut c_uint,
+    ) -> ssize_t
+        : session, call => receive(session, file, flags, call);
+    fn writev(file: c_int, vectors: *const c_void, count: c_int) -> ssize_t
+        : session, call => when_writable(session, file, usize::MAX, call);
+    fn send(file: c_int, buffer: *const c_void, count: size_t, flags: c_int) -> ssize_t
+        : session, call => when_writable(session, file, count, call);
+    fn sendmsg(file: c_int, message: *const c_void, flags: c_int) -> ssize_t
+        : session, call => when_writable(session, file, usize::MAX, call);
+}
+
+/// A time limit of so many milliseconds in virtual time; none if negative.
+fn milliseconds(limit: c_int) -> Option<u64> {
+    u64::try_from(limit).ok().map(|limit| scheduler::now().saturating_add(limit * 1_000_000))
+}
+
+/// As [`milliseconds`], of a `timespec`; none if null.
+fn limit_of(limit: *const libc::timespec) -> Option<u64> {
+    (!limit.is_null()).then(|| super::time::deadline_in(limit))
+}
+
+/// Waits for the files and then runs the call, which must not wait any more.
+fn look(
+    session: Session,
+    source: &str,
+    files: Vec<libc::pollfd>,
+    deadline: Option<u64>,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let (mut session, ready) = await_files(session, files, deadline);
+    let result = match ready {
+        Ok(_) => call(),
+        Err(error) => super::fail(error),
+    };
+    input(&mut session, source, result as u64);
+    session.point();
+    result
+}
+
+/// The files of `select`'s sets.
+unsafe fn files_of_sets(count: c_int, sets: [(*const libc::fd_set, i16); 3]) -> Vec<libc::pollfd> {
+    let mut files = Vec::new();
+    for fd in 0..count.clamp(0, libc::FD_SETSIZE as c_int) {
+        let mut events = 0;
+        for (set, event) in sets {
+            // SAFETY: the program's sets, below the limit that it gave.
+            if !set.is_null() && unsafe { libc::FD_ISSET(fd, set) } {
+                events |= event;
+            }
+        }
+        if events != 0 {
+            files.push(libc::pollfd { fd, events, revents: 0 });
+        }
+    }
+    files
+}
+
+/// The events for which `select` looks.
+const SET_EVENTS: [i16; 3] = [libc::POLLIN, libc::POLLOUT, libc::POLLPRI];
+
+interpose! {
+    fn poll(files: *mut libc::pollfd, count: libc::nfds_t, limit: c_int) -> c_int {
+        let Some(session) = Session::begin() else {
+            return real!(poll(files: *mut libc::pollfd, count: libc::nfds_t,
+                limit: c_int) -> c_int);
+        };
+        let list = list_of(files, count);
+        let limit = milliseconds(limit);
+        let now: c_int = 0;
+        look(session, "poll", list, limit, || real!(poll(
+            files: *mut libc::pollfd, count: libc::nfds_t, now: c_int) -> c_int))
+    }
+
+    fn ppoll(
+        files: *mut libc::pollfd, count: libc::nfds_t, limit: *const libc::timespec,
+        mask: *const c_void,
+    ) -> c_int {
+        let Some(session) = Session::begin() else {
+            return real!(ppoll(files: *mut libc::pollfd, count: libc::nfds_t,
+                limit: *const libc::timespec, mask: *const c_void) -> c_int);
+        };
+        if !mask.is_null() {
+            // Which signals may come is the point of it: only the kernel can do that at once.
+            let (mut session, result) = outside(session, || real!(ppoll(files: *mut libc::pollfd,
+                count: libc::nfds_t, limit: *const libc::timespec, mask: *const c_void) -> c_int));
+            input(&mut session, "ppoll", result as u64);
+            session.point();
+            return result;
+        }
+        let list = list_of(files, count);
+        let limit = limit_of(limit);
+        let now: c_int = 0;
+        look(session, "ppoll", list, limit, || real!(poll(
+            files: *mut libc::pollfd, count: libc::nfds_t, now: c_int) -> c_int))
+    }
+
+    fn select(
+        count: c_int, reads: *mut libc::fd_set, writes: *mut libc::fd_set,
+        errors: *mut libc::fd_set, limit: *mut libc::timeval,
+    ) -> c_int {
+        let Some(session) = Session::begin() else {
+            return real!(select(count: c_int, reads: *mut libc::fd_set, writes: *mut libc::fd_set,
+                errors: *mut libc::fd_set, limit: *mut libc::timeval) -> c_int);
+        };
+        let [read, write, error] = SET_EVENTS;
+        let files = files_of_sets(count, [(reads, read), (writes, write), (errors, error)]);
+        let deadline = (!limit.is_null()).then(|| {
+            let time = &*limit;
+            let limit = (time.tv_sec.max(0) as u64).saturating_mul(1_000_000_000)
+                .saturating_add(time.tv_usec.max(0) as u64 * 1_000);
+            scheduler::now().saturating_add(limit)
+        });
+        let mut now = libc::timeval { tv_sec: 0, tv_usec: 0 };
+        let now: *mut libc::timeval = &mut now;
+        look(session, "select", files, deadline, || real!(select(
+            count: c_int, reads: *mut libc::fd_set, writes: *mut libc::fd_set,
+            errors: *mut libc::fd_set, now: *mut libc::timeval) -> c_int))
+    }
+
+    fn pselect(
+        count: c_int, reads: *mut libc::fd_set, writes: *mut libc::fd_set,
+        errors: *mut libc::fd_set, limit: *const libc::timespec, mask: *const c_void,
+    ) -> c_int {
+        let Some(session) = Session::begin() else {
+            return real!(pselect(count: c_int, reads: *mut libc::fd_set,
+                writes: *mut libc::fd_set, errors: *mut libc::fd_set,
+                limit: *const libc::timespec, mask: *const c_void) -> c_int);
+        };
+        let (mut session, result) = outside(session, || real!(pselect(count: c_int,
+            reads: *mut libc::fd_set, writes: *mut libc::fd_set, errors: *mut libc::fd_set,
+            limit: *const libc::timespec, mask: *const c_void) -> c_int));
+        input(&mut session, "pselect", result as u64);
+        session.point();
+        result
+    }
+
+    fn epoll_wait(poll: c_int, events: *mut c_void, count: c_int, limit: c_int) -> c_int {
+        let Some(session) = Session::begin() else {
+            return real!(epoll_wait(poll: c_int, events: *mut c_void, count: c_int,
+                limit: c_int) -> c_int);
+        };
+        let files = vec![libc::pollfd { fd: poll, events: libc::POLLIN, revents: 0 }];
+        let limit = milliseconds(limit);
+        let now: c_int = 0;
+        look(session, "epoll_wait", files, limit, || real!(epoll_wait(
+            poll: c_int, events: *mut c_void, count: c_int, now: c_int) -> c_int))
+    }
+}
+
+/// The program's list of files.
+unsafe fn list_of(files: *const libc::pollfd, count: libc::nfds_t) -> Vec<libc::pollfd> {
+    if files.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: the program passes so many.
+    unsafe { std::slice::from_raw_parts(files, count as usize) }.to_vec()
 }
 
 /// Wrappers for calls that only need to leave the scheduler: their result is an input.
@@ -165,6 +449,7 @@ macro_rules! leave_for {
                 let (mut session, result) =
                     outside(session, || real!($name($($argument: $type),*) -> $result));
                 input(&mut session, stringify!($name), result as u64);
+                session.point();
                 result
             }
         )*}
@@ -172,29 +457,7 @@ macro_rules! leave_for {
 }
 
 leave_for! {
-    fn accept(socket: c_int, address: *mut c_void, length: *mut c_uint) -> c_int;
-    fn accept4(socket: c_int, address: *mut c_void, length: *mut c_uint, flags: c_int) -> c_int;
     fn connect(socket: c_int, address: *const c_void, length: c_uint) -> c_int;
-    fn send(socket: c_int, buffer: *const c_void, count: size_t, flags: c_int) -> ssize_t;
-    fn sendmsg(socket: c_int, message: *const c_void, flags: c_int) -> ssize_t;
-    fn recvmsg(socket: c_int, message: *mut c_void, flags: c_int) -> ssize_t;
-    fn recvfrom(
-        socket: c_int, buffer: *mut c_void, count: size_t, flags: c_int, address: *mut c_void,
-        length: *mut c_uint,
-    ) -> ssize_t;
-    fn poll(files: *mut c_void, count: libc::nfds_t, limit: c_int) -> c_int;
-    fn ppoll(
-        files: *mut c_void, count: libc::nfds_t, limit: *const c_void, mask: *const c_void,
-    ) -> c_int;
-    fn select(
-        count: c_int, reads: *mut c_void, writes: *mut c_void, errors: *mut c_void,
-        limit: *mut c_void,
-    ) -> c_int;
-    fn pselect(
-        count: c_int, reads: *mut c_void, writes: *mut c_void, errors: *mut c_void,
-        limit: *const c_void, mask: *const c_void,
-    ) -> c_int;
-    fn epoll_wait(poll: c_int, events: *mut c_void, count: c_int, limit: c_int) -> c_int;
     fn wait(status: *mut c_int) -> libc::pid_t;
     fn waitpid(process: libc::pid_t, status: *mut c_int, options: c_int) -> libc::pid_t;
     fn sigwait(signals: *const c_void, signal: *mut c_int) -> c_int;
@@ -208,8 +471,63 @@ leave_for! {
     fn msgrcv(
         queue: c_int, message: *mut c_void, size: size_t, kind: libc::c_long, flags: c_int,
     ) -> ssize_t;
-    fn readv(file: c_int, vectors: *const c_void, count: c_int) -> ssize_t;
-    fn writev(file: c_int, vectors: *const c_void, count: c_int) -> ssize_t;
     fn system(command: *const libc::c_char) -> c_int;
     fn tcdrain(file: c_int) -> c_int;
+}
+
+unsafe extern "C" {
+    /// glibc: whether the stream has bytes that were read but not yet taken.
+    fn __freadable(stream: *mut libc::FILE) -> c_int;
+}
+
+/// Before libc reads for a stream: waits under the scheduler until its file has something, unless
+/// the stream still has.
+unsafe fn await_stream(stream: *mut libc::FILE) {
+    let Some(session) = Session::begin() else { return };
+    if session.me.unpreemptible > 0 {
+        return; // it holds a stream's lock, for which others would wait inside libc
+    }
+    // SAFETY: the program's stream. glibc's layout: flags, then read pointer and read end.
+    unsafe {
+        let words = stream.cast::<usize>();
+        let (next, end) = (words.add(1).read(), words.add(2).read());
+        let file = libc::fileno(stream);
+        if next < end || file < 0 || __freadable(stream) == 0 || is_prompt(file) {
+            return;
+        }
+        let files = vec![libc::pollfd { fd: file, events: libc::POLLIN, revents: 0 }];
+        // What went wrong the call itself will find out.
+        let _ = await_files(session, files, None);
+    }
+}
+
+/// Wrappers for libc's streams: the first read of a call waits under the scheduler.
+macro_rules! stream {
+    ($(fn $name:ident($($argument:ident : $type:ty),*) -> $result:ty, $stream:expr;)*) => {
+        interpose! {$(
+            fn $name($($argument: $type),*) -> $result {
+                await_stream($stream);
+                real!($name($($argument: $type),*) -> $result)
+            }
+        )*}
+    };
+}
+
+unsafe extern "C" {
+    static stdin: *mut libc::FILE;
+}
+
+stream! {
+    fn fgets(buffer: *mut libc::c_char, count: c_int, stream: *mut libc::FILE)
+        -> *mut libc::c_char, stream;
+    fn fread(buffer: *mut c_void, size: size_t, count: size_t, stream: *mut libc::FILE)
+        -> size_t, stream;
+    fn fgetc(stream: *mut libc::FILE) -> c_int, stream;
+    fn getc(stream: *mut libc::FILE) -> c_int, stream;
+    fn getchar() -> c_int, stdin;
+    fn getline(line: *mut *mut libc::c_char, room: *mut size_t, stream: *mut libc::FILE)
+        -> ssize_t, stream;
+    fn getdelim(
+        line: *mut *mut libc::c_char, room: *mut size_t, end: c_int, stream: *mut libc::FILE
+    ) -> ssize_t, stream;
 }

@@ -74,7 +74,7 @@ unsafe fn wait(
         if state(number).take(me) {
             break;
         }
-        if late || session.me.cancelled {
+        if late || super::threads::is_cancelled(session.me) {
             state(number).give_up(me);
             timed_out = late;
             break;

@@ -115,9 +115,23 @@ interpose! {
             } else {
                 input(&mut session, "fork", result as u64);
                 session.recorder().gap(1, "a child process was not recorded");
+                session.point();
             }
         }
         result
+    }
+
+    fn sigaction(
+        signal: c_int, action: *const libc::sigaction, old: *mut libc::sigaction,
+    ) -> c_int {
+        if !action.is_null() && (*action).sa_flags & libc::SA_RESTART == 0
+            && ![libc::SIG_DFL, libc::SIG_IGN].contains(&(*action).sa_sigaction)
+            && (*action).sa_sigaction != crash as *const () as usize
+        {
+            scheduler::HANDLERS_INTERRUPT.store(true, Relaxed);
+        }
+        real!(sigaction(signal: c_int, action: *const libc::sigaction,
+            old: *mut libc::sigaction) -> c_int)
     }
 
     fn _exit(status: c_int) -> () {

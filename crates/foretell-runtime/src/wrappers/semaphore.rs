@@ -40,7 +40,7 @@ fn wait(mut session: Session, semaphore: *const sem_t, deadline: Option<u64>) ->
     let deadline = if logged.is_some() { None } else { deadline };
     while *count(number) == 0 || !replay::may(session.me, number, &WAITS) {
         let late = scheduler::block(session.me, Wait::Object(number), deadline);
-        if session.me.cancelled && *count(number) == 0 {
+        if *count(number) == 0 && super::threads::is_cancelled(session.me) {
             super::threads::act_on_cancellation(session);
             return fail(libc::EINTR);
         }

@@ -7,7 +7,7 @@
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use foretell_wire::Kind;
+use foretell_wire::{End, Kind};
 use libc::{c_int, c_void, clockid_t, pthread_attr_t, pthread_t, timespec};
 
 use super::time::deadline_of;
@@ -191,7 +191,7 @@ pub fn wait_for_end(
             return Joined::Late;
         }
         let late = scheduler::block(session.me, Wait::Thread(number), deadline);
-        if !is_over() && (late || session.me.cancelled) {
+        if !is_over() && (late || is_cancelled(session.me)) {
             return Joined::Late;
         }
     }
@@ -202,6 +202,35 @@ pub fn wait_for_end(
     Joined::Over
 }
 
+/// Whether the thread was asked to cancel and lets itself be cancelled now.
+pub fn is_cancelled(me: &Thread) -> bool {
+    if !me.cancelled {
+        return false;
+    }
+    let before = set_cancel_state(PTHREAD_CANCEL_DISABLE);
+    set_cancel_state(before);
+    before != PTHREAD_CANCEL_DISABLE
+}
+
+/// Sets whether libc lets this thread be cancelled; gives what it was.
+fn set_cancel_state(state: c_int) -> c_int {
+    let mut before = 0;
+    let old: *mut c_int = &mut before;
+    real!(pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int);
+    before
+}
+
+/// Runs `call` while this thread cannot be cancelled.
+pub fn without_cancellation<R>(call: impl FnOnce() -> R) -> R {
+    let before = set_cancel_state(PTHREAD_CANCEL_DISABLE);
+    let result = call();
+    set_cancel_state(before);
+    result
+}
+
+const PTHREAD_CANCEL_DISABLE: c_int = 1;
+const PTHREAD_CANCEL_ASYNCHRONOUS: c_int = 1;
+
 /// If the thread was asked to cancel, libc acts on it now: this may not return.
 pub fn act_on_cancellation(session: Session) {
     let cancelled = session.me.cancelled;
@@ -209,6 +238,18 @@ pub fn act_on_cancellation(session: Session) {
     if cancelled {
         real!(pthread_testcancel() -> ());
     }
+}
+
+/// As [`act_on_cancellation`], for those who go on when the thread does not let itself be cancelled
+/// now.
+pub fn cancellation_point(session: Session) -> Session {
+    let place = session.place;
+    let me: *mut Thread = session.me;
+    act_on_cancellation(session);
+    // SAFETY: this thread's own state; nobody else opens a session on it.
+    let me = unsafe { &mut *me };
+    me.busy = true;
+    Session { me, place }
 }
 
 unsafe fn join(
@@ -221,7 +262,7 @@ unsafe fn join(
 ) -> c_int {
     let mut session = session;
     match wait_for_end(&mut session, handle, deadline, tries) {
-        Joined::Late if session.me.cancelled => {
+        Joined::Late if is_cancelled(session.me) => {
             act_on_cancellation(session);
             otherwise
         }
@@ -324,9 +365,21 @@ interpose! {
         real!(pthread_cancel(handle: pthread_t) -> c_int)
     }
 
+    fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int {
+        if kind == PTHREAD_CANCEL_ASYNCHRONOUS && let Some(_session) = Session::begin() {
+            scheduler::stop(
+                End::Refused,
+                "asynchronous cancellation (pthread_setcanceltype) cannot be scheduled: a thread \
+                 could end anywhere; use deferred cancellation",
+            );
+        }
+        real!(pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int)
+    }
+
     fn pthread_testcancel() -> () {
-        if let Some(mut session) = Session::begin() {
-            session.point();
+        // A loop around it has no events: others must get their turn all the same.
+        if let Some(session) = Session::begin() {
+            scheduler::yield_turn(session.me);
         }
         real!(pthread_testcancel() -> ())
     }

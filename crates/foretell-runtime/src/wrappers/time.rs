@@ -169,6 +169,7 @@ interpose! {
             return crate::sync_only::clock_gettime(clock, time);
         };
         let now = time_of(&mut session, clock, "clock_gettime");
+        session.point();
         (*time).tv_sec = (now / SECOND) as time_t;
         (*time).tv_nsec = (now % SECOND) as i64;
         0
@@ -180,6 +181,7 @@ interpose! {
         };
         if !time.is_null() {
             let now = time_of(&mut session, libc::CLOCK_REALTIME, "gettimeofday");
+            session.point();
             (*time).tv_sec = (now / SECOND) as time_t;
             (*time).tv_usec = (now % SECOND / 1_000) as i64;
         }
@@ -191,6 +193,7 @@ interpose! {
             return crate::sync_only::time(result);
         };
         let now = (time_of(&mut session, libc::CLOCK_REALTIME, "time") / SECOND) as time_t;
+        session.point();
         if !result.is_null() {
             *result = now;
         }

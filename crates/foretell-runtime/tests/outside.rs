@@ -1,0 +1,129 @@
+//! What the scheduler must not be confused by: system calls that block, time, signals, forks,
+//! cancellation, tries. Each is handled, the same in every run, or refused with a word.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use common::{build, options, recorded, steps};
+use foretell_record::{Policy, RunEnd};
+
+/// Policies that make the same run each time.
+const POLICIES: [Policy; 4] = [
+    Policy::AFTER,
+    Policy::RoundRobin { quantum: 1 },
+    Policy::Random { seed: 1, mean: 2 },
+    Policy::Random { seed: 2, mean: 9 },
+];
+
+#[test]
+fn what_other_threads_put_into_a_pipe_is_there_at_the_same_point_each_time() {
+    let Some(program) = build("files") else { return };
+    let mut options = options(&program, &[]);
+    for policy in POLICIES {
+        options.policy = policy;
+        let (outcome, first) = recorded(&options);
+        assert_eq!(outcome.end, RunEnd::Exit(0), "{}", options.policy);
+        let (_, second) = recorded(&options);
+        let order = |trace: &foretell_trace::Trace| -> Vec<(u32, u32, &'static str)> {
+            let events = trace.events.iter();
+            events.map(|event| (event.thread.0, event.index, event.op.keyword())).collect()
+        };
+        assert!(order(&first) == order(&second), "{}", options.policy);
+        // And a schedule of it can be obeyed.
+        options.steps = steps(&first);
+        let (outcome, _) = recorded(&options);
+        assert_eq!(outcome.end, RunEnd::Exit(0), "{}", options.policy);
+        assert_eq!(outcome.steps_taken, options.steps.len());
+        options.steps.clear();
+    }
+}
+
+#[test]
+fn time_passes_only_when_nothing_else_can_happen() {
+    let Some(program) = build("timed") else { return };
+    let mut options = options(&program, &[]);
+    for policy in POLICIES.into_iter().chain([Policy::Os]) {
+        options.policy = policy;
+        let begin = Instant::now();
+        let (outcome, _) = recorded(&options);
+        assert_eq!(outcome.end, RunEnd::Exit(0), "{}", options.policy);
+        assert!(begin.elapsed() < Duration::from_secs(60), "hours of virtual time");
+    }
+}
+
+#[test]
+fn threads_are_cancelled_wherever_they_wait() {
+    let Some(program) = build("cancelled") else { return };
+    let mut options = options(&program, &[]);
+    for policy in POLICIES.into_iter().chain([Policy::Os]) {
+        options.policy = policy;
+        let (outcome, _) = recorded(&options);
+        assert_eq!(outcome.end, RunEnd::Exit(0), "{}", options.policy);
+    }
+}
+
+#[test]
+fn asynchronous_cancellation_is_refused() {
+    let Some(program) = build("cancelled") else { return };
+    let (outcome, _) = recorded(&options(&program, &["asynchronous"]));
+    let RunEnd::Refused(message) = outcome.end else { panic!("{:?}", outcome.end) };
+    assert!(message.contains("asynchronous cancellation"), "{message}");
+}
+
+#[test]
+fn a_signal_handler_cuts_a_wait_short() {
+    let Some(program) = build("signals") else { return };
+    let mut options = options(&program, &[]);
+    for policy in [Policy::AFTER, Policy::Os] {
+        options.policy = policy;
+        let (outcome, _) = recorded(&options);
+        assert_eq!(outcome.end, RunEnd::Exit(0), "{}", options.policy);
+    }
+}
+
+#[test]
+fn a_forked_child_goes_on_unrecorded() {
+    let Some(program) = build("forks") else { return };
+    let mut options = options(&program, &[]);
+    for policy in POLICIES {
+        options.policy = policy;
+        let (outcome, trace) = recorded(&options);
+        assert_eq!(outcome.end, RunEnd::Exit(0), "{}", options.policy);
+        assert_eq!(trace.threads.len(), 2, "the child's thread is none of ours");
+        let said = outcome.gaps.iter().any(|gap| gap.contains("a child process was not recorded"));
+        assert!(said, "{:?}", outcome.gaps);
+    }
+}
+
+#[test]
+fn the_main_thread_may_leave_first() {
+    let Some(program) = build("leaves") else { return };
+    let mut options = options(&program, &[]);
+    for policy in POLICIES {
+        options.policy = policy;
+        let (outcome, _) = recorded(&options);
+        assert_eq!(outcome.end, RunEnd::Exit(5), "{}", options.policy);
+    }
+}
+
+#[test]
+fn what_a_try_finds_can_be_forced() {
+    let Some(program) = build("tries") else { return };
+    let mut options = options(&program, &[]);
+    let mut seen = BTreeMap::new();
+    for seed in 0..60 {
+        options.policy = Policy::Random { seed, mean: 2 };
+        let (outcome, trace) = recorded(&options);
+        let RunEnd::Exit(status) = outcome.end else { panic!("{:?}", outcome.end) };
+        seen.insert(status, steps(&trace));
+    }
+    assert!(seen.len() >= 3, "tries fail and succeed: {:?}", seen.keys());
+    for (status, steps) in seen {
+        options.policy = Policy::AFTER;
+        options.steps = steps;
+        let (outcome, _) = recorded(&options);
+        assert_eq!(outcome.end, RunEnd::Exit(status));
+    }
+}
