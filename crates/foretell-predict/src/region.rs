@@ -4,11 +4,14 @@
 //! than a thread's entry, and any two consecutive accesses of one variable by one thread outside
 //! any call. A pair belongs to the innermost block that has both.
 //!
+//! Where a thread starts others or waits for them (fork, join, barrier, condition, semaphore) it
+//! wants them to run: an inferred block is cut in two there. A marked one is not.
+//!
 //! Of all accesses at one code location in one block only the first (to begin a pair) and the last
 //! (to end one) are taken, which makes the longest pair; so a loop of a million accesses costs what
 //! its code locations cost.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foretell_trace::{EventId, Op, ThreadId, Trace, VariableId};
 
@@ -57,6 +60,26 @@ struct Block {
     variables: HashMap<VariableId, Vec<Occurrence>>,
 }
 
+impl Block {
+    /// The same block, with nothing in it.
+    fn after_a_cut(&self) -> Self {
+        Self { marked: self.marked, silent: self.silent, variables: HashMap::new() }
+    }
+}
+
+/// Whether a thread starts others here or waits for what they do. (Taking a lock is neither: it
+/// keeps others out.)
+fn lets_others_run(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Fork(_)
+            | Op::Join(_)
+            | Op::WaitBegin { .. }
+            | Op::SemaphoreWait(_)
+            | Op::BarrierArrive(_)
+    )
+}
+
 /// Calls `found` for every pair, in the order in which the blocks end; returns how many blocks
 /// there were.
 pub fn local_pairs(
@@ -75,18 +98,20 @@ pub fn local_pairs(
     let entries = entry_calls(trace);
     let mut blocks = 0;
     let mut stacks: Vec<Vec<Block>> = trace.threads.iter().map(|_| Vec::new()).collect();
-    let mut previous: HashMap<(ThreadId, VariableId), Vec<Occurrence>> = HashMap::new();
+    let mut previous: Vec<HashMap<VariableId, Vec<Occurrence>>> =
+        trace.threads.iter().map(|_| HashMap::new()).collect();
     let mut here = Vec::new();
     for (position, event) in trace.events.iter().enumerate() {
         let id = EventId::from(position);
         let thread = event.thread;
         let stack = &mut stacks[thread.index()];
+        let previous = &mut previous[thread.index()];
         match &event.op {
             Op::RegionBegin(_) => {
                 stack.push(Block { marked: true, silent: !marked, ..Block::default() });
             }
             Op::Call(_) => {
-                let silent = marked || entries[thread.index()] == Some(id);
+                let silent = marked || entries.contains(&id);
                 stack.push(Block { silent, ..Block::default() });
             }
             Op::RegionEnd | Op::Return => {
@@ -97,6 +122,14 @@ pub fn local_pairs(
                     close(block, &mut stack[..at], thread, &mut found);
                 }
             }
+            op if !marked && lets_others_run(op) => {
+                previous.clear();
+                let open: Vec<Block> = stack.iter().map(Block::after_a_cut).collect();
+                while let Some(block) = stack.pop() {
+                    close(block, stack, thread, &mut found);
+                }
+                *stack = open;
+            }
             _ => {
                 accesses.of(id, &mut here);
                 let location = accesses.location(id);
@@ -105,7 +138,7 @@ pub fn local_pairs(
                     let occurrence =
                         Occurrence { location, writes: access.writes, first: id, last: id };
                     if outside {
-                        let before = previous.entry((thread, access.variable)).or_default();
+                        let before = previous.entry(access.variable).or_default();
                         if before.iter().any(|before| before.last != id) {
                             for before in before.iter() {
                                 found(pair(thread, access.variable, before, &occurrence));
@@ -123,7 +156,7 @@ pub fn local_pairs(
                 }
                 if outside {
                     for access in &here {
-                        let before = previous.entry((thread, access.variable)).or_default();
+                        let before = previous.entry(access.variable).or_default();
                         before.retain(|before| before.last == id);
                         let writes = access.writes;
                         before.push(Occurrence { location, writes, first: id, last: id });
@@ -185,39 +218,77 @@ fn close(block: Block, around: &mut [Block], thread: ThreadId, found: &mut impl 
     }
 }
 
-/// The call that holds all other accesses of a thread is its entry, not a block.
-fn entry_calls(trace: &Trace) -> Vec<Option<EventId>> {
-    #[derive(Clone, Copy, Default)]
-    struct State {
-        entry: Option<EventId>,
-        depth: u32,
-        closed: bool,
-        decided: bool,
-    }
-    let mut states = vec![State::default(); trace.threads.len()];
+/// The calls that are a thread's entry rather than blocks: `main`, the function that a thread was
+/// started with, and what the C++ library puts between the two.
+///
+/// A recorded thread begins with its entry, which goes on to the thread's end but for static
+/// constructors before and destructors behind. In a trace without the threads' beginnings a call is
+/// an entry if it holds all other accesses of its thread. What is called back again and again by
+/// code that was not instrumented has no entry.
+fn entry_calls(trace: &Trace) -> HashSet<EventId> {
+    let mut threads = vec![Entry::default(); trace.threads.len()];
     for (position, event) in trace.events.iter().enumerate() {
-        let state = &mut states[event.thread.index()];
-        if state.decided {
-            continue;
-        }
-        match event.op {
-            Op::ThreadBegin | Op::ThreadEnd => {}
-            Op::Call(_) if state.entry.is_none() => {
-                state.entry = Some(EventId::from(position));
-                state.depth = 1;
+        threads[event.thread.index()].step(EventId::from(position), &event.op);
+    }
+    threads.into_iter().flat_map(Entry::calls).collect()
+}
+
+/// What is known about the entry of one thread.
+#[derive(Clone, Debug, Default)]
+struct Entry<'a> {
+    /// The thread's beginning was recorded.
+    begun: bool,
+    /// Calls that are not in another one, by function.
+    outermost: Vec<(EventId, &'a str)>,
+    /// Calls of the C++ library's way to the thread's function, and that function.
+    library: Vec<EventId>,
+    /// For each open call, whether it belongs to that way.
+    open: Vec<bool>,
+    /// Something else happened outside of all calls.
+    accesses_outside: bool,
+}
+
+impl<'a> Entry<'a> {
+    fn step(&mut self, id: EventId, op: &'a Op) {
+        match op {
+            Op::ThreadBegin => self.begun = true,
+            Op::Call(function) => {
+                let in_library = self.open.last().copied();
+                match in_library {
+                    None => self.outermost.push((id, function)),
+                    Some(true) => self.library.push(id),
+                    Some(false) => {}
+                }
+                let on_the_way = in_library.unwrap_or(true) && starts_threads(function);
+                self.open.push(on_the_way);
             }
-            _ if state.entry.is_none() || state.closed => {
-                // something before the first call or after its end: that call is no entry
-                state.entry = None;
-                state.decided = true;
-            }
-            Op::Call(_) => state.depth += 1,
-            Op::Return => {
-                state.depth = state.depth.saturating_sub(1);
-                state.closed = state.depth == 0;
-            }
-            _ => {}
+            Op::Return => drop(self.open.pop()),
+            Op::ThreadEnd | Op::Alloc { .. } | Op::Free { .. } | Op::Input { .. } => {}
+            _ => self.accesses_outside |= self.open.is_empty(),
         }
     }
-    states.into_iter().map(|state| state.entry).collect()
+
+    fn calls(self) -> Vec<EventId> {
+        let (first, again) = match self.outermost.as_slice() {
+            [] => return Vec::new(),
+            [(first, function), rest @ ..] => {
+                (*first, rest.iter().any(|(_, other)| other == function))
+            }
+        };
+        let mut calls = self.library;
+        match self.outermost.iter().find(|(_, function)| *function == "main") {
+            Some((main, _)) => calls.push(*main),
+            None if self.begun && !again => calls.push(first),
+            None if self.outermost.len() == 1 && !self.accesses_outside => calls.push(first),
+            None => return Vec::new(),
+        }
+        calls
+    }
+}
+
+/// Whether the C++ library has the function between a new thread and the function that it was given.
+fn starts_threads(function: &str) -> bool {
+    const PARTS: [&str; 4] =
+        ["std::thread::_State_impl<", "std::thread::_Invoker<", "std::__invoke", "std::__async_"];
+    PARTS.iter().any(|part| function.contains(part)) && !function.contains("::~")
 }

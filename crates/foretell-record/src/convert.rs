@@ -18,7 +18,7 @@ use foretell_trace::{
     Op, Operator, ReadModifyWrite, Scope, SiteId, Sort, TermId, ThreadId, Value, VariableId,
 };
 use foretell_wire::predictor::Branch;
-use foretell_wire::{Kind, TERM_SHADOW, access, format_path, lock};
+use foretell_wire::{HELD_FIXED, Kind, TERM_SHADOW, access, format_path, lock};
 
 use crate::forced::Comparison;
 use crate::hash::FastMap;
@@ -142,6 +142,8 @@ pub struct Summary {
     pub threads: u32,
     /// What the trace lacks.
     pub gaps: Vec<String>,
+    /// What was held at its recorded value.
+    pub restrictions: Vec<String>,
     /// Where the program died, if the runtime saw it.
     pub crash: Option<Crash>,
     /// Instrumented modules were there.
@@ -183,6 +185,7 @@ pub struct Converter {
     built: Vec<(u32, u8)>,
     interned: FastMap<Key, TermId>,
     gaps: BTreeMap<String, u64>,
+    restrictions: BTreeMap<String, u64>,
     crash: Option<Crash>,
     modules: u32,
     concrete_modules: u32,
@@ -245,6 +248,7 @@ impl Converter {
             built: Vec::new(),
             interned: FastMap::default(),
             gaps: BTreeMap::new(),
+            restrictions: BTreeMap::new(),
             crash: None,
             modules: 0,
             concrete_modules: 0,
@@ -287,15 +291,8 @@ impl Converter {
             );
         }
         let symbolic = self.modules > 0 && self.concrete_modules == 0;
-        let gaps: Vec<String> = self
-            .gaps
-            .iter()
-            .map(
-                |(what, &count)| {
-                    if count > 1 { format!("{what} ({count} times)") } else { what.clone() }
-                },
-            )
-            .collect();
+        let gaps = sentences(&self.gaps);
+        let restrictions = sentences(&self.restrictions);
         let bytes = self.output.finish(|encoder, records| {
             encoder.properties(symbolic, true, records);
             encoder.command(command.iter().map(String::as_str), records);
@@ -305,12 +302,16 @@ impl Converter {
             for gap in &gaps {
                 encoder.gap(gap, records);
             }
+            for restriction in &restrictions {
+                encoder.restriction(restriction, records);
+            }
         })?;
         Ok(Summary {
             events: self.output.events,
             bytes,
             threads: self.threads.len() as u32,
             gaps,
+            restrictions,
             crash: self.crash,
             instrumented: self.modules > 0,
             symbolic,
@@ -421,7 +422,11 @@ impl Converter {
             Kind::Gap => {
                 let count = words.next()?;
                 let what = words.text()?;
-                *self.gaps.entry(what).or_insert(0) += count;
+                let sentences = match detail {
+                    HELD_FIXED => &mut self.restrictions,
+                    _ => &mut self.gaps,
+                };
+                *sentences.entry(what).or_insert(0) += count;
             }
             Kind::Crash => {
                 let (signal, address) = (words.next()? as i32, words.next()?);
@@ -881,6 +886,15 @@ impl Converter {
             }
         }
     }
+}
+
+/// What happened, each with how often.
+fn sentences(counted: &BTreeMap<String, u64>) -> Vec<String> {
+    let sentence = |(what, &count): (&String, &u64)| match count {
+        1 => what.clone(),
+        _ => format!("{what} ({count} times)"),
+    };
+    counted.iter().map(sentence).collect()
 }
 
 fn size_of(detail: u8) -> Option<u8> {

@@ -214,6 +214,8 @@ pub struct RecordOutcome {
     pub instrumented: bool,
     /// What the trace lacks, also said in the trace.
     pub gaps: Vec<String>,
+    /// What was held at its recorded value; see [`foretell_trace::Metadata::restrictions`].
+    pub restrictions: Vec<String>,
     /// How many of [`RecordOptions::steps`] were taken.
     pub steps_taken: usize,
     /// The branches of the program, if [`RecordOptions::path`] asked for them.
@@ -404,6 +406,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         symbolic: summary.symbolic,
         instrumented: summary.instrumented,
         gaps: summary.gaps,
+        restrictions: summary.restrictions,
         steps_taken,
         path,
     })

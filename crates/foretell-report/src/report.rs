@@ -82,6 +82,9 @@ pub struct TraceSummary {
     /// What the recorder did not see, one sentence each.
     #[serde(default)]
     pub gaps: Vec<String>,
+    /// What was held at its recorded value, one sentence each.
+    #[serde(default)]
+    pub restrictions: Vec<String>,
     /// The threads' names, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thread_names: Vec<String>,

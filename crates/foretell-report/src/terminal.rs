@@ -54,6 +54,9 @@ pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<(
     for sentence in report.not_seen() {
         writeln!(out, "{} {}", look.paint("33", "not seen:"), shown(sentence))?;
     }
+    for sentence in &report.trace.restrictions {
+        writeln!(out, "not varied: {}", shown(sentence))?;
+    }
     Ok(())
 }
 

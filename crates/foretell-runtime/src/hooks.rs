@@ -341,12 +341,12 @@ fn count_pin(reason: u32) {
 /// What the reasons mean, for people, with how often each came.
 pub fn pins() -> [(&'static str, u64); PinReason::COUNT] {
     let words = [
-        "expressions concretised by operations without a builder",
-        "expressions concretised by floating point",
-        "expressions concretised by vectors or wide integers",
-        "expressions concretised by uninstrumented functions",
-        "expressions concretised as addresses or lengths",
-        "expressions concretised as late or variadic arguments",
+        "expressions held at their recorded value by operations without a builder",
+        "expressions held at their recorded value by floating point",
+        "expressions held at their recorded value by vectors or wide integers",
+        "expressions held at their recorded value by uninstrumented functions",
+        "expressions held at their recorded value as addresses or lengths",
+        "expressions held at their recorded value as late or variadic arguments",
     ];
     let mut at = 0;
     words.map(|what| {

@@ -304,6 +304,13 @@ impl Recorder {
         self.put_texts([head(Kind::Gap, 0, 0), count], &[Text::Bytes(what.as_bytes())]);
     }
 
+    /// A sentence on what was held at its recorded value: it restricts what can be predicted to the
+    /// recorded path, as a branch does, and loses nothing of it.
+    pub fn restriction(&mut self, count: u64, what: &str) {
+        let head = head(Kind::Gap, foretell_wire::HELD_FIXED, 0);
+        self.put_texts([head, count], &[Text::Bytes(what.as_bytes())]);
+    }
+
     /// Counts a turn, so that the recorder outside sees that the program lives.
     #[inline(always)]
     pub fn progress(&self) {

@@ -107,6 +107,9 @@ pub fn recorded(seed: u64, size: usize) -> Trace {
     if random.percent(20) {
         trace.metadata.gaps.push("libm.so was not instrumented".into());
     }
+    if random.percent(20) {
+        trace.metadata.restrictions.push("expressions held at their recorded value".into());
+    }
     for number in 0..random.below(12) {
         let line = random.below(2000) as u32;
         trace.add_site(Site {

@@ -199,6 +199,8 @@ pub struct TraceInfo {
     pub observed_order: bool,
     /// What was not seen.
     pub gaps: Vec<Box<str>>,
+    /// What was held at its recorded value.
+    pub restrictions: Vec<Box<str>>,
 }
 
 impl TraceInfo {
@@ -235,6 +237,7 @@ impl TraceInfo {
             symbolic: trace.metadata.symbolic,
             observed_order: trace.metadata.observed_order,
             gaps: trace.metadata.gaps.clone(),
+            restrictions: trace.metadata.restrictions.clone(),
             ..counter.info()
         }
     }
@@ -264,6 +267,7 @@ impl TraceInfo {
                     info.observed_order = observed_order;
                 }
                 Record::Gap(sentence) => info.gaps.push(sentence),
+                Record::Restriction(sentence) => info.restrictions.push(sentence),
                 _ => {}
             }
         }
@@ -277,6 +281,7 @@ impl TraceInfo {
             symbolic: info.symbolic,
             observed_order: info.observed_order,
             gaps: info.gaps,
+            restrictions: info.restrictions,
             ..counter.info()
         })
     }

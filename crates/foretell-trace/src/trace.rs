@@ -48,6 +48,10 @@ pub struct Metadata {
     pub observed_order: bool,
     /// What was not seen, one sentence each (dropped events, uninstrumented modules, ...).
     pub gaps: Vec<Box<str>>,
+    /// What was held at its recorded value, one sentence each (expressions given to uninstrumented
+    /// functions, ...). Nothing is missing there: like a branch on a value, it keeps predictions on
+    /// the recorded path, so an answer is complete for that path in spite of it.
+    pub restrictions: Vec<Box<str>>,
 }
 
 /// A thread.

@@ -145,7 +145,10 @@ macro_rules! kinds {
             $($(#[$doc])* $name = $code,)*
         }
 
-        impl Kind {
+        /// The detail of a [`Kind::Gap`] record that tells of a restriction rather than of a gap.
+pub const HELD_FIXED: u8 = 1;
+
+impl Kind {
             /// From the number in a record.
             pub fn from_code(code: u8) -> Option<Kind> {
                 match code {
@@ -243,7 +246,8 @@ kinds! {
     DefineGlobal = 72;
     /// `address`, text (bytes): what memory held before the first event.
     Image = 73;
-    /// `how often`, text: what the trace lacks.
+    /// `how often`, text: what the trace lacks; with the detail [`HELD_FIXED`], what was held at its
+    /// recorded value.
     Gap = 74;
     /// `signal, address`; place: program counter. The program is about to die of it.
     Crash = 75;

@@ -90,7 +90,7 @@ pub fn ending() {
     {
         for (what, count) in crate::hooks::pins() {
             if count > 0 {
-                session.recorder().gap(count, what);
+                session.recorder().restriction(count, what);
             }
         }
         session.recorder().end(End::Exit, "");

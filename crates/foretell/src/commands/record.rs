@@ -34,6 +34,9 @@ pub fn run(arguments: &RecordArguments) -> Result<Exit, Failure> {
     for gap in &outcome.gaps {
         eprintln!("foretell: not seen: {gap}");
     }
+    for restriction in &outcome.restrictions {
+        eprintln!("foretell: not varied: {restriction}");
+    }
     Ok(match outcome.end {
         RunEnd::Exit(status) => Exit::OfProgram(u8::try_from(status & 0xff).unwrap_or(1)),
         // As a shell says it.

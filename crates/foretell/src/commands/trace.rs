@@ -49,6 +49,9 @@ fn info(file: &TraceFile, output: &mut Output) -> Result<Exit, Failure> {
     for gap in &info.gaps {
         writeln!(output, "  not seen: {gap}")?;
     }
+    for restriction in &info.restrictions {
+        writeln!(output, "  not varied: {restriction}")?;
+    }
     Ok(Exit::NothingFound)
 }
 
@@ -65,6 +68,7 @@ pub fn info_json(format: Format, info: &TraceInfo) -> serde_json::Value {
         "symbolic": info.symbolic,
         "kinds": kinds,
         "gaps": info.gaps,
+        "restrictions": info.restrictions,
     })
 }
 

@@ -181,6 +181,7 @@ impl Collected {
                 metadata.observed_order = observed_order;
             }
             Record::Gap(sentence) => metadata.gaps.push(sentence),
+            Record::Restriction(sentence) => metadata.restrictions.push(sentence),
             Record::Precondition(term) => self.precondition = Some(term),
             Record::Order(first, second) => self.orders.push((first, second)),
             Record::AtomicSection(first, last) => self.atomic_sections.push((first, last)),

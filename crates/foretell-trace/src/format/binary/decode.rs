@@ -42,6 +42,8 @@ pub enum Record {
     },
     /// Something that was not seen.
     Gap(Box<str>),
+    /// Something that was held at its recorded value.
+    Restriction(Box<str>),
     /// Holds of the initial values.
     Precondition(TermId),
     /// Two events that every interleaving keeps in this order.
@@ -545,6 +547,7 @@ impl Bytes<'_> {
                 _ => return Err(self.fault("an unknown property")),
             },
             definition::GAP => Record::Gap(self.text()?),
+            definition::RESTRICTION => Record::Restriction(self.text()?),
             definition::PRECONDITION => Record::Precondition(TermId(self.id()?)),
             definition::ORDER => Record::Order(self.number()?, self.number()?),
             definition::ATOMIC_SECTION => Record::AtomicSection(self.number()?, self.number()?),

@@ -153,6 +153,7 @@ pub(super) mod definition {
     pub(crate) const ATOMIC_SECTION: u8 = 12;
     pub(crate) const LABEL: u8 = 13;
     pub(crate) const END: u8 = 14;
+    pub(crate) const RESTRICTION: u8 = 15;
 }
 
 /// Memory orders by their number in an attribute byte.
@@ -738,6 +739,12 @@ impl ChunkEncoder {
         put_text(sentence, out);
     }
 
+    /// Something that was held at its recorded value, in one sentence.
+    pub fn restriction(&mut self, sentence: &str, out: &mut Vec<u8>) {
+        self.define(definition::RESTRICTION, out);
+        put_text(sentence, out);
+    }
+
     /// All of the metadata.
     pub fn metadata(&mut self, metadata: &Metadata, out: &mut Vec<u8>) {
         self.properties(metadata.symbolic, metadata.observed_order, out);
@@ -749,6 +756,9 @@ impl ChunkEncoder {
         }
         for gap in &metadata.gaps {
             self.gap(gap, out);
+        }
+        for restriction in &metadata.restrictions {
+            self.restriction(restriction, out);
         }
     }
 

@@ -46,6 +46,9 @@ impl<'t> Writer<'t> {
         if let Some(gap) = metadata.gaps.first() {
             return cannot(format!("the gap `{gap}`"));
         }
+        if let Some(restriction) = metadata.restrictions.first() {
+            return cannot(format!("the restriction `{restriction}`"));
+        }
         if !metadata.symbolic && !trace.events.is_empty() {
             return cannot("a trace without terms");
         }

@@ -34,7 +34,7 @@
 //!
 //! **Declarations**, before the events (comma-separated lists; things are declared before they are
 //! used): `command "prog" "arg" ...`, `build-id HEX`, `symbolic`, `observed`, `gap "sentence"`,
-//! `thread NAME [path 0.1.2]`, `var NAME [: SORT] [= VALUE] [at ADDRESS size N [generation N]]`,
+//! `restriction "sentence"`, `thread NAME [path 0.1.2]`, `var NAME [: SORT] [= VALUE] [at ADDRESS size N [generation N]]`,
 //! `local NAME of THREAD ...` (the rest as `var`), `mutex`, `recursive`, `errorcheck`, `rwlock`,
 //! `cond` `NAME`, `sem NAME = COUNT`, `barrier NAME PARTIES`, `site FILE:LINE:COLUMN [FUNCTION]`,
 //! `symbol NAME : SORT`, `pre TERM`. Anywhere: `define %NAME := TERM` gives a term a name.
@@ -88,13 +88,14 @@ use crate::event::MemoryOrder;
 use crate::sexpr;
 
 /// Words that begin a declaration; a thread of such a name stands between bars.
-const DECLARATIONS: [&str; 22] = [
+const DECLARATIONS: [&str; 23] = [
     "foretell-trace",
     "command",
     "build-id",
     "symbolic",
     "observed",
     "gap",
+    "restriction",
     "thread",
     "var",
     "local",

@@ -548,6 +548,10 @@ impl Reader {
                 self.trace.metadata.gaps.push(line.string("a sentence in quotes")?);
                 Ok(())
             }
+            "restriction" => {
+                self.trace.metadata.restrictions.push(line.string("a sentence in quotes")?);
+                Ok(())
+            }
             "pre" => {
                 let node = line.take("a formula")?;
                 self.trace.precondition = Some(self.condition(line, node, None)?);

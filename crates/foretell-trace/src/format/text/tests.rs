@@ -89,6 +89,7 @@ fn every_operation_round_trips() {
         "command \"./bank\" \"-n 3\" \"\"
          build-id 0f3a
          gap \"libfoo.so was not instrumented\"
+         restriction \"expressions held at their recorded value (2 times)\"
          thread main, T1 path 0.7.1
          var x, x, |a b|, |r1|, f : bool, q : real = (/ 1.0 3.0)
          var arr : (Array int bv8) = (array (Array int bv8) 0 (1 5) ((- 2) 7))

@@ -90,6 +90,9 @@ impl<'t> Writer<'t> {
         for gap in &metadata.gaps {
             writeln!(out, "gap {}", quoted(gap, '"'))?;
         }
+        for restriction in &metadata.restrictions {
+            writeln!(out, "restriction {}", quoted(restriction, '"'))?;
+        }
         for thread in &trace.threads {
             writeln!(
                 out,

@@ -1,0 +1,96 @@
+//! Which calls count as blocks that should be atomic (ARCHITECTURE's contract on atomic regions).
+
+use foretell_predict::access::Accesses;
+use foretell_predict::region::{Regions, local_pairs};
+
+/// The pairs of accesses in blocks, as `variable: first-second` by line of the trace's events.
+fn pairs(events: &str) -> Vec<String> {
+    let declarations = "observed\nthread main, T1 path 0.0\nvar x\nsem s = 0\n";
+    let text = format!("foretell-trace 1\n{declarations}{events}");
+    let trace = foretell_trace::format::text::read(&text).unwrap_or_else(|error| panic!("{error}"));
+    let mut found = Vec::new();
+    local_pairs(&trace, &mut Accesses::new(&trace), Regions::Automatic, |pair| {
+        let variable = &trace.variables[pair.variable.index()].name;
+        found.push(format!("{variable}: {}-{}", pair.first.0.0, pair.second.0.0));
+    });
+    found
+}
+
+#[test]
+fn a_call_is_a_block_and_the_entry_of_its_thread_is_none() {
+    let inner = "T1 call deposit\nT1 read x @ a.c:1\nT1 write x @ a.c:2\nT1 return\n";
+    let entry = format!("T1 begin\nT1 call worker\n{inner}T1 return\nT1 end");
+    assert_eq!(pairs(&entry), ["x: 3-4"]);
+    // the same without the beginning: the call that holds everything
+    assert_eq!(pairs(&format!("T1 call worker\n{inner}T1 return")), ["x: 2-3"]);
+    // without an entry, the call is the block
+    assert_eq!(pairs(&format!("T1 read x @ a.c:9\n{inner}")).len(), 1);
+}
+
+#[test]
+fn accesses_in_two_calls_of_an_entry_are_no_pair() {
+    let events = "T1 begin
+        T1 call worker
+        T1 call get\nT1 read x @ a.c:1\nT1 return
+        T1 call put\nT1 write x @ a.c:2\nT1 return
+        T1 return";
+    assert_eq!(pairs(events), [""; 0]);
+    let in_a_function = events.replace("T1 begin", "T1 begin\nT1 call start");
+    assert_eq!(pairs(&in_a_function).len(), 1, "now `worker` is a function as any other");
+}
+
+#[test]
+fn main_is_an_entry_behind_static_constructors() {
+    let events = "main begin
+        main call _GLOBAL__sub_I_cache.cc\nmain write x @ a.cc:1\nmain return
+        main call main
+        main call get\nmain read x @ a.cc:2\nmain return
+        main call put\nmain write x @ a.cc:3\nmain return
+        main return";
+    assert_eq!(pairs(events), [""; 0]);
+}
+
+#[test]
+fn what_the_library_puts_before_a_threads_function_is_entry_as_well() {
+    let run = "|std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::$_0>>>::_M_run()|";
+    let events = format!(
+        "T1 begin
+        T1 call {run}
+        T1 call |void std::__invoke_impl<void, main::$_0>(std::__invoke_other, main::$_0&&)|
+        T1 call |main::$_0::operator()() const|
+        T1 call get\nT1 read x @ a.cc:2\nT1 return
+        T1 call put\nT1 write x @ a.cc:3\nT1 return
+        T1 return\nT1 return\nT1 return
+        T1 call |{}::~_State_impl()|\nT1 return
+        T1 end",
+        run.trim_matches('|').trim_end_matches("::_M_run()")
+    );
+    assert_eq!(pairs(&events), [""; 0]);
+}
+
+#[test]
+fn a_callback_of_foreign_code_is_a_block_each_time() {
+    let callback = "T1 call on_event\nT1 read x @ a.c:1\nT1 write x @ a.c:2\nT1 return\n";
+    assert_eq!(pairs(&format!("T1 begin\n{callback}{callback}")).len(), 2);
+}
+
+#[test]
+fn consecutive_accesses_outside_any_call_are_pairs() {
+    let events = "T1 begin\nT1 call worker\nT1 read x @ a.c:1\nT1 write x @ a.c:2\nT1 return";
+    assert_eq!(pairs(events), ["x: 2-3"]);
+}
+
+#[test]
+fn a_block_is_cut_where_its_thread_waits_for_others() {
+    for wait in ["main fork T1", "main join T1", "main sem-wait s"] {
+        let events = format!("main read x @ a.c:1\n{wait}\nmain write x @ a.c:2");
+        assert_eq!(pairs(&events), [""; 0], "outside any call, {wait}");
+        let call = format!(
+            "main read x @ a.c:8\nmain call f\nmain read x @ a.c:1\nmain write x @ a.c:2
+            {wait}\nmain write x @ a.c:3\nmain return"
+        );
+        assert_eq!(pairs(&call), ["x: 2-3"], "in a call, {wait}");
+        let marked = call.replace("call f", "region f").replace("return", "region-end");
+        assert_eq!(pairs(&marked).len(), 3, "marked, {wait}");
+    }
+}
