@@ -10,6 +10,10 @@ use crate::llvm::{Predicate, Value};
 use crate::module::Mode;
 use foretell_abi::COPY_SYMBOLIC;
 
+/// `std::thread::_M_start_thread`.
+const START_THREAD: &str =
+    "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE";
+
 impl FunctionContext<'_> {
     /// Reports the accesses of the call at the builder's place, which is before `place`.
     pub(crate) fn library_effects(&mut self, call: Value, name: &str, place: Value, site: Value) {
@@ -54,6 +58,16 @@ impl FunctionContext<'_> {
                 builder.place_in_if(any, place, false);
                 self.range_of("write_range", argument(0), size, site, false);
                 self.module.builder.place_before(place);
+            }
+            // The thread's state is taken out of its `unique_ptr`; a joined or detached thread's
+            // handle becomes zero.
+            (START_THREAD, 3) => {
+                let size = self.module.module.constant64(8);
+                self.range_of("write_range", argument(1), size, site, false);
+            }
+            ("_ZNSt6thread4joinEv" | "_ZNSt6thread6detachEv", 1) => {
+                let size = self.module.module.constant64(8);
+                self.range_of("write_range", argument(0), size, site, false);
             }
             _ => {}
         }

@@ -3,6 +3,7 @@
 
 use libc::{c_int, c_void, pthread_cond_t, pthread_mutex_t, pthread_t, timespec};
 
+use super::blocking::written;
 use super::threads::{Routine, create};
 use super::{condition, mutex, threads, time};
 use crate::real::{interpose, real};
@@ -41,6 +42,9 @@ interpose! {
         let joined = translate(threads::join_thread(handle, &mut value));
         if joined == SUCCESS && !result.is_null() {
             *result = value as usize as c_int;
+            if let Some(mut session) = Session::begin() {
+                written(&mut session, result as u64, size_of::<c_int>());
+            }
         }
         joined
     }

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use foretell_wire::{End, Kind};
 use libc::{c_int, c_void, clockid_t, pthread_attr_t, pthread_t, timespec};
 
+use super::blocking::written;
 use super::time::deadline_of;
 use crate::local;
 use crate::real::{interpose, real};
@@ -145,6 +146,7 @@ pub unsafe fn create(
         (*thread).handle = *handle;
         (*thread).number
     };
+    written(&mut session, handle as u64, size_of::<pthread_t>());
     session.event(Kind::Fork, 0, [number.into()]);
     session.point();
     0
@@ -280,6 +282,20 @@ unsafe fn join(
     }
 }
 
+/// Joins a thread; that its result was written is not yet recorded.
+///
+/// # Safety
+/// As `pthread_join`.
+pub unsafe fn join_thread(handle: pthread_t, result: *mut *mut c_void) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match Session::begin() {
+            None => crate::sync_only::thread_join(handle, result),
+            Some(session) => join(handle, result, None, false, libc::EINTR, session),
+        }
+    }
+}
+
 interpose! {
     fn pthread_create(
         handle: *mut pthread_t, attributes: *const pthread_attr_t, routine: Begin,
@@ -293,11 +309,12 @@ interpose! {
         }
     }
 
-    fn pthread_join as join_thread(handle: pthread_t, result: *mut *mut c_void) -> c_int {
-        match Session::begin() {
-            None => crate::sync_only::thread_join(handle, result),
-            Some(session) => join(handle, result, None, false, libc::EINTR, session),
+    fn pthread_join(handle: pthread_t, result: *mut *mut c_void) -> c_int {
+        let joined = join_thread(handle, result);
+        if joined == 0 && !result.is_null() && let Some(mut session) = Session::begin() {
+            written(&mut session, result as u64, size_of::<*mut c_void>());
         }
+        joined
     }
 
     fn pthread_tryjoin_np(handle: pthread_t, result: *mut *mut c_void) -> c_int {
