@@ -55,7 +55,9 @@ fn the_first_branch_that_differs_is_shown_with_its_line() {
         all.iter().filter(|step| step.thread.0 == path).cloned().collect()
     };
     let (main, worker) = (of(&[]), of(&[0]));
-    let set = main.iter().position(|step| &*step.operation == "write").expect("sets the flag");
+    let fork = main.iter().position(|step| &*step.operation == "fork").expect("starts the worker");
+    let set =
+        fork + main[fork..].iter().position(|step| &*step.operation == "write").expect("sets");
     let read = worker.iter().position(|step| &*step.operation == "read").expect("reads the flag");
     // The worker looks before the flag is set, and after.
     options.steps = main[..set].iter().chain(&worker[..=read]).cloned().collect();

@@ -68,7 +68,7 @@ fn writes_branches_and_assertions_carry_expressions_at_every_level() {
         let program = build_with("clang-22", "bank", &flags).expect("built");
         let mut ends = std::collections::BTreeSet::new();
         let mut options = options(&program, &[]);
-        for seed in 0..12 {
+        for seed in 0..32 {
             options.policy = Policy::Random { seed, mean: 4 };
             let (outcome, trace) = recorded(&options);
             assert!(outcome.symbolic, "{level}");
