@@ -50,12 +50,7 @@ impl Report {
                 events: trace.events.len(),
                 symbolic: trace.metadata.symbolic,
                 gaps: trace.metadata.gaps.iter().map(ToString::to_string).collect(),
-                restrictions: trace
-                    .metadata
-                    .restrictions
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect(),
+                restrictions: trace.metadata.restrictions.iter().map(ToString::to_string).collect(),
                 thread_names: trace.threads.iter().map(|thread| thread.name.to_string()).collect(),
             },
             properties: prediction.properties.iter().map(property).collect(),
