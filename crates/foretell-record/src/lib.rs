@@ -22,7 +22,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -154,6 +154,40 @@ pub struct RecordOptions {
     /// Run the program under gdb, which stops after the last of `steps`. The run's end is then
     /// gdb's, unless the runtime ended the run.
     pub debugger: Option<Debugger>,
+    /// Where its standard streams are; ours when absent.
+    pub capture: Option<Capture>,
+}
+
+/// Files in the place of the standard streams. A program that is run this way is not the user's
+/// foreground: signals to us are not passed on to it, and it ends with us.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    /// What it reads.
+    pub stdin: PathBuf,
+    /// Made anew.
+    pub stdout: PathBuf,
+    /// Made anew.
+    pub stderr: PathBuf,
+}
+
+impl Capture {
+    fn apply(&self, command: &mut Command) -> Result<(), RecordError> {
+        let stream = |path: &PathBuf, file: io::Result<File>| {
+            file.map(Stdio::from).map_err(|error| RecordError::Stream(path.clone(), error))
+        };
+        command
+            .stdin(stream(&self.stdin, File::open(&self.stdin))?)
+            .stdout(stream(&self.stdout, File::create(&self.stdout))?)
+            .stderr(stream(&self.stderr, File::create(&self.stderr))?);
+        // SAFETY: only a system call.
+        unsafe {
+            command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            });
+        }
+        Ok(())
+    }
 }
 
 impl RecordOptions {
@@ -172,6 +206,7 @@ impl RecordOptions {
             point_limit: None,
             path: false,
             debugger: None,
+            capture: None,
         }
     }
 }
@@ -235,6 +270,8 @@ pub enum RecordError {
     BadLog(PathBuf, String),
     /// The program could not be started.
     Start(PathBuf, io::Error),
+    /// A file could not take the place of a standard stream.
+    Stream(PathBuf, io::Error),
     /// The memory that is shared with the program could not be made.
     Memory(io::Error),
     /// The trace could not be written.
@@ -267,6 +304,9 @@ impl fmt::Display for RecordError {
             }
             RecordError::Start(path, error) => {
                 write!(f, "cannot start `{}`: {error}", path.display())
+            }
+            RecordError::Stream(path, error) => {
+                write!(f, "cannot open `{}` for the program: {error}", path.display())
             }
             RecordError::Memory(error) => write!(f, "cannot make shared memory: {error}"),
             RecordError::Write(path, error) => {
@@ -324,6 +364,9 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     }
     if let Some(debugger) = &options.debugger {
         command = debugger.command(&program, &command);
+    }
+    if let Some(capture) = &options.capture {
+        capture.apply(&mut command)?;
     }
     let file = ring.file();
     let signals = SignalsPassOn::before();
@@ -453,7 +496,7 @@ fn run(
     let start_error = |error| RecordError::Start(started.to_owned(), error);
     let mut child = command.spawn().map_err(start_error)?;
     let process = child.id() as i32;
-    let _signals = SignalsPassOn::to(process);
+    let _signals = options.capture.is_none().then(|| SignalsPassOn::to(process));
     thread::scope(|scope| {
         let (sender, ended) = mpsc::channel();
         scope.spawn(move || {

@@ -7,6 +7,7 @@
 //! build-id 8f1c02aa
 //! input 5feceb66
 //! finding A1
+//! violation race
 //! step 0 17 read bank.c:12:5
 //! step 0.0 3 write bank.c:13:9
 //! next 0 18 write bank.c:13:9
@@ -16,7 +17,8 @@
 //! A step is named by its thread's creation path and its index in that thread, never by an address,
 //! so it means the same in every run. What it does and where it stands are there for people, and
 //! for the replayer to say what it expected when the program does something else. `next` lines say
-//! before which events threads stand when the schedule ends (a race, a deadlock). The last line has
+//! before which events threads stand when the schedule ends (a race, a deadlock), `violation` what
+//! goes wrong there. The last line has
 //! the number of steps and the CRC-32 of everything above: a cut or edited schedule is refused, as
 //! is one for another build or other input ([`Schedule::check`]).
 
@@ -84,6 +86,8 @@ pub struct Schedule {
     pub input: Option<Box<str>>,
     /// The finding that the schedule shows.
     pub finding: Option<Box<str>>,
+    /// What goes wrong, in a word.
+    pub violation: Option<Box<str>>,
     /// The steps in order.
     pub steps: Vec<Step>,
     /// What threads are about to do when the steps are done.
@@ -167,6 +171,7 @@ impl Schedule {
             build_id: trace.metadata.build_id.clone(),
             input: None,
             finding: None,
+            violation: None,
             steps: order.into_iter().map(step).collect(),
             next: next.into_iter().map(step).collect(),
         }
@@ -258,12 +263,13 @@ impl Schedule {
             "build-id" => self.build_id = only()?,
             "input" => self.input = only()?,
             "finding" => self.finding = only()?,
+            "violation" => self.violation = only()?,
             "step" => self.steps.push(step(tree, keyword, rest)?),
             "next" => self.next.push(step(tree, keyword, rest)?),
             other => {
-                return Err(tree
-                    .error(keyword, format!("unknown line `{other}`"))
-                    .help("lines are program, build-id, input, finding, step, next and end"));
+                return Err(tree.error(keyword, format!("unknown line `{other}`")).help(
+                    "lines are program, build-id, input, finding, violation, step, next and end",
+                ));
             }
         }
         Ok(())
@@ -307,8 +313,12 @@ impl fmt::Display for Schedule {
             }
             text.push('\n');
         }
-        let facts =
-            [("build-id", &self.build_id), ("input", &self.input), ("finding", &self.finding)];
+        let facts = [
+            ("build-id", &self.build_id),
+            ("input", &self.input),
+            ("finding", &self.finding),
+            ("violation", &self.violation),
+        ];
         for (keyword, value) in facts {
             if let Some(value) = value {
                 let plain = !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric());

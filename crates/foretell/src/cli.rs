@@ -60,6 +60,17 @@ pub enum Command {
     /// the program crashes, deadlocks, or races. Every reported interleaving was executed by an
     /// independent validator; what could not be decided is reported as undecided.
     Predict(Box<PredictArguments>),
+    /// Record a program, predict, force every prediction on it, and say what that does.
+    ///
+    /// The whole thing in one command. What the program was made to do is confirmed; blocks that
+    /// only foretell takes for atomic and whose tearing nobody can see are counted and not shown.
+    /// Every run gets the same arguments and, where standard input is a file, the same input.
+    Test(Box<TestArguments>),
+    /// Make a program take the steps of a schedule, and say what happened.
+    ///
+    /// The schedule must be for this build and this input. Exit code 10 when the violation happened
+    /// again, 0 when it happened and nobody can see it, 12 when the program did something else.
+    Replay(ReplayArguments),
     /// Say why a trace can go wrong, and which synchronisation repairs it.
     ///
     /// Gives the bad interleavings as a formula over "this event comes before that one", the kind of
@@ -241,6 +252,16 @@ pub enum RegionsName {
     Inferred,
 }
 
+impl From<RegionsName> for foretell_predict::region::Regions {
+    fn from(name: RegionsName) -> Self {
+        match name {
+            RegionsName::Auto => Self::Automatic,
+            RegionsName::Marked => Self::Marked,
+            RegionsName::Inferred => Self::Inferred,
+        }
+    }
+}
+
 /// The names of the solvers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SolverName {
@@ -274,6 +295,81 @@ pub struct RecordArguments {
     #[arg(long, value_name = "SECONDS")]
     pub time_limit: Option<u64>,
     /// The program and its arguments, after `--`.
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub program: Vec<std::ffi::OsString>,
+}
+
+/// What to test, and how much of it.
+#[derive(Args, Debug)]
+pub struct TestArguments {
+    /// What to look for, separated by commas: atomicity, assertion, crash, deadlock, race, order.
+    #[arg(long, value_delimiter = ',', value_name = "KINDS")]
+    pub property: Vec<foretell_predict::FindingKind>,
+    /// Which blocks should be atomic: those that the program marks, every function call, or the
+    /// marked ones if there are any.
+    #[arg(long, value_enum, default_value_t = RegionsName::Auto)]
+    pub regions: RegionsName,
+    /// Conflicts that the solver may spend on one question.
+    #[arg(long, value_name = "CONFLICTS")]
+    pub budget: Option<u64>,
+    /// How often a run that took another path is predicted from in turn.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub depth: u32,
+    /// Runs of the program at most.
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    pub runs: usize,
+    /// Runs at the same time; as many as there are cores when absent. One at a time if the program
+    /// writes files that other runs would overwrite.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// No run is begun after so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    pub time_limit: u64,
+    /// How the program is run.
+    #[command(flatten)]
+    pub run: RunArguments,
+    /// Where to put a schedule for each finding; created when there is one.
+    #[arg(long, value_name = "DIR", default_value = "foretell-schedules")]
+    pub schedules: PathBuf,
+    /// The program and its arguments. A C or C++ file is built first, with -O1 -g -pthread.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true,
+        value_name = "PROGRAM"
+    )]
+    pub program: Vec<std::ffi::OsString>,
+}
+
+/// How a program is run again and again.
+#[derive(Args, Debug)]
+pub struct RunArguments {
+    /// What happens when the steps of a schedule are over: the threads run as the operating system
+    /// has it, each in turn, or at random: free, round-robin[:EVENTS], random[:SEED[:EVENTS]]. When
+    /// absent, each in turn without interruption: the same every time.
+    #[arg(long, value_name = "POLICY")]
+    pub after: Option<foretell_record::Policy>,
+    /// End a run after so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub run_limit: u64,
+    /// A file that the program reads: part of its input. Can be given again.
+    #[arg(long, value_name = "FILE")]
+    pub input: Vec<PathBuf>,
+    /// A file that the program writes: compared like its output, and as it was before every run.
+    /// Can be given again. Other files are not compared.
+    #[arg(long, value_name = "FILE")]
+    pub writes: Vec<PathBuf>,
+}
+
+/// What to replay, and how.
+#[derive(Args, Debug)]
+pub struct ReplayArguments {
+    /// The schedule file.
+    pub schedule: PathBuf,
+    /// How the program is run.
+    #[command(flatten)]
+    pub run: RunArguments,
+    /// The program and its arguments, after `--`. A C or C++ file is built first.
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub program: Vec<std::ffi::OsString>,
 }

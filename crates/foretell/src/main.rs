@@ -52,6 +52,8 @@ fn run(command: &Command, output: &mut Output) -> Result<Exit, Failure> {
         }
         Command::Record(arguments) => commands::record::run(arguments),
         Command::Predict(arguments) => commands::predict::run(arguments, output),
+        Command::Test(arguments) => commands::test::run(arguments, output),
+        Command::Replay(arguments) => commands::replay::run(arguments, output),
         Command::Explain(arguments) => commands::explain::run(arguments, output),
         Command::Verify(arguments) => commands::verify::run(arguments, output),
         Command::Doctor => commands::doctor::run(output),

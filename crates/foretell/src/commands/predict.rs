@@ -1,9 +1,11 @@
 //! `foretell predict`: what could go wrong in another interleaving.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use foretell_force::forced::Violation;
+use foretell_force::program::InputDigest;
+use foretell_force::session::{blocks_are_marked, schedule_of};
 use foretell_predict::planner::{self, PlannerOptions};
 use foretell_predict::region::Regions;
 use foretell_predict::{Backend, FindingKind, Model, Options, Prediction, Status, divergences};
@@ -14,8 +16,8 @@ use foretell_solve::encode::Mode;
 use foretell_trace::validate::validate;
 use foretell_trace::{Trace, format};
 
-use crate::cli::{ModelName, PredictArguments, RegionsName, SolverName};
-use crate::commands::pddl;
+use crate::cli::{ModelName, PredictArguments, SolverName};
+use crate::commands::{pddl, schedules};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
@@ -53,7 +55,10 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
         let told = pddl::write(&trace, &problems, directory, arguments.planner_cmd.as_deref())?;
         told.iter().for_each(|line| eprintln!("foretell: {line}"));
     }
-    let schedules = write_schedules(&trace, &prediction, &arguments.schedules)?;
+    let schedules = {
+        let regions = arguments.regions.into();
+        write_schedules(&trace, &prediction, regions, &arguments.schedules)?
+    };
     let file = arguments.trace.display().to_string();
     let report = Report::from_prediction(&trace, &file, &prediction, &schedules);
     if output.json() {
@@ -82,11 +87,7 @@ fn options(arguments: &PredictArguments) -> Options {
             (None, SolverName::Z3) => Backend::Z3,
         },
         context_switches: arguments.context_switches,
-        regions: match arguments.regions {
-            RegionsName::Auto => Regions::Automatic,
-            RegionsName::Marked => Regions::Marked,
-            RegionsName::Inferred => Regions::Inferred,
-        },
+        regions: arguments.regions.into(),
         divergences: arguments.divergences,
         partition: arguments.partition,
         dump_smt2: arguments.dump_smt2.clone(),
@@ -109,30 +110,27 @@ fn options(arguments: &PredictArguments) -> Options {
 fn write_schedules(
     trace: &Trace,
     prediction: &Prediction,
+    regions: Regions,
     directory: &Path,
 ) -> Result<BTreeMap<String, PathBuf>, Failure> {
     let mut paths = BTreeMap::new();
-    let failed = |error: &dyn std::fmt::Display| Failure::Input(error.to_string());
-    let beyond = directory.join("divergences");
-    let findings = prediction
-        .findings
+    // A trace does not say what the program read; its arguments it does.
+    let arguments: Vec<&str> = trace.metadata.command.iter().skip(1).map(AsRef::as_ref).collect();
+    let digest = InputDigest::of_arguments(&arguments);
+    let schedule =
+        |id: &str, witness, violation| schedule_of(trace, id, witness, violation, digest);
+    let marked = blocks_are_marked(trace, regions);
+    let findings = prediction.findings.iter().filter_map(|finding| {
+        let violation = Violation::of(finding, marked);
+        Some((&*finding.id, schedule(&finding.id, finding.schedule.as_ref()?, violation)))
+    });
+    schedules::write(directory, findings, &mut paths)?;
+    let divergences = prediction
+        .divergences
+        .found
         .iter()
-        .filter_map(|finding| Some((directory, finding.id.as_str(), finding.schedule.as_ref()?)));
-    let divergences = prediction.divergences.found.iter();
-    let divergences =
-        divergences.map(|found| (beyond.as_path(), found.id.as_str(), &found.schedule));
-    for (directory, id, witness) in findings.chain(divergences) {
-        std::fs::create_dir_all(directory)
-            .map_err(|error| failed(&format!("{}: {error}", directory.display())))?;
-        let schedule = witness.to_schedule(trace, id);
-        let path = directory.join(format!("{id}.schedule"));
-        format::write_whole(&path, |file| {
-            write!(file, "{schedule}")
-                .map_err(|error| format::WriteError::Io { path: path.clone(), error })
-        })
-        .map_err(|error| failed(&error))?;
-        paths.insert(id.to_owned(), path);
-    }
+        .map(|found| (&*found.id, schedule(&found.id, &found.schedule, Violation::OtherPath)));
+    schedules::write(&directory.join("divergences"), divergences, &mut paths)?;
     Ok(paths)
 }
 

@@ -1,0 +1,140 @@
+//! When two runs are the same: canonical forms of runs, as numbers.
+//!
+//! [`order`] is the canonical form of the run's partial order (a Mazurkiewicz trace): every event
+//! with the events that it conflicts with and that came last before it. Runs with the same form
+//! differ in the order of independent events only. [`paths`] leaves the conflicts out: runs with
+//! the same form took the same path in every thread, so they have the same concurrent trace
+//! program, and predicting from one of them is enough.
+
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+
+use foretell_predict::access::Accesses;
+use foretell_trace::{EventId, ObjectId, Op, ThreadId, Trace, VariableId};
+
+/// The canonical form of the partial order of some events of the trace, in this order.
+pub fn order(trace: &Trace, events: impl IntoIterator<Item = EventId>) -> u64 {
+    let mut accesses = Accesses::new(trace);
+    let mut here = Vec::new();
+    let mut last_write: HashMap<VariableId, EventId> = HashMap::new();
+    let mut reads: HashMap<VariableId, Vec<EventId>> = HashMap::new();
+    let mut last_step: HashMap<ObjectId, EventId> = HashMap::new();
+    let name = |id: EventId| {
+        let event = trace.event(id);
+        (&*trace.threads[event.thread.index()].path, event.index)
+    };
+    fold(trace, events, |id, hasher| {
+        accesses.of(id, &mut here);
+        for access in &here {
+            last_write.get(&access.variable).map(|&write| name(write)).hash(hasher);
+            if access.writes {
+                let mut since: Vec<_> =
+                    reads.remove(&access.variable).into_iter().flatten().map(name).collect();
+                since.sort_unstable();
+                since.hash(hasher);
+            }
+        }
+        for access in &here {
+            match access.writes {
+                true => _ = last_write.insert(access.variable, id),
+                false => reads.entry(access.variable).or_default().push(id),
+            }
+        }
+        for object in objects(&trace.event(id).op) {
+            last_step.insert(object, id).map(name).hash(hasher);
+        }
+    })
+}
+
+/// The canonical form of what each thread did.
+pub fn paths(trace: &Trace) -> u64 {
+    fold(trace, (0..trace.events.len()).map(EventId::from), |id, hasher| {
+        if let Op::Branch(condition) | Op::Assert(condition) = trace.event(id).op {
+            condition.outcome.hash(hasher);
+        }
+    })
+}
+
+/// A number for every thread, made of its events one after the other; then one of all threads by
+/// their creation paths.
+fn fold(
+    trace: &Trace,
+    events: impl IntoIterator<Item = EventId>,
+    mut more: impl FnMut(EventId, &mut DefaultHasher),
+) -> u64 {
+    let mut threads: Vec<DefaultHasher> = vec![DefaultHasher::new(); trace.threads.len()];
+    for id in events {
+        let event = trace.event(id);
+        let hasher = &mut threads[event.thread.index()];
+        event.op.keyword().hash(hasher);
+        event.site.map(|site| &trace.sites[site.index()]).hash(hasher);
+        more(id, hasher);
+    }
+    let mut all: Vec<(&[u32], u64)> = (0..trace.threads.len())
+        .map(ThreadId::from)
+        .map(|thread| (&*trace.threads[thread.index()].path, threads[thread.index()].finish()))
+        .collect();
+    all.sort_unstable();
+    let mut hasher = DefaultHasher::new();
+    all.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The synchronisation objects of a step.
+fn objects(op: &Op) -> Vec<ObjectId> {
+    match *op {
+        Op::Acquire(step) | Op::AcquireFailed(step) | Op::Release(step) => vec![step.lock],
+        Op::WaitBegin { condition, mutex } | Op::WaitEnd { condition, mutex, .. } => {
+            vec![condition, mutex]
+        }
+        Op::Signal(object)
+        | Op::Broadcast(object)
+        | Op::SemaphoreWait(object)
+        | Op::SemaphoreWaitFailed(object)
+        | Op::SemaphorePost(object)
+        | Op::BarrierArrive(object)
+        | Op::BarrierLeave(object) => vec![object],
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foretell_trace::format::text;
+
+    fn forms(events: &str) -> (u64, u64) {
+        let text = format!(
+            "foretell-trace 1\nobserved\nthread main, worker\nvar x\nvar y\nmutex m\n{events}"
+        );
+        let trace = text::read(&text).unwrap_or_else(|error| panic!("{error}"));
+        (order(&trace, (0..trace.events.len()).map(EventId::from)), paths(&trace))
+    }
+
+    #[test]
+    fn independent_events_may_change_places() {
+        assert_eq!(forms("main write x\nworker write y"), forms("worker write y\nmain write x"));
+        assert_eq!(forms("main read x\nworker read x"), forms("worker read x\nmain read x"));
+    }
+
+    #[test]
+    fn conflicting_events_may_not() {
+        for (one, other) in [
+            ("main write x\nworker write x", "worker write x\nmain write x"),
+            ("main write x\nworker read x", "worker read x\nmain write x"),
+            (
+                "main acquire m\nmain release m\nworker acquire m\nworker release m",
+                "worker acquire m\nworker release m\nmain acquire m\nmain release m",
+            ),
+        ] {
+            assert_ne!(forms(one).0, forms(other).0, "{one}");
+            assert_eq!(forms(one).1, forms(other).1, "the paths are the same: {one}");
+        }
+    }
+
+    #[test]
+    fn another_branch_is_another_path() {
+        assert_ne!(forms("main branch true @ a.c:1").1, forms("main branch false @ a.c:1").1);
+    }
+}

@@ -1,0 +1,214 @@
+//! What a forced run did that the recorded one did not (the effects of 002's chapter on execution
+//! paths, and what a user sees before that: assertion, crash, hang, output).
+//!
+//! Compared are the end of the run, the bytes of standard output and standard error, the files that
+//! the user declared as written, and the branches of each thread. Not compared: files that were not
+//! declared, what goes over a network, and time. Output that has the same lines in another order
+//! counts as another path: which thread prints first is no bug by itself.
+
+use std::fmt;
+
+use foretell_record::{BranchTaken, PathDifference, RunEnd};
+
+use crate::run::{Run, Written};
+
+/// What changed, the worst first (closed list, the JSON contract's `effect`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Effect {
+    /// An assertion failed.
+    Assertion,
+    /// The program died of a signal.
+    Crash,
+    /// No thread could go on, or all went on for ever.
+    Hang,
+    /// Other bytes, or another exit status.
+    Output,
+    /// A branch went another way.
+    Path,
+    /// Nothing.
+    None,
+}
+
+impl Effect {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Effect::Assertion => "assertion",
+            Effect::Crash => "crash",
+            Effect::Hang => "hang",
+            Effect::Output => "output",
+            Effect::Path => "path",
+            Effect::None => "none",
+        }
+    }
+
+    /// The user sees that something is wrong.
+    pub fn is_visible(self) -> bool {
+        self <= Effect::Output
+    }
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How two runs differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The worst of it.
+    pub effect: Effect,
+    /// One sentence for people.
+    pub sentence: String,
+    /// Recorded (`-`) and forced (`+`) lines of output around the first difference.
+    pub output: Option<String>,
+    /// The first branch that went another way (the recorded run's way first).
+    pub branch: Option<PathDifference>,
+}
+
+/// How the forced run differs from the recorded one.
+pub fn compare(recorded: &Run, forced: &Run) -> Difference {
+    let fatal = fatal(forced).filter(|end| Some(end) != self::fatal(recorded).as_ref());
+    let output = output_difference(&recorded.written, &forced.written);
+    let branch = recorded.path.differences(&forced.path).into_iter().next();
+    let status = match (&recorded.end, &forced.end) {
+        (RunEnd::Exit(before), RunEnd::Exit(after)) if before != after => {
+            Some(format!("exit status {after} instead of {before}"))
+        }
+        _ => None,
+    };
+    let (effect, sentence) = if let Some((effect, sentence)) = fatal {
+        (effect, sentence)
+    } else if let Some(status) = status {
+        (Effect::Output, status)
+    } else if recorded.written != forced.written {
+        match same_lines(&recorded.written, &forced.written) {
+            false => (Effect::Output, "the output differs".into()),
+            true => (Effect::Path, "the same lines are written in another order".into()),
+        }
+    } else if let Some(branch) = &branch {
+        (Effect::Path, path_sentence(branch))
+    } else {
+        (Effect::None, "nothing else changed".into())
+    };
+    Difference { effect, sentence, output, branch }
+}
+
+/// The end of a run that no user takes for a good one.
+pub fn fatal(run: &Run) -> Option<(Effect, String)> {
+    match (&run.end, run.failed_assertion()) {
+        (_, Some(site)) => {
+            let place = site.map(|site| format!(" at {}:{}", site.file, site.line));
+            Some((Effect::Assertion, format!("the assertion{} failed", place.unwrap_or_default())))
+        }
+        (RunEnd::Signal(_), None) => Some((Effect::Crash, format!("died: {}", run.ended()))),
+        (RunEnd::Deadlock(who), None) => Some((Effect::Hang, format!("hung: {who}"))),
+        (RunEnd::Livelock(who), None) => Some((Effect::Hang, format!("went on for ever: {who}"))),
+        _ => None,
+    }
+}
+
+/// Where a thread left the recorded path, for people.
+pub fn path_sentence(branch: &PathDifference) -> String {
+    let told = |branch: &Option<BranchTaken>| match branch {
+        Some(branch) => branch.to_string(),
+        None => "nothing more".into(),
+    };
+    let (recorded, forced) = (told(&branch.first), told(&branch.second));
+    format!("thread {} took another path: {forced} instead of {recorded}", branch.thread)
+}
+
+fn same_lines(one: &Written, other: &Written) -> bool {
+    let sorted = |bytes: &[u8]| {
+        let mut lines: Vec<Vec<u8>> = bytes.split(|&b| b == b'\n').map(<[u8]>::to_vec).collect();
+        lines.sort_unstable();
+        lines
+    };
+    sorted(&one.stdout) == sorted(&other.stdout)
+        && sorted(&one.stderr) == sorted(&other.stderr)
+        && one.files == other.files
+}
+
+/// The lines around the first difference, as a unified diff shows them.
+fn output_difference(recorded: &Written, forced: &Written) -> Option<String> {
+    let files = recorded.files.iter().zip(&forced.files);
+    let files = files.map(|(one, other)| {
+        (one.as_deref().unwrap_or_default(), other.as_deref().unwrap_or_default())
+    });
+    let streams = [(&*recorded.stdout, &*forced.stdout), (&*recorded.stderr, &*forced.stderr)];
+    let (one, other) = streams.into_iter().chain(files).find(|(one, other)| one != other)?;
+    let lines = |bytes: &[u8]| -> Vec<String> {
+        String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect()
+    };
+    let (one, other) = (lines(one), lines(other));
+    let same = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
+    let (one, other) = (&one[same..], &other[same..]);
+    let tail = one.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count();
+    let shown = |sign: char, lines: &[String]| -> String {
+        const MOST: usize = 10;
+        let kept = &lines[..lines.len() - tail];
+        let mut text: String =
+            kept.iter().take(MOST).map(|line| format!("{sign}{line}\n")).collect();
+        if kept.len() > MOST {
+            text += &format!("{sign}... ({} more lines)\n", kept.len() - MOST);
+        }
+        text
+    };
+    Some(format!("@@ line {} @@\n{}{}", same + 1, shown('-', one), shown('+', other)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foretell_record::ExecutionPath;
+    use foretell_trace::format::text;
+    use std::time::Duration;
+
+    fn run(end: RunEnd, stdout: &str, events: &str) -> Run {
+        let text = format!("foretell-trace 1\nobserved\nthread main, worker\nvar x\n{events}");
+        let written = Written { stdout: stdout.into(), ..Written::default() };
+        let trace = text::read(&text).unwrap_or_else(|error| panic!("{error}"));
+        let path = ExecutionPath::default();
+        Run { end, crash: None, steps_taken: 0, trace, path, written, time: Duration::ZERO }
+    }
+
+    #[test]
+    fn the_worst_difference_is_the_effect() {
+        let good = run(RunEnd::Exit(0), "a\nb\n", "main begin");
+        let effect = |end: RunEnd, stdout: &str, events: &str| {
+            compare(&good, &run(end, stdout, events)).effect
+        };
+        let events = "main begin";
+        assert_eq!(effect(RunEnd::Exit(0), "a\nb\n", events), Effect::None);
+        assert_eq!(effect(RunEnd::Exit(0), "b\na\n", events), Effect::Path, "another order");
+        assert_eq!(effect(RunEnd::Exit(0), "a\nc\n", events), Effect::Output);
+        assert_eq!(effect(RunEnd::Exit(3), "a\nb\n", events), Effect::Output);
+        assert_eq!(effect(RunEnd::Deadlock("".into()), "", events), Effect::Hang);
+        assert_eq!(effect(RunEnd::Livelock("".into()), "", events), Effect::Hang);
+        assert_eq!(effect(RunEnd::Signal(libc::SIGSEGV), "", events), Effect::Crash);
+        assert_eq!(effect(RunEnd::Signal(libc::SIGABRT), "", events), Effect::Crash);
+        let failed = "main assert false @ a.c:9";
+        assert_eq!(effect(RunEnd::Signal(libc::SIGABRT), "", failed), Effect::Assertion);
+    }
+
+    #[test]
+    fn a_run_that_fails_as_the_recorded_one_did_has_no_effect() {
+        let events = "main assert false @ a.c:9";
+        let failed = || run(RunEnd::Signal(libc::SIGABRT), "", events);
+        assert_eq!(compare(&failed(), &failed()).effect, Effect::None);
+        let elsewhere = run(RunEnd::Signal(libc::SIGABRT), "", "main assert false @ a.c:8");
+        assert_eq!(compare(&failed(), &elsewhere).effect, Effect::Assertion);
+    }
+
+    #[test]
+    fn the_changed_lines_of_the_output_are_shown() {
+        let before = run(RunEnd::Exit(0), "start\nbalance: 130\nend\n", "main begin");
+        let after = run(RunEnd::Exit(0), "start\nbalance: 110\nend\n", "main begin");
+        let difference = compare(&before, &after);
+        assert_eq!(
+            difference.output.as_deref(),
+            Some("@@ line 2 @@\n-balance: 130\n+balance: 110\n")
+        );
+    }
+}

@@ -1,0 +1,116 @@
+//! What a forced run says about its prediction.
+//!
+//! | outcome | when |
+//! |---|---|
+//! | confirmed | the violation happened; the effect says what came of it |
+//! | benign | it happened and nothing came of it |
+//! | refuted | the program did not do it, though it was made to take the steps that it would take |
+//! | not forced | something outside stood in the way: an operation that cannot be controlled, a limit |
+//!
+//! A torn block that we guessed, or a use before a definition, is a bug only if somebody can see
+//! it: an effect `path` or `none` is folded away. A data race, a use after free and a torn block
+//! that the user marked are bugs whatever came of them.
+
+use foretell_record::RunEnd;
+use foretell_trace::schedule::Schedule;
+
+use crate::effect::{Difference, Effect, compare, fatal};
+use crate::forced::{Violation, followed};
+use crate::run::Run;
+
+/// What came out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It happened, and this came of it.
+    Confirmed(Effect),
+    /// It happened, and nothing came of it.
+    Benign,
+    /// The program does not do it; why.
+    Refuted(String),
+    /// It could not be tried; why.
+    NotForced(String),
+}
+
+/// An outcome and the run that it comes from.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// What came out.
+    pub outcome: Outcome,
+    /// How the forced run differs from the recorded one.
+    pub difference: Difference,
+}
+
+impl Verdict {
+    /// What came of the violation, if it happened.
+    pub fn effect(&self) -> Option<Effect> {
+        match self.outcome {
+            Outcome::Confirmed(effect) => Some(effect),
+            Outcome::Benign => Some(Effect::None),
+            Outcome::Refuted(_) | Outcome::NotForced(_) => None,
+        }
+    }
+
+    /// It could not be tried.
+    pub fn is_open(&self) -> bool {
+        matches!(self.outcome, Outcome::NotForced(_))
+    }
+
+    /// The program does not do it.
+    pub fn is_refuted(&self) -> bool {
+        matches!(self.outcome, Outcome::Refuted(_))
+    }
+
+    /// Is it a bug that the user has to hear about (exit code 10)?
+    pub fn counts(&self, violation: Violation) -> bool {
+        self.effect().is_some_and(|effect| {
+            effect.is_visible()
+                || matches!(
+                    violation,
+                    Violation::Race | Violation::UseAfterFree | Violation::MarkedBlock
+                )
+        })
+    }
+}
+
+/// Judges a forced run.
+pub fn judge(schedule: &Schedule, violation: Violation, recorded: &Run, forced: &Run) -> Verdict {
+    let difference = compare(recorded, forced);
+    let outcome = outcome(schedule, violation, forced, &difference);
+    Verdict { outcome, difference }
+}
+
+/// What the difference to the recorded run means for the prediction.
+pub fn outcome(
+    schedule: &Schedule,
+    violation: Violation,
+    forced: &Run,
+    difference: &Difference,
+) -> Outcome {
+    match &forced.end {
+        RunEnd::Refused(why) => return Outcome::NotForced(why.clone()),
+        RunEnd::Hang => return Outcome::NotForced("the run was ended by the time limit".into()),
+        _ => {}
+    }
+    let effect = difference.effect;
+    if let Err(why) = followed(schedule, violation, forced) {
+        // What ends the program on the way is a bug, too.
+        return match fatal(forced) {
+            Some(_) if effect.is_visible() => Outcome::Confirmed(effect),
+            _ => Outcome::Refuted(why),
+        };
+    }
+    let refuted = |what: &str| match effect.is_visible() {
+        true => Outcome::Confirmed(effect),
+        false => Outcome::Refuted(what.into()),
+    };
+    match violation {
+        Violation::Assertion => refuted("the assertion held"),
+        Violation::Fault => refuted("the access did not fault"),
+        Violation::Deadlock => match fatal(forced) {
+            Some((Effect::Hang, _)) => Outcome::Confirmed(Effect::Hang),
+            _ => refuted("the threads went on"),
+        },
+        _ if effect == Effect::None => Outcome::Benign,
+        _ => Outcome::Confirmed(effect),
+    }
+}

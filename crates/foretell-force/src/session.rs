@@ -1,0 +1,652 @@
+//! `foretell test`: record, predict, force each prediction, judge, and go on past the recorded path.
+//!
+//! Predictions are deduplicated by code locations, forced the most severe first, several at once.
+//! A forced run that takes another path is a new recording: what can be predicted from it and was
+//! not before is forced in turn, level by level up to a depth. Runs that took the same path in every
+//! thread have the same concurrent trace program and are predicted from once.
+//!
+//! A torn block that we guessed is held against runs without it before its output counts: if runs in
+//! which no thread is interrupted write different things too, the output proves nothing.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use foretell_predict::finding::access_info;
+use foretell_predict::region::Regions;
+use foretell_predict::{
+    Divergences, Finding, FindingKind, PredictError, Prediction, Status, WitnessSchedule,
+    divergences, predict,
+};
+use foretell_record::{Policy, RunEnd};
+use foretell_trace::schedule::Schedule;
+use foretell_trace::validate::validate;
+use foretell_trace::{EventId, Op, Trace};
+
+use crate::canonical;
+use crate::effect::{Effect, compare, fatal};
+use crate::forced::{Violation, forced_steps};
+use crate::judge::{Outcome, Verdict, judge};
+use crate::program::{InputDigest, Program};
+use crate::run::{Limits, Run, RunError, Runner};
+
+/// No thread is interrupted, unless it has more events than this in one go.
+pub const UNINTERRUPTED: Policy = Policy::RoundRobin { quantum: LONG_TURN };
+/// Events of a turn that is not interrupted.
+const LONG_TURN: u32 = 10_000;
+/// Members of a group (the same places, other threads) that are tried before it is given up.
+const TRIES: usize = 3;
+/// Runs without interruption that an output is held against.
+const CONTROLS: u64 = 3;
+/// Scheduling points of a run at most: its events have to fit into memory.
+pub const MOST_POINTS: u64 = 20_000_000;
+/// Traces of one level that are predicted from.
+const MOST_BASES: usize = 32;
+
+/// What to do, and how much of it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What to predict.
+    pub predict: foretell_predict::Options,
+    /// Who runs when while the program is recorded.
+    pub base: Policy,
+    /// What happens when a schedule is over.
+    pub after: Policy,
+    /// How often a forced run is predicted from in turn.
+    pub depth: u32,
+    /// Runs at the same time.
+    pub jobs: usize,
+    /// Runs in all.
+    pub runs: usize,
+    /// Ends a single run.
+    pub run_time: Duration,
+    /// No further run is begun after so long.
+    pub time: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            predict: foretell_predict::Options::default(),
+            base: UNINTERRUPTED,
+            after: UNINTERRUPTED,
+            depth: 2,
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            runs: 500,
+            run_time: Duration::from_secs(30),
+            time: Duration::from_secs(300),
+        }
+    }
+}
+
+/// Why a program could not be tested.
+#[derive(Debug)]
+pub enum TestError {
+    /// It could not be run.
+    Run(RunError),
+    /// Its trace makes no sense.
+    Trace(String),
+    /// Nothing can be predicted from its trace.
+    Predict(PredictError),
+    /// Its input cannot be read.
+    Input(std::io::Error),
+    /// Foretell contradicts itself.
+    Internal(String),
+}
+
+impl fmt::Display for TestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TestError::Run(error) => error.fmt(f),
+            TestError::Trace(fault) => write!(f, "the recorded trace makes no sense: {fault}"),
+            TestError::Predict(error) => error.fmt(f),
+            TestError::Input(error) => write!(f, "cannot read the program's input: {error}"),
+            TestError::Internal(why) => {
+                write!(f, "the validator refused a solver's answer: {why}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for TestError {}
+
+/// A prediction and what came of it.
+#[derive(Clone, Debug)]
+pub struct Tested {
+    /// The prediction.
+    pub finding: Finding,
+    /// The trace that it was predicted from, by its number in [`Session::bases`].
+    pub base: usize,
+    /// What goes wrong.
+    pub violation: Violation,
+    /// How to make it happen.
+    pub schedule: Schedule,
+    /// What came out.
+    pub verdict: Verdict,
+    /// How the forced run ended.
+    pub ended: String,
+    /// What it wrote to standard error.
+    pub stderr: String,
+    /// Predictions at the same places with other threads, which were not forced.
+    pub same_places: usize,
+}
+
+impl Tested {
+    /// Is it a bug that the user has to hear about?
+    pub fn counts(&self) -> bool {
+        self.verdict.counts(self.violation)
+    }
+
+    /// It happened, and nobody can see it.
+    pub fn is_folded(&self) -> bool {
+        self.verdict.effect().is_some() && !self.counts()
+    }
+}
+
+/// How much was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Runs of the program, the recorded one included.
+    pub runs: usize,
+    /// Runs with a different partial order of their events.
+    pub behaviours: usize,
+    /// Runs whose threads took a different path.
+    pub paths: usize,
+    /// Paths at the last level, from which nothing was predicted any more.
+    pub frontier: usize,
+    /// Predictions that the budget left untried.
+    pub untried: usize,
+    /// Ways to leave the path that the budget left untried.
+    pub untried_paths: usize,
+}
+
+/// Everything that a test found.
+#[derive(Debug)]
+pub struct Session {
+    /// The recorded run.
+    pub recorded: Run,
+    /// What was predicted from it.
+    pub prediction: Prediction,
+    /// The traces that were predicted from; the first is the recorded one.
+    pub bases: Vec<Trace>,
+    /// What was forced, and what came of it.
+    pub tested: Vec<Tested>,
+    /// Predictions without an answer: not decided, or not tried.
+    pub open: Vec<Finding>,
+    /// What was not seen or not done, one sentence each.
+    pub unseen: Vec<String>,
+    /// What was not done past the recorded path, one sentence each. (That is endless in general, so
+    /// that it does not make a test incomplete.)
+    pub beyond: Vec<String>,
+    /// How much was done.
+    pub counts: Counts,
+}
+
+/// What a test comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conclusion {
+    /// A bug happened.
+    Confirmed,
+    /// A prediction could not be forced.
+    Predicted,
+    /// Something was not decided or not seen.
+    Incomplete,
+    /// Nothing was found.
+    NothingFound,
+}
+
+impl Session {
+    /// What it comes to.
+    pub fn conclusion(&self) -> Conclusion {
+        let untried = |finding: &Finding| finding.status == Status::Predicted;
+        if self.tested.iter().any(Tested::counts) {
+            Conclusion::Confirmed
+        } else if self.tested.iter().any(|tested| tested.verdict.is_open())
+            || self.open.iter().any(untried)
+        {
+            Conclusion::Predicted
+        } else if !self.open.is_empty() || !self.unseen.is_empty() {
+            Conclusion::Incomplete
+        } else {
+            Conclusion::NothingFound
+        }
+    }
+}
+
+/// Records, predicts, forces and judges.
+pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> {
+    let started = Instant::now();
+    let digest = program.digest().map_err(TestError::Input)?;
+    let runner = Runner::new(program).map_err(TestError::Run)?;
+    let first = Limits { time: options.run_time, points: MOST_POINTS };
+    let recorded = runner.run(Vec::new(), options.base.clone(), first).map_err(TestError::Run)?;
+    if let RunEnd::Refused(why) = &recorded.end {
+        return Err(TestError::Trace(format!("the program cannot be controlled: {why}")));
+    }
+    if let Some(fault) = validate(&recorded.trace).first() {
+        return Err(TestError::Trace(fault.to_string()));
+    }
+    let limits = Limits {
+        time: options.run_time,
+        points: (100 * recorded.trace.events.len() as u64 + 500_000).min(MOST_POINTS),
+    };
+    let mut campaign = Campaign {
+        options,
+        digest,
+        runner: &runner,
+        recorded: &recorded,
+        limits,
+        started,
+        doubt: Doubt::new(&runner, &recorded, &options.base, limits),
+        groups: HashSet::new(),
+        prefixes: HashSet::new(),
+        paths: HashSet::from([canonical::paths(&recorded.trace)]),
+        orders: HashSet::from([canonical::order(&recorded.trace, all_events(&recorded.trace))]),
+        tested: Vec::new(),
+        open: Vec::new(),
+        unseen: Vec::new(),
+        beyond: Vec::new(),
+        counts: Counts::default(),
+    };
+    campaign.tested.extend(campaign.failed_already());
+    let mut bases = vec![recorded.trace.clone()];
+    let prediction = campaign.predict(&bases[0])?;
+    campaign.unseen.extend(prediction.unseen.iter().cloned());
+    let mut jobs = campaign.jobs(0, &bases[0], &prediction);
+    for level in 0..=options.depth {
+        let mut traces = campaign.force(&bases, jobs);
+        jobs = Vec::new();
+        if level == options.depth {
+            campaign.counts.frontier = traces.len();
+            break;
+        }
+        if traces.len() > MOST_BASES {
+            campaign.beyond.push(format!(
+                "{} of the paths that forced runs took were not predicted from",
+                traces.len() - MOST_BASES
+            ));
+            traces.truncate(MOST_BASES);
+        }
+        for trace in traces {
+            if campaign.is_spent() {
+                campaign.beyond.push("the budget ended before all paths were looked at".into());
+                break;
+            }
+            let deeper = campaign.predict(&trace)?;
+            jobs.extend(campaign.jobs(bases.len(), &trace, &deeper));
+            bases.push(trace);
+        }
+        if jobs.is_empty() {
+            break;
+        }
+    }
+    let Campaign { mut tested, open, mut unseen, mut beyond, mut counts, paths, orders, .. } =
+        campaign;
+    counts.runs = runner.runs();
+    counts.paths = paths.len();
+    counts.behaviours = orders.len();
+    if counts.untried > 0 {
+        unseen.push(format!("{} predictions were not tried: the budget is spent", counts.untried));
+    }
+    if counts.untried_paths > 0 {
+        let untried = counts.untried_paths;
+        beyond
+            .push(format!("{untried} ways to leave the path were not tried: the budget is spent"));
+    }
+    let mut said = HashSet::new();
+    unseen.retain(|sentence| said.insert(sentence.clone()));
+    beyond.retain(|sentence| said.insert(sentence.clone()));
+    tested.sort_by_key(|tested| (!tested.counts(), tested.violation));
+    Ok(Session { recorded, prediction, bases, tested, open, unseen, beyond, counts })
+}
+
+fn all_events(trace: &Trace) -> impl Iterator<Item = EventId> + use<> {
+    (0..trace.events.len()).map(EventId::from)
+}
+
+/// Whether the torn blocks of the trace were marked by the user.
+pub fn blocks_are_marked(trace: &Trace, regions: Regions) -> bool {
+    match regions {
+        Regions::Marked => true,
+        Regions::Inferred => false,
+        Regions::Automatic => {
+            trace.events.iter().any(|event| matches!(event.op, Op::RegionBegin(_)))
+        }
+    }
+}
+
+/// The schedule file of a finding of the trace.
+pub fn schedule_of(
+    trace: &Trace,
+    finding: &str,
+    witness: &WitnessSchedule,
+    violation: Violation,
+    digest: InputDigest,
+) -> Schedule {
+    let mut schedule = witness.to_schedule(trace, finding);
+    schedule.violation = Some(violation.name().into());
+    schedule.input = Some(digest.to_string().into());
+    schedule
+}
+
+/// A run of the schedule. One that goes on for ever is tried once more with other luck after the
+/// schedule: threads that wait for each other in a loop need not be a livelock.
+pub fn forced_run(
+    runner: &Runner<'_>,
+    schedule: &Schedule,
+    violation: Violation,
+    after: &Policy,
+    limits: Limits,
+) -> Result<Run, RunError> {
+    let steps = forced_steps(schedule, violation);
+    let run = runner.run(steps.clone(), after.clone(), limits)?;
+    match run.end {
+        RunEnd::Livelock(_) => runner.run(steps, Policy::Random { seed: 1, mean: 20 }, limits),
+        _ => Ok(run),
+    }
+}
+
+/// Other output proves nothing about a block that we only guessed when runs without any
+/// interruption differ in theirs.
+#[derive(Debug)]
+pub struct Doubt<'a> {
+    runner: &'a Runner<'a>,
+    recorded: &'a Run,
+    base: &'a Policy,
+    limits: Limits,
+    varies: OnceLock<bool>,
+}
+
+impl<'a> Doubt<'a> {
+    /// About a recorded run, and how it was recorded.
+    pub fn new(
+        runner: &'a Runner<'a>,
+        recorded: &'a Run,
+        base: &'a Policy,
+        limits: Limits,
+    ) -> Self {
+        Self { runner, recorded, base, limits, varies: OnceLock::new() }
+    }
+
+    /// Takes back what was made of the output, if it proves nothing.
+    pub fn apply(&self, violation: Violation, verdict: &mut Verdict) {
+        let guessed =
+            matches!(violation, Violation::InferredBlock | Violation::Order | Violation::OtherPath);
+        if guessed && verdict.outcome == Outcome::Confirmed(Effect::Output) && self.output_varies()
+        {
+            verdict.outcome = Outcome::Confirmed(Effect::Path);
+            verdict.difference.effect = Effect::Path;
+            verdict.difference.sentence =
+                "the output differs, as it does between runs without any interruption".into();
+        }
+    }
+
+    fn output_varies(&self) -> bool {
+        *self.varies.get_or_init(|| {
+            let uninterrupted = (1..=CONTROLS).map(|seed| Policy::Random { seed, mean: LONG_TURN });
+            std::iter::once(self.base.clone()).chain(uninterrupted).any(|policy| {
+                match self.runner.run(Vec::new(), policy, self.limits) {
+                    Ok(run) => compare(self.recorded, &run).effect.is_visible(),
+                    Err(_) => false,
+                }
+            })
+        })
+    }
+}
+
+/// Predictions at the same places; one of them is forced.
+struct Job {
+    base: usize,
+    violation: Violation,
+    /// The most promising first; all have a schedule.
+    members: Vec<Finding>,
+}
+
+struct Campaign<'a> {
+    options: &'a Options,
+    digest: InputDigest,
+    runner: &'a Runner<'a>,
+    recorded: &'a Run,
+    limits: Limits,
+    started: Instant,
+    doubt: Doubt<'a>,
+    groups: HashSet<String>,
+    prefixes: HashSet<(u64, bool)>,
+    paths: HashSet<u64>,
+    orders: HashSet<u64>,
+    tested: Vec<Tested>,
+    open: Vec<Finding>,
+    unseen: Vec<String>,
+    beyond: Vec<String>,
+    counts: Counts,
+}
+
+impl Campaign<'_> {
+    fn is_spent(&self) -> bool {
+        self.runner.runs() >= self.options.runs || self.started.elapsed() >= self.options.time
+    }
+
+    fn predict(&self, trace: &Trace) -> Result<Prediction, TestError> {
+        let options = &self.options.predict;
+        let mut prediction = predict(trace, options).map_err(TestError::Predict)?;
+        prediction.divergences = divergences(trace, options).map_err(TestError::Predict)?;
+        let refused = &prediction.divergences.internal_errors;
+        match prediction.internal_errors.iter().chain(refused).next() {
+            Some(error) => Err(TestError::Internal(error.clone())),
+            None => Ok(prediction),
+        }
+    }
+
+    /// What is new in what can be predicted from a trace, the most severe first. What is not decided
+    /// stays open.
+    fn jobs(&mut self, base: usize, trace: &Trace, prediction: &Prediction) -> Vec<Job> {
+        let marked = blocks_are_marked(trace, self.options.predict.regions);
+        let mut jobs: Vec<Job> = Vec::new();
+        for finding in &prediction.findings {
+            if finding.schedule.is_none() {
+                if self.groups.insert(format!("open {}", finding.group)) {
+                    self.open.push(finding.clone());
+                }
+                continue;
+            }
+            let known = jobs.iter_mut().find(|job| job.members[0].group == finding.group);
+            if let Some(job) = known {
+                job.members.push(finding.clone());
+            } else if self.groups.insert(finding.group.clone()) {
+                let violation = Violation::of(finding, marked);
+                jobs.push(Job { base, violation, members: vec![finding.clone()] });
+            }
+        }
+        jobs.sort_by_key(|job| job.violation);
+        jobs.extend(self.other_paths(base, trace, &prediction.divergences));
+        jobs
+    }
+
+    /// Prefixes after which a thread may leave its path. Those that are causally the same as one
+    /// before are left out.
+    fn other_paths(&mut self, base: usize, trace: &Trace, found: &Divergences) -> Vec<Job> {
+        self.beyond.extend(found.unseen.iter().cloned());
+        if found.undecided > 0 {
+            self.beyond.push(format!(
+                "at {} places it is not decided whether a thread can leave its path",
+                found.undecided
+            ));
+        }
+        let mut jobs = Vec::new();
+        for divergence in found.found.iter().cloned() {
+            let prefix = canonical::order(trace, divergence.schedule.events());
+            if !self.prefixes.insert((prefix, divergence.overlapping)) {
+                continue;
+            }
+            let events = std::iter::once(divergence.event).chain(divergence.source);
+            let finding = Finding {
+                group: divergence.id.clone(),
+                id: divergence.id,
+                kind: FindingKind::Order,
+                pattern: None,
+                status: Status::Predicted,
+                accesses: events.map(|event| access_info(trace, event)).collect(),
+                detail: divergence.detail,
+                schedule: Some(divergence.schedule),
+            };
+            jobs.push(Job { base, violation: Violation::OtherPath, members: vec![finding] });
+        }
+        jobs
+    }
+
+    /// Forces, several at once; gives the traces of runs that took a path nobody took before.
+    fn force(&mut self, bases: &[Trace], jobs: Vec<Job>) -> Vec<Trace> {
+        let next = AtomicUsize::new(0);
+        type Result = (usize, Option<(Tested, Option<Run>)>);
+        let results: Mutex<Vec<Result>> = Mutex::new(Vec::new());
+        let (this, queue) = (&*self, &jobs);
+        std::thread::scope(|scope| {
+            for _ in 0..this.options.jobs.clamp(1, jobs.len().max(1)) {
+                scope.spawn(|| {
+                    while let Some((number, job)) = {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        queue.get(number).map(|job| (number, job))
+                    } {
+                        let result =
+                            (!this.is_spent()).then(|| this.force_one(&bases[job.base], job));
+                        results.lock().unwrap_or_else(|e| e.into_inner()).push((number, result));
+                    }
+                });
+            }
+        });
+        let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+        results.sort_by_key(|&(number, _)| number);
+        let mut traces = Vec::new();
+        for (number, result) in results {
+            let job = &jobs[number];
+            let Some((tested, run)) = result else {
+                match job.violation {
+                    Violation::OtherPath => self.counts.untried_paths += 1,
+                    _ => {
+                        self.counts.untried += 1;
+                        self.open.push(job.members[0].clone());
+                    }
+                }
+                continue;
+            };
+            match tested.violation {
+                Violation::OtherPath => self.tested.extend(self.seen_beyond(tested)),
+                _ => self.tested.push(tested),
+            }
+            let Some(run) = run else { continue };
+            self.orders.insert(canonical::order(&run.trace, all_events(&run.trace)));
+            let ended = matches!(run.end, RunEnd::Exit(_));
+            if ended && self.paths.insert(canonical::paths(&run.trace)) {
+                traces.push(run.trace);
+            }
+        }
+        traces
+    }
+
+    /// Forces a member of the group; when the program does not do it, the next one.
+    fn force_one(&self, base: &Trace, job: &Job) -> (Tested, Option<Run>) {
+        let mut result = None;
+        for finding in job.members.iter().take(TRIES) {
+            let (tested, run) = self.force_finding(base, job, finding);
+            let refuted = tested.verdict.is_refuted();
+            result = Some((tested, run));
+            if !refuted {
+                break;
+            }
+        }
+        result.expect("a job has a member")
+    }
+
+    fn force_finding(&self, base: &Trace, job: &Job, finding: &Finding) -> (Tested, Option<Run>) {
+        let violation = job.violation;
+        let witness = finding.schedule.as_ref().expect("members have schedules");
+        let schedule = schedule_of(base, &finding.id, witness, violation, self.digest);
+        let run = forced_run(self.runner, &schedule, violation, &self.options.after, self.limits);
+        let (verdict, ended, stderr, run) = match run {
+            Ok(run) => {
+                let mut verdict = judge(&schedule, violation, self.recorded, &run);
+                self.doubt.apply(violation, &mut verdict);
+                let stderr = String::from_utf8_lossy(&run.written.stderr).into_owned();
+                (verdict, run.ended(), stderr, Some(run))
+            }
+            Err(error) => {
+                let difference = compare(self.recorded, self.recorded);
+                let outcome = Outcome::NotForced(error.to_string());
+                (Verdict { outcome, difference }, error.to_string(), String::new(), None)
+            }
+        };
+        let tested = Tested {
+            finding: finding.clone(),
+            base: job.base,
+            violation,
+            schedule,
+            verdict,
+            ended,
+            stderr,
+            same_places: job.members.len() - 1,
+        };
+        (tested, run)
+    }
+
+    /// Leaving the path is no bug by itself: only what the user sees then, and what no other finding
+    /// shows.
+    fn seen_beyond(&self, mut tested: Tested) -> Option<Tested> {
+        let difference = &tested.verdict.difference;
+        let known = |other: &Tested| {
+            other.counts()
+                && other.verdict.difference.effect == difference.effect
+                && other.verdict.difference.sentence == difference.sentence
+        };
+        if !tested.counts() || self.tested.iter().any(known) {
+            return None;
+        }
+        tested.finding.kind = match difference.effect {
+            Effect::Assertion => FindingKind::Assertion,
+            Effect::Crash => FindingKind::Crash,
+            Effect::Hang => FindingKind::Deadlock,
+            Effect::Output | Effect::Path | Effect::None => FindingKind::Atomicity,
+        };
+        tested.finding.detail = format!("{}; {}", tested.finding.detail, difference.sentence);
+        Some(tested)
+    }
+
+    /// The recorded run itself may be a bad one.
+    fn failed_already(&self) -> Option<Tested> {
+        let (effect, sentence) = fatal(self.recorded)?;
+        let (kind, violation) = match effect {
+            Effect::Assertion => (FindingKind::Assertion, Violation::Assertion),
+            Effect::Crash => (FindingKind::Crash, Violation::Fault),
+            _ => (FindingKind::Deadlock, Violation::Deadlock),
+        };
+        let trace = &self.recorded.trace;
+        let id = format!("{:08x}-recorded", crc32fast::hash(sentence.as_bytes()));
+        let mut schedule = Schedule::of_trace(trace, all_events(trace), []);
+        schedule.finding = Some(id.as_str().into());
+        schedule.violation = Some(violation.name().into());
+        schedule.input = Some(self.digest.to_string().into());
+        let mut difference = compare(self.recorded, self.recorded);
+        difference.effect = effect;
+        difference.sentence.clone_from(&sentence);
+        Some(Tested {
+            finding: Finding {
+                group: id.clone(),
+                id,
+                kind,
+                pattern: None,
+                status: Status::Predicted,
+                accesses: Vec::new(),
+                detail: format!("the recorded run itself went wrong: {sentence}"),
+                schedule: None,
+            },
+            base: 0,
+            violation,
+            schedule,
+            verdict: Verdict { outcome: Outcome::Confirmed(effect), difference },
+            ended: self.recorded.ended(),
+            stderr: String::from_utf8_lossy(&self.recorded.written.stderr).into_owned(),
+            same_places: 0,
+        })
+    }
+}

@@ -1,0 +1,84 @@
+//! The program that a command runs: as it is, or built first from one source file.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use foretell_build::Language;
+use foretell_force::program::Program;
+
+use crate::cli::RunArguments;
+use crate::exit::Failure;
+
+/// A program, and the folder of the build if there was one.
+pub struct Prepared {
+    /// The program.
+    pub program: Program,
+    /// Removed in the end.
+    _build: Option<Folder>,
+}
+
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0); // nobody minds if it stays
+    }
+}
+
+/// What was typed, ready to run.
+pub fn prepare(typed: &[OsString], run: &RunArguments) -> Result<Prepared, Failure> {
+    let (first, rest) = typed.split_first().expect("clap demands a program");
+    let mut program = Program::new(first, rest.to_vec());
+    program.stdin = stdin_file();
+    program.inputs.clone_from(&run.input);
+    program.writes.clone_from(&run.writes);
+    let source = Path::new(first);
+    let language = match source.extension().and_then(|ending| ending.to_str()) {
+        Some("c") => Language::C,
+        Some("cc" | "cpp" | "cxx" | "C") => Language::Cxx,
+        _ => return Ok(Prepared { program, _build: None }),
+    };
+    let folder = std::env::temp_dir().join(format!("foretell-build-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| Failure::Input(format!("{}: {error}", folder.display())))?;
+    let folder = Folder(folder);
+    let binary = folder.0.join(source.file_stem().unwrap_or(first));
+    build(language, source, &binary)?;
+    program.called = Some(source.to_owned());
+    program.path = binary;
+    Ok(Prepared { program, _build: Some(folder) })
+}
+
+/// Builds; what the compiler has to say goes to standard error.
+fn build(language: Language, source: &Path, binary: &Path) -> Result<(), Failure> {
+    if !source.is_file() {
+        return Err(Failure::Input(format!("there is no file `{}`", source.display())));
+    }
+    let words = ["-O1", "-g", "-pthread", "-o"].map(OsString::from);
+    let words = words.into_iter().chain([binary.into(), source.into()]);
+    let mut command = foretell_build::command(language, words)
+        .map_err(|error| Failure::Input(error.to_string()))?;
+    let status = command
+        .status()
+        .map_err(|error| Failure::Input(format!("cannot start the compiler: {error}")))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(Failure::Input(format!("{} was not compiled ({status})", source.display()))),
+    }
+}
+
+/// Our standard input, where it is a file that every run can read from its begin. Anything else can
+/// be read once only, so that the runs get nothing.
+fn stdin_file() -> Option<PathBuf> {
+    let path = PathBuf::from("/proc/self/fd/0");
+    let ours = File::open(&path).ok()?.metadata().ok()?;
+    if !ours.is_file() {
+        return None;
+    }
+    // Our own descriptor would be another file in a process that we start.
+    let named = std::fs::read_link(&path).ok()?;
+    let there = named.metadata().ok()?;
+    ((there.dev(), there.ino()) == (ours.dev(), ours.ino())).then_some(named)
+}

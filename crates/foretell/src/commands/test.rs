@@ -1,0 +1,198 @@
+//! `foretell test`: the whole thing.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use foretell_force::effect::{Effect, path_sentence};
+use foretell_force::judge::Outcome;
+use foretell_force::run::RunError;
+use foretell_force::session::{
+    Conclusion, Options, Session, TestError, Tested, UNINTERRUPTED, test,
+};
+use foretell_predict::Prediction;
+use foretell_record::RecordError;
+use foretell_report::report::{self, ForcedRun, Place, Report};
+use foretell_report::terminal::{self, Look};
+use foretell_solve::Budget;
+use serde_json::json;
+
+use crate::cli::TestArguments;
+use crate::commands::program::prepare;
+use crate::commands::schedules;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// Tests and prints.
+pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failure> {
+    let prepared = prepare(&arguments.program, &arguments.run)?;
+    let session = test(&prepared.program, &options(arguments)).map_err(|error| match error {
+        TestError::Internal(_) | TestError::Run(RunError::Record(RecordError::Memory(_))) => {
+            Failure::Internal(error.to_string())
+        }
+        _ => Failure::Input(error.to_string()),
+    })?;
+    let mut paths = BTreeMap::new();
+    let kept = session.tested.iter().filter(|tested| tested.verdict.is_open() || tested.counts());
+    let kept = kept.map(|tested| (tested.finding.id.as_str(), tested.schedule.clone()));
+    schedules::write(&arguments.schedules, kept, &mut paths)?;
+    let report = report(&session, &paths);
+    if output.json() {
+        output.object(report.to_json())?;
+    } else {
+        terminal::render(output, Look { colour: output.colour() }, &report)?;
+        summary(output, &session)?;
+    }
+    Ok(match session.conclusion() {
+        Conclusion::Confirmed => Exit::Confirmed,
+        Conclusion::Predicted => Exit::Predicted,
+        Conclusion::Incomplete => Exit::Incomplete,
+        Conclusion::NothingFound => Exit::NothingFound,
+    })
+}
+
+fn options(arguments: &TestArguments) -> Options {
+    let mut options = Options {
+        after: arguments.run.after.clone().unwrap_or(UNINTERRUPTED),
+        depth: arguments.depth,
+        runs: arguments.runs,
+        run_time: Duration::from_secs(arguments.run.run_limit),
+        time: Duration::from_secs(arguments.time_limit),
+        ..Options::default()
+    };
+    if let Some(jobs) = arguments.jobs {
+        options.jobs = jobs;
+    }
+    options.predict.regions = arguments.regions.into();
+    if !arguments.property.is_empty() {
+        options.predict.properties.clone_from(&arguments.property);
+    }
+    if let Some(conflicts) = arguments.budget {
+        options.predict.budget = Budget { conflicts };
+    }
+    options
+}
+
+/// What was forced, in two or three lines.
+fn summary(output: &mut Output, session: &Session) -> std::io::Result<()> {
+    let counts = &session.counts;
+    writeln!(
+        output,
+        "forced     {:>5} runs, {} behaviours, {} paths: {} confirmed, {} refuted, {} not tried",
+        counts.runs,
+        counts.behaviours,
+        counts.paths,
+        session.tested.iter().filter(|tested| tested.counts()).count(),
+        session.tested.iter().filter(|tested| tested.verdict.is_refuted()).count(),
+        session.tested.iter().filter(|tested| tested.verdict.is_open()).count() + counts.untried,
+    )?;
+    match session.tested.iter().filter(|tested| tested.is_folded()).count() {
+        0 => {}
+        1 => writeln!(output, "folded         1 happened, and nobody can see it")?,
+        folded => writeln!(output, "folded     {folded:>5} happened, and nobody can see them")?,
+    }
+    if counts.frontier > 0 {
+        let frontier = counts.frontier;
+        writeln!(
+            output,
+            "beyond     {frontier:>5} paths at the depth limit were not predicted from"
+        )?;
+    }
+    for sentence in &session.beyond {
+        writeln!(output, "beyond     {sentence}")?;
+    }
+    Ok(())
+}
+
+/// The result as data. What nobody can see is counted and left out.
+fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
+    let of_base = |base: usize| {
+        let shown = session.tested.iter().filter(move |tested| tested.base == base);
+        shown.filter(|tested| !tested.is_folded()).map(|tested| tested.finding.clone())
+    };
+    let mut prediction = session.prediction.clone();
+    prediction.divergences.found.clear();
+    prediction.unseen.clone_from(&session.unseen);
+    prediction.findings = of_base(0).chain(session.open.iter().cloned()).collect();
+    let mut report = Report::from_prediction(&session.bases[0], "", &prediction, schedules);
+    for (base, trace) in session.bases.iter().enumerate().skip(1) {
+        let prediction = Prediction { findings: of_base(base).collect(), ..Prediction::default() };
+        if prediction.findings.is_empty() {
+            continue;
+        }
+        let deeper = Report::from_prediction(trace, "", &prediction, schedules);
+        report.findings.extend(deeper.findings.into_iter().map(of_another_run));
+        for (file, lines) in deeper.sources {
+            report.sources.entry(file).or_default().extend(lines);
+        }
+    }
+    for finding in &mut report.findings {
+        if let Some(tested) = session.tested.iter().find(|one| one.finding.id == finding.id) {
+            judged(finding, tested);
+        }
+    }
+    let place = |finding: &report::Finding| {
+        session.tested.iter().position(|tested| tested.finding.id == finding.id)
+    };
+    report.findings.sort_by_key(|finding| place(finding).unwrap_or(usize::MAX));
+    let counts = &session.counts;
+    let folded = session.tested.iter().filter(|tested| tested.is_folded()).count();
+    for (name, value) in [
+        ("runs", json!(counts.runs)),
+        ("behaviours", json!(counts.behaviours)),
+        ("paths", json!(counts.paths)),
+        ("frontier", json!(counts.frontier)),
+        ("forced", json!(session.tested.len())),
+        ("folded", json!(folded)),
+        ("untried", json!(counts.untried)),
+        ("beyond", json!(session.beyond)),
+        ("branches", json!(session.recorded.path.branches())),
+        ("branches_stored", json!(session.recorded.path.mispredictions())),
+    ] {
+        report.statistics.more.insert(name.into(), value);
+    }
+    report
+}
+
+/// The numbers of its events are those of a run that the report does not have.
+fn of_another_run(mut finding: report::Finding) -> report::Finding {
+    finding.interleaving = None;
+    finding.timeline = None;
+    finding.accesses.iter_mut().for_each(|access| access.event = None);
+    finding
+}
+
+fn judged(finding: &mut report::Finding, tested: &Tested) {
+    let difference = &tested.verdict.difference;
+    (finding.status, finding.reason) = match &tested.verdict.outcome {
+        Outcome::Confirmed(_) | Outcome::Benign => (report::Status::Confirmed, None),
+        Outcome::Refuted(why) => (report::Status::Refuted, Some(why.clone())),
+        Outcome::NotForced(why) => (report::Status::Predicted, Some(why.clone())),
+    };
+    finding.effect = tested.verdict.effect().map(|effect| match effect {
+        Effect::Assertion => report::Effect::Assertion,
+        Effect::Crash => report::Effect::Crash,
+        Effect::Hang => report::Effect::Hang,
+        Effect::Output => report::Effect::Output,
+        Effect::Path => report::Effect::Path,
+        Effect::None => report::Effect::None,
+    });
+    let branch = difference.branch.as_ref();
+    finding.forced = Some(ForcedRun {
+        ended: tested.ended.clone(),
+        runs: None,
+        first_differing_branch: branch.map(|branch| {
+            let taken = branch.second.as_ref().or(branch.first.as_ref());
+            let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+            Place {
+                file: taken.and_then(|taken| known(&taken.site.file)),
+                line: taken.map(|taken| taken.site.line).filter(|&line| line > 0),
+                function: taken.and_then(|taken| known(&taken.site.function)),
+                text: Some(path_sentence(branch)),
+            }
+        }),
+        output_difference: difference.output.clone(),
+        stderr: Some(tested.stderr.clone()).filter(|text| !text.is_empty()),
+    });
+}
