@@ -12,6 +12,8 @@ struct Segment {
     end: u64,
     /// Compiled by the pass, which reports copies of memory itself.
     pass: bool,
+    /// Of libc or the loader.
+    libc: bool,
 }
 
 static SEGMENTS: TurnCell<Vec<Segment>> = TurnCell::new(Vec::new());
@@ -50,7 +52,13 @@ unsafe extern "C" fn visit(
             if segments().iter().any(|known| known.first == first) {
                 continue;
             }
-            segments().push(Segment { first, end, pass: false });
+            let name = match info.dlpi_name.is_null() {
+                true => &[],
+                false => std::ffi::CStr::from_ptr(info.dlpi_name).to_bytes(),
+            };
+            let file = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+            let libc = file.starts_with(b"libc.so") || file.starts_with(b"ld-linux");
+            segments().push(Segment { first, end, pass: false, libc });
             recorder().put_texts(
                 [head(Kind::DefineModule, 0, 0), info.dlpi_addr, first, end],
                 &[Text::C(info.dlpi_name)],
@@ -74,9 +82,19 @@ pub unsafe fn mark_pass(address: u64) {
     }
 }
 
-/// Whether code at the address reports copies of memory itself.
-pub fn reports_copies(place: u64) -> bool {
+/// The segment with the code at the address.
+fn segment_of(place: u64) -> Option<&'static Segment> {
     // SAFETY: callers are threads of ours, which have the turn while they run.
     let segments = unsafe { segments() };
-    segments.iter().any(|s| s.pass && s.first <= place && place < s.end)
+    segments.iter().find(|segment| segment.first <= place && place < segment.end)
+}
+
+/// Whether code at the address reports copies of memory itself.
+pub fn reports_copies(place: u64) -> bool {
+    segment_of(place).is_some_and(|segment| segment.pass)
+}
+
+/// Whether code at the address is libc's own.
+pub fn is_libc(place: u64) -> bool {
+    segment_of(place).is_some_and(|segment| segment.libc)
 }

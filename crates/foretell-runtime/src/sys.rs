@@ -114,6 +114,19 @@ pub fn read_file(path: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
+/// When the file (NUL-terminated path) was changed last, in seconds since 1970; 0 if that is not
+/// known.
+pub fn modified(path: &[u8]) -> u64 {
+    debug_assert_eq!(path.last(), Some(&0));
+    // SAFETY: the path ends in NUL, `status` is writable.
+    unsafe {
+        let mut status: libc::stat = std::mem::zeroed();
+        let arguments = [path.as_ptr() as u64, (&raw mut status) as u64, 0, 0, 0, 0];
+        call(libc::SYS_stat, arguments);
+        status.st_mtime.max(0) as u64
+    }
+}
+
 /// The kernel's clock in nanoseconds.
 pub fn clock(which: i32) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

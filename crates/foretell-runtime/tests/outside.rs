@@ -109,6 +109,44 @@ fn the_main_thread_may_leave_first() {
 }
 
 #[test]
+fn memory_can_be_used_right_after_it_was_freed() {
+    let Some(program) = build("stale") else { return };
+    let mut options = options(&program, &[]);
+    options.policy = Policy::RoundRobin { quantum: 1000 };
+    let (_, trace) = recorded(&options);
+    let all = steps(&trace);
+    let (main, worker): (Vec<_>, Vec<_>) = all.into_iter().partition(|s| s.thread.0.is_empty());
+    let free = main.iter().rposition(|step| &*step.operation == "free").expect("frees");
+    let read = worker.iter().position(|step| &*step.operation == "read").expect("reads");
+    options.steps = main[..=free].iter().chain(&worker[..=read]).cloned().collect();
+    let (outcome, forced) = recorded(&options);
+    assert_eq!(outcome.steps_taken, options.steps.len(), "{:?}", outcome.end);
+    let order: Vec<&str> = forced.events.iter().map(|event| event.op.keyword()).collect();
+    let freed = order.iter().rposition(|&word| word == "free").expect("freed");
+    let next = order[freed + 1..].iter().find(|word| !foretell_wire::is_local(word));
+    assert_eq!(next, Some(&"read"), "the worker's, not the main thread's next access");
+}
+
+#[test]
+fn every_run_sees_the_same_time() {
+    let Some(program) = build("stale") else { return };
+    let mut options = options(&program, &[]);
+    options.policy = Policy::AFTER;
+    let (_, first) = recorded(&options);
+    std::thread::sleep(Duration::from_millis(1100));
+    let (_, second) = recorded(&options);
+    let times = |trace: &foretell_trace::Trace| -> Vec<u64> {
+        let of = |event: &foretell_trace::Event| match &event.op {
+            foretell_trace::Op::Input { source, value } if &**source == "time" => Some(*value),
+            _ => None,
+        };
+        trace.events.iter().filter_map(of).collect()
+    };
+    assert_eq!(times(&first).len(), 1);
+    assert_eq!(times(&first), times(&second));
+}
+
+#[test]
 fn what_a_try_finds_can_be_forced() {
     let Some(program) = build("tries") else { return };
     let mut options = options(&program, &[]);

@@ -1,6 +1,7 @@
 //! Allocation, and the functions of libc that move memory.
 //!
-//! No scheduling points here: libc calls `malloc` while it holds locks of its own.
+//! No scheduling points where libc itself is the caller: it holds locks of its own. A `free` of the
+//! program is one, so that a schedule can have another thread use the memory right after it.
 
 use foretell_wire::{Kind, access};
 use libc::{c_int, c_void, size_t};
@@ -125,8 +126,14 @@ interpose! {
     }
 
     fn free(block: *mut c_void) -> () {
+        let caller = local::caller();
         freed(block);
         __libc_free(block);
+        if !block.is_null() && !local::current().is_null() && !modules::is_libc(caller)
+            && let Some(mut session) = Session::begin()
+        {
+            session.point();
+        }
     }
 
     fn memalign(alignment: size_t, size: size_t) -> *mut c_void {

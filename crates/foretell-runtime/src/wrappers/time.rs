@@ -1,7 +1,8 @@
 //! Clocks and sleeping: virtual time under the scheduler.
 //!
-//! What a clock gives is an input of the program. Virtual time begins at the real time, moves with
-//! the scheduler and jumps when only sleepers are left, so a run takes no longer than its work.
+//! What a clock gives is an input of the program. Virtual time begins when the executable was
+//! built, so that every run of it sees the same times; it moves with the scheduler and jumps when
+//! only sleepers are left, so a run takes no longer than its work.
 
 use foretell_wire::Kind;
 use libc::{c_int, c_uint, c_void, clockid_t, time_t, timespec, timeval};
