@@ -41,6 +41,6 @@ int main(void) {
   thrd_join(first, NULL);
   thrd_join(second, NULL);
   printf("%d sold, %d left\n", atomic_load(&sold), atomic_load(&tickets));
-  assert(atomic_load(&sold) + atomic_load(&tickets) == 4);
+  assert(atomic_load(&sold) + atomic_load(&tickets) == 4); /* BUG: assertion */
   return 0;
 }

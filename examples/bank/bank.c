@@ -10,14 +10,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int read_balance(void) {
   pthread_mutex_lock(&lock);
-  int seen = balance;
+  int seen = balance; /* BUG: first */
   pthread_mutex_unlock(&lock);
   return seen;
 }
 
 static void write_balance(int amount) {
   pthread_mutex_lock(&lock);
-  balance = amount;
+  balance = amount; /* BUG: write */
   pthread_mutex_unlock(&lock);
 }
 
@@ -43,6 +43,6 @@ int main(void) {
   pthread_join(first, NULL);
   pthread_join(second, NULL);
   printf("balance: %d\n", balance);
-  assert(balance == 130);
+  assert(balance == 130); /* BUG: assertion */
   return 0;
 }

@@ -13,7 +13,8 @@ static int count;
 static int is_registered(int name) {
   pthread_mutex_lock(&lock);
   int found = 0;
-  for (int i = 0; i < count; i++) found |= names[i] == name; /* BUG: first */
+  int registered = count; /* BUG: first */
+  for (int i = 0; i < registered; i++) found |= names[i] == name;
   pthread_mutex_unlock(&lock);
   return found;
 }

@@ -10,13 +10,12 @@ struct texture {
   int pixels;
 };
 
-static atomic_int alive;
+static atomic_int freed;
 
 static struct texture *texture_new(int holders) {
   struct texture *texture = malloc(sizeof *texture);
   atomic_init(&texture->holders, holders);
   texture->pixels = 64;
-  atomic_fetch_add(&alive, 1);
   return texture;
 }
 
@@ -24,7 +23,7 @@ static void texture_release(struct texture *texture) {
   int holders = atomic_load(&texture->holders); /* BUG: first */
   if (holders == 1) {
     free(texture);
-    atomic_fetch_sub(&alive, 1);
+    atomic_store(&freed, 1);
     return;
   }
   atomic_fetch_sub(&texture->holders, 1); /* BUG: write */
@@ -40,6 +39,6 @@ int main(void) {
   struct texture *texture = texture_new(2);
   for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, painter, texture);
   for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
-  printf("%d textures alive\n", atomic_load(&alive));
+  printf("%d of 1 texture freed\n", atomic_load(&freed));
   return 0;
 }

@@ -38,6 +38,6 @@ int main(void) {
   for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, agency, &booked[i]);
   for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
   printf("%d seats left\n", seats);
-  assert(booked[0] + booked[1] + seats == 3);
+  assert(booked[0] + booked[1] + seats == 3); /* BUG: assertion */
   return 0;
 }

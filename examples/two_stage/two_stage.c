@@ -22,7 +22,7 @@ static int salary_of(int person) {
   int number = find(person);
   if (number == NONE) return 0;
   pthread_mutex_lock(&record_lock);
-  assert(records[number].valid); /* BUG: second */
+  assert(records[number].valid); /* BUG: assertion */
   int salary = records[number].salary;
   pthread_mutex_unlock(&record_lock);
   return salary;

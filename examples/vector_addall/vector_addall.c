@@ -24,7 +24,7 @@ static int vector_size(struct vector *vector) {
 
 static void vector_copy(struct vector *vector, int *to, int count) {
   pthread_mutex_lock(&vector->lock);
-  assert(count <= vector->size); /* BUG: second */
+  assert(count <= vector->size); /* BUG: second, assertion */
   for (int i = 0; i < count; i++) to[i] = vector->elements[i];
   pthread_mutex_unlock(&vector->lock);
 }
