@@ -1,10 +1,10 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
-.PHONY: demo test setup build lint doc unit bench install
+.PHONY: demo test setup build lint doc unit real bench install
 
 demo: setup build
 	scripts/demo.sh
 
-test: setup lint doc unit
+test: setup lint doc unit real
 
 setup:
 	scripts/setup.sh
@@ -22,6 +22,10 @@ doc: setup
 unit: setup
 	scripts/planners.sh
 	cargo test --workspace --locked
+
+# Builds and records a program that nobody here wrote; with what the tests built.
+real: unit
+	scripts/real_programs.sh
 
 bench: build
 	scripts/planners.sh

@@ -8,6 +8,7 @@ needed=(
   "cc:gcc"
   "c++:g++"
   "z3:z3"
+  "bzip2:bzip2"
   "clang-22:clang-22"
   "llvm-config-22:llvm-22-dev"
   "gdb:gdb"
@@ -17,6 +18,9 @@ missing=()
 for entry in "${needed[@]}"; do
   command -v "${entry%%:*}" >/dev/null 2>&1 || missing+=("${entry#*:}")
 done
+
+# Compiled against by the real program of the tests.
+[ -e /usr/include/bzlib.h ] || missing+=(libbz2-dev)
 
 # Debian has the module that makes Python environments in a package of its own.
 python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || missing+=(python3 python3-venv)

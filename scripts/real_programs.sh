@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Programs that nobody here wrote, from Debian's sources: built with `foretell cc` or `foretell c++`
+# in their own build systems, and used.
+#   pbzip2  make (C++, threads): recorded while it compresses; bzip2 unpacks what it packed, and the
+#           trace validates
+#   zlib    ./configure && make && make test (C, shared library)
+#   zstd    CMake (C, threads)
+# Usage: real_programs.sh [PROGRAM...]     (default: pbzip2)
+#
+# FORETELL_BIN is the folder with `foretell` (default: target/debug), FORETELL_LIB_DIR the one with
+# plugin and runtime (default: where `cargo test` leaves them). Sources and builds stay in
+# target/real-programs. Where sources come from is taken from this machine's own configuration of
+# apt, which is not changed; a program that cannot be fetched is skipped, and that is said.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bin=$(cd "${FORETELL_BIN:-target/debug}" && pwd)
+export FORETELL_LIB_DIR=${FORETELL_LIB_DIR:-$bin/deps}
+work=$PWD/target/real-programs
+[ $# -gt 0 ] || set -- pbzip2
+mkdir -p "$work/lists/partial"
+cd "$work"
+
+# Fetches and unpacks the sources of a package into a folder.
+fetch() {
+  local package=$1 folder=$2 sources=/etc/apt/sources.list.d/debian.sources
+  [ -d "$folder" ] && return 0
+  [ -r "$sources" ] && command -v apt-get >/dev/null || return 1
+  sed 's/^Types: .*/Types: deb-src/' "$sources" >src.sources
+  local options=(-qq -o "Dir::Etc::sourcelist=$work/src.sources" -o Dir::Etc::sourceparts=-
+    -o "Dir::State::lists=$work/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=
+    -o Acquire::Retries=1 -o Acquire::http::Timeout=20)
+  if [ ! -e updated ]; then
+    timeout 120 apt-get "${options[@]}" update >fetch.log 2>&1 || return 1
+    touch updated
+  fi
+  timeout 120 apt-get "${options[@]}" source --download-only "$package" >fetch.log 2>&1 || return 1
+  rm -rf "$folder.new"
+  mkdir "$folder.new"
+  local archive
+  for archive in "$package"_*.orig.tar.*; do
+    case $archive in *.asc) continue ;; esac
+    tar xf "$archive" -C "$folder.new" --strip-components=1 || return 1
+  done
+  mv "$folder.new" "$folder"
+}
+
+build_and_use() {
+  case $1 in
+  pbzip2)
+    # Its string literals are older than C++11; that error is clang's.
+    make -B -C pbzip2 CXX="$bin/foretell c++ -w -Wno-reserved-user-defined-literal" >make.out 2>&1
+    timeout 60 "$bin/foretell" record --time-limit 50 -o pbzip2.ftrace -- \
+      ./pbzip2/pbzip2 -p4 -b1 -k -c data >data.bz2
+    bzip2 -dc data.bz2 | cmp - data
+    "$bin/foretell" trace validate pbzip2.ftrace
+    ;;
+  zlib)
+    (cd zlib && CC="$bin/foretell cc" ./configure >configure.out && make >make.out && make test) \
+      | grep -c 'test OK' | grep -qx 3
+    ;;
+  zstd)
+    cmake -S zstd/build/cmake -B zstd-build -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS=-O1 \
+      -DCMAKE_C_COMPILER="$bin/foretell-cc" -DCMAKE_CXX_COMPILER="$bin/foretell-cxx" >cmake.out
+    make -C zstd-build zstd >make.out
+    ./zstd-build/programs/zstd -q -T4 -B64K -k -c data >data.zst
+    ./zstd-build/programs/zstd -q -d -c data.zst | cmp - data
+    ;;
+  esac
+}
+
+head -c 400000 "$bin/foretell" >data
+for program in "$@"; do
+  package=$program
+  case $program in
+  pbzip2 | zlib) ;;
+  zstd) package=libzstd ;;
+  *)
+    echo "real_programs: no such program: $program (pbzip2, zlib, zstd)" >&2
+    exit 2
+    ;;
+  esac
+  if ! fetch "$package" "$program"; then
+    echo "SKIPPED: the sources of $program could not be fetched: $(tail -n 1 fetch.log 2>/dev/null)" >&2
+    continue
+  fi
+  build_and_use "$program"
+  echo "$program: builds and works"
+done
