@@ -179,14 +179,14 @@ impl Comparison {
             None if over => "the program ended before".into(),
             None => return None,
         };
-        let missing = self.taken.iter().position(|&taken| !taken);
+        // Steps that others cannot see may come at any time: the run stands at one that is not.
+        let stands =
+            |place: &usize| !self.taken[*place] && !is_local(&self.steps[*place].operation);
+        let missing = (0..self.steps.len()).find(stands);
         if missing.is_none() && over {
             return None;
         }
-        // A step that could wait and one that could not: the second is what the run stands at.
-        let stands =
-            |place: &usize| !self.taken[*place] && !is_local(&self.steps[*place].operation);
-        let missing = (0..self.steps.len()).find(stands).or(missing);
+        let missing = missing.or_else(|| self.taken.iter().position(|&taken| !taken));
         Some(Divergence {
             step: missing.map(|place| place + 1),
             expected: missing.map(|place| self.steps[place].clone()),

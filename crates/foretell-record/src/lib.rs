@@ -123,6 +123,17 @@ impl fmt::Display for Policy {
     }
 }
 
+/// How the turn goes from one thread to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switching {
+    /// Each thread runs on its own kernel thread.
+    Futex,
+    /// One kernel thread takes over the stacks of all, which makes switches about fifty times
+    /// cheaper. For programs that do not look at kernel threads: the first signal handler or mask
+    /// that the program sets ends the mode, as do a debugger and processors without `wrfsbase`.
+    Fiber,
+}
+
 /// What to record and how.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
@@ -151,6 +162,8 @@ pub struct RecordOptions {
     pub point_limit: Option<u64>,
     /// Also record which branches are taken, [`RecordOutcome::path`].
     pub path: bool,
+    /// How the turn goes from one thread to the next.
+    pub switching: Switching,
     /// Run the program under gdb, which stops after the last of `steps`. The run's end is then
     /// gdb's, unless the runtime ended the run.
     pub debugger: Option<Debugger>,
@@ -205,6 +218,7 @@ impl RecordOptions {
             time_limit: None,
             point_limit: None,
             path: false,
+            switching: Switching::Futex,
             debugger: None,
             capture: None,
         }
@@ -354,6 +368,9 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     }
     if options.path {
         command.env(environment::PATH, "1");
+    }
+    if options.switching == Switching::Fiber && options.debugger.is_none() {
+        command.env(environment::SWITCH, "fiber");
     }
     if let Some(limit) = options.point_limit {
         command.env(environment::POINTS, limit.to_string());

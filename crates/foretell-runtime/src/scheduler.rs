@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use foretell_wire::{End, Kind, format_path};
 
+use crate::fiber::{self, Then};
 use crate::forced;
 use crate::local;
 use crate::objects;
@@ -102,6 +103,8 @@ pub fn start(policy: Box<dyn Policy>) {
     // SAFETY: asks who we are.
     me.handle = unsafe { libc::pthread_self() };
     HOLDER.store(me.number + 1, SeqCst);
+    fiber::is_home(me);
+    fiber::carries(me);
     local::set_current(me);
     took_turn(me);
     me.event([head(Kind::ThreadBegin, 0, 0)]);
@@ -163,24 +166,30 @@ fn took_turn(me: &mut Thread) {
 /// A thread asks again at least this often, so that those back from system calls get on.
 const LONGEST_TURN: u32 = 1 << 16;
 
-/// Sleeps until the turn is given to this thread.
+/// Sleeps until the turn is given to this thread, which is on its home.
 pub fn wait_for_turn(me: &mut Thread) {
+    if fiber::suspend(me, Then::Nothing, true) {
+        took_turn(me);
+        return;
+    }
     while me.word.load(SeqCst) == 0 {
         let undisturbed = sys::futex_wait(&me.word, 0, None, false);
         if !undisturbed && matches!(me.wait, Wait::Files | Wait::Time) && !me.interrupted {
             me.interrupted = true;
             if come_back(me) {
+                fiber::carries(me);
                 took_turn(me);
                 return;
             }
         }
     }
     me.word.store(0, SeqCst);
+    fiber::carries(me);
     took_turn(me);
 }
 
-/// Gives the turn to a thread that waits for it.
-fn give(next: *mut Thread) {
+/// Gives the turn to a thread that waits for it, on its home.
+pub fn give(next: *mut Thread) {
     // SAFETY: the thread is alive: it is in the list. After the word is set it may end.
     unsafe {
         HOLDER.store((*next).number + 1, SeqCst);
@@ -364,7 +373,7 @@ fn choose(me: *mut Thread) -> Next {
 
 /// Lets the turn lie free for a thread that comes back from a system call; looks once more in case
 /// one came back just now.
-fn free_turn() {
+pub fn free_turn() {
     // SAFETY: we still have the turn. The list is copied: whoever takes the turn may change it.
     let threads = unsafe { scheduler() }.threads.clone();
     let awaited = AWAITED.load(SeqCst);
@@ -386,12 +395,22 @@ fn pass_turn(me: &mut Thread) {
     match choose(me) {
         Next::Thread(next) if std::ptr::eq(next, me) => took_turn(me),
         Next::Thread(next) => {
-            give(next);
-            wait_for_turn(me);
+            // SAFETY: a live thread.
+            HOLDER.store(unsafe { (*next).number } + 1, SeqCst);
+            if fiber::switch(me, next) || fiber::suspend(me, Then::Give(next), false) {
+                took_turn(me);
+            } else {
+                give(next);
+                wait_for_turn(me);
+            }
         }
         Next::Free => {
-            free_turn();
-            wait_for_turn(me);
+            if fiber::suspend(me, Then::Free, false) {
+                took_turn(me);
+            } else {
+                free_turn();
+                wait_for_turn(me);
+            }
         }
     }
 }
@@ -465,6 +484,7 @@ pub fn wake_some(wait: Wait, limit: u32) -> u32 {
 
 /// The running thread goes into a system call that may block: others run meanwhile.
 pub fn leave(me: &mut Thread) {
+    fiber::go_home(me);
     me.state = State::External;
     match choose(me) {
         Next::Thread(next) if !std::ptr::eq(next, me) => give(next),
@@ -493,6 +513,7 @@ fn come_back(me: &mut Thread) -> bool {
 /// The thread is back from its system call and waits for the turn.
 pub fn enter(me: &mut Thread) {
     if come_back(me) {
+        fiber::carries(me);
         took_turn(me);
     } else {
         wait_for_turn(me);
@@ -501,6 +522,7 @@ pub fn enter(me: &mut Thread) {
 
 /// The running thread is over: the turn goes on without it.
 pub fn finish(me: &mut Thread) {
+    fiber::go_home(me);
     // SAFETY: we have the turn.
     let scheduler = unsafe { scheduler() };
     me.state = State::Finished;
@@ -533,6 +555,7 @@ pub fn now() -> u64 {
 pub fn after_fork(me: &mut Thread) {
     // SAFETY: the only thread.
     let scheduler = unsafe { scheduler() };
+    fiber::after_fork(me);
     scheduler.threads.clear();
     scheduler.threads.push(me);
     scheduler.joinable.clear();

@@ -3,6 +3,7 @@
 use foretell_wire::{environment, parse_turns};
 use libc::{c_char, c_int};
 
+use crate::fiber;
 use crate::forced::Forced;
 use crate::modules;
 use crate::path;
@@ -41,6 +42,7 @@ extern "C" fn constructor(
     let turns = take(environment::TURNS);
     let points = take(environment::POINTS);
     let path = take(environment::PATH);
+    let switching = take(environment::SWITCH);
     let log = take(environment::LOG);
     let replayed = take(environment::REPLAY);
     restore_preload();
@@ -54,6 +56,9 @@ extern "C" fn constructor(
             }
             if path.is_some() {
                 path::turn_on();
+            }
+            if switching.as_deref() == Some("fiber") {
+                fiber::turn_on();
             }
             record(ring, base, turns, replayed)
         }

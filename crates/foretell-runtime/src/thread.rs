@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, compiler_fence};
 use foretell_abi::CallSlots;
 use foretell_wire::{Kind, access};
 
+use crate::fiber::Context;
 use crate::local;
 use crate::path::Path;
 use crate::recorder::{self, Recorder, head, recorder};
@@ -55,6 +56,8 @@ pub struct Thread {
     pub handle: libc::pthread_t,
     /// Set to 1 when it is given the turn; it sleeps on it.
     pub word: AtomicU32,
+    /// Its registers, while it does not run in fiber mode.
+    pub context: Context,
     /// It came back from a blocking system call and would like the turn.
     pub back: AtomicBool,
     /// Its index when it last got the turn.
@@ -155,6 +158,7 @@ impl Thread {
             children: 0,
             handle: 0,
             word: AtomicU32::new(0),
+            context: Context::new(),
             back: AtomicBool::new(false),
             turn_began: 0,
             state: State::Runnable,

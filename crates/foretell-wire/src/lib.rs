@@ -43,6 +43,8 @@ pub mod environment {
     pub const POINTS: &str = "FORETELL_POINTS";
     /// `1`: execution paths are recorded, see [`crate::predictor`].
     pub const PATH: &str = "FORETELL_PATH";
+    /// How threads are switched: `futex` or `fiber`.
+    pub const SWITCH: &str = "FORETELL_SWITCH";
     /// Directory for the logs of `sync-only`.
     pub const LOG: &str = "FORETELL_LOG";
     /// A log of `sync-only` whose order `record` shall follow.

@@ -32,6 +32,7 @@ interpose! {
         number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64,
     ) -> c_long {
         if number != libc::SYS_futex {
+            super::process::go_home();
             return real!(syscall(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64,
                 f: u64) -> c_long);
         }

@@ -7,6 +7,7 @@ use foretell_wire::{End, Kind};
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
 
 use super::time::input;
+use crate::fiber;
 use crate::local;
 use crate::real::{interpose, real};
 use crate::recorder::{head, recorder};
@@ -97,11 +98,26 @@ pub fn ending() {
     }
 }
 
+/// The program does something with signals, which belong to kernel threads.
+fn signals_matter() {
+    if let Some(session) = Session::begin() {
+        fiber::give_up(session.me);
+    }
+}
+
+/// The program does something for which it matters on which kernel thread it is.
+pub fn go_home() {
+    if let Some(session) = Session::begin() {
+        fiber::go_home(session.me);
+    }
+}
+
 interpose! {
     fn fork() -> pid_t {
         // Handlers of `pthread_atfork` run inside and may lock: no session may be open.
         if let Some(mut session) = Session::begin() {
             session.point();
+            fiber::go_home(session.me);
         }
         let result = real!(fork() -> pid_t);
         if result == 0 {
@@ -130,8 +146,46 @@ interpose! {
         {
             scheduler::HANDLERS_INTERRUPT.store(true, Relaxed);
         }
+        if !action.is_null() {
+            signals_matter();
+        }
         real!(sigaction(signal: c_int, action: *const libc::sigaction,
             old: *mut libc::sigaction) -> c_int)
+    }
+
+    fn signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t {
+        signals_matter();
+        real!(signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t)
+    }
+
+    fn pthread_sigmask(how: c_int, set: *const c_void, old: *mut c_void) -> c_int {
+        signals_matter();
+        real!(pthread_sigmask(how: c_int, set: *const c_void, old: *mut c_void) -> c_int)
+    }
+
+    fn sigprocmask(how: c_int, set: *const c_void, old: *mut c_void) -> c_int {
+        signals_matter();
+        real!(sigprocmask(how: c_int, set: *const c_void, old: *mut c_void) -> c_int)
+    }
+
+    fn sigaltstack(stack: *const c_void, old: *mut c_void) -> c_int {
+        signals_matter();
+        real!(sigaltstack(stack: *const c_void, old: *mut c_void) -> c_int)
+    }
+
+    fn raise(signal: c_int) -> c_int {
+        go_home();
+        real!(raise(signal: c_int) -> c_int)
+    }
+
+    fn abort() -> () {
+        go_home();
+        real!(abort() -> ())
+    }
+
+    fn gettid() -> pid_t {
+        go_home();
+        sys::call(libc::SYS_gettid, [0; 6]) as pid_t
     }
 
     fn _exit(status: c_int) -> () {
@@ -150,6 +204,7 @@ interpose! {
         if !PASS_REPORTS.load(Relaxed) && let Some(mut session) = Session::begin() {
             session.event(Kind::Assert, 0, [0]);
         }
+        go_home();
         real!(__assert_fail(assertion: *const c_char, file: *const c_char, line: c_uint,
             function: *const c_char) -> ())
     }

@@ -12,6 +12,7 @@ use libc::{c_int, c_void, clockid_t, pthread_attr_t, pthread_t, timespec};
 
 use super::blocking::written;
 use super::time::deadline_of;
+use crate::fiber;
 use crate::local;
 use crate::real::{interpose, real};
 use crate::scheduler::{self, scheduler};
@@ -101,6 +102,7 @@ unsafe extern "C-unwind" fn begin_of_thread(start: *mut c_void) -> *mut c_void {
     let Start { routine, argument, thread } = *unsafe { Box::from_raw(start.cast::<Start>()) };
     // SAFETY: states of threads are never freed.
     let me = unsafe { &mut *thread };
+    fiber::is_home(me);
     scheduler::wait_for_turn(me);
     local::set_current(me);
     arm();
@@ -391,6 +393,13 @@ interpose! {
             );
         }
         real!(pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int)
+    }
+
+    fn pthread_kill(handle: pthread_t, signal: c_int) -> c_int {
+        if let Some(session) = Session::begin() {
+            fiber::go_home(session.me);
+        }
+        real!(pthread_kill(handle: pthread_t, signal: c_int) -> c_int)
     }
 
     fn pthread_testcancel() -> () {
