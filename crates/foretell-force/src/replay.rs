@@ -7,11 +7,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use foretell_record::{Policy, find_program};
+use foretell_record::{Policy, RunEnd, find_program};
 use foretell_trace::schedule::{Mismatch, Schedule};
 
 use crate::effect::{Difference, compare, fatal};
-use crate::forced::Violation;
+use crate::forced::{Violation, forced_steps};
 use crate::judge::{Verdict, outcome};
 use crate::program::{InputDigest, Program};
 use crate::run::{Limits, Run, RunError, Runner};
@@ -105,6 +105,17 @@ pub fn check(schedule: &Schedule, program: &Program) -> Result<Violation, Replay
         // Written by an older foretell, or by hand.
         None => Ok(Violation::InferredBlock),
     }
+}
+
+/// Replays in gdb, for the user to look around at the violating event. Says how the run ended.
+pub fn debug(
+    schedule: &Schedule,
+    program: &Program,
+    after: &Policy,
+) -> Result<RunEnd, ReplayError> {
+    let violation = check(schedule, program)?;
+    let runner = Runner::new(program).map_err(ReplayError::Run)?;
+    runner.debug(forced_steps(schedule, violation), after.clone()).map_err(ReplayError::Run)
 }
 
 /// Replays.

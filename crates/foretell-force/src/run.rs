@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use foretell_record::{
-    Capture, Crash, ExecutionPath, Policy, RecordError, RecordOptions, RunEnd, record,
+    Capture, Crash, Debugger, ExecutionPath, Policy, RecordError, RecordOptions, RunEnd, record,
 };
 use foretell_trace::format::{self, ReadError};
 use foretell_trace::schedule::Step;
@@ -161,6 +161,16 @@ impl<'p> Runner<'p> {
     /// How many runs there were.
     pub fn runs(&self) -> usize {
         self.runs.load(Ordering::Relaxed)
+    }
+
+    /// One run in gdb, on the user's terminal and without limits.
+    pub fn debug(&self, steps: Vec<Step>, policy: Policy) -> Result<RunEnd, RunError> {
+        let mut options = RecordOptions::new(&self.program.path, self.folder.0.join("gdb.ftrace"));
+        options.arguments.clone_from(&self.program.arguments);
+        options.policy = policy;
+        options.steps = steps;
+        options.debugger = Some(Debugger::default());
+        record(&options).map(|outcome| outcome.end).map_err(RunError::Record)
     }
 
     /// One run: first the steps, then the policy.

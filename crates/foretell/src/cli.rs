@@ -366,6 +366,10 @@ pub struct RunArguments {
 pub struct ReplayArguments {
     /// The schedule file.
     pub schedule: PathBuf,
+    /// Run the program in gdb, and stop at the violating event. The program keeps its standard
+    /// streams, and foretell does not judge the run.
+    #[arg(long)]
+    pub gdb: bool,
     /// How the program is run.
     #[command(flatten)]
     pub run: RunArguments,

@@ -2,6 +2,7 @@
 
 pub mod doctor;
 pub mod explain;
+pub mod explained;
 pub mod pddl;
 pub mod predict;
 pub mod program;

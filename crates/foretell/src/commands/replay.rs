@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use foretell_force::effect::path_sentence;
 use foretell_force::judge::Outcome;
-use foretell_force::replay::{ReplayError, Replayed, replay};
+use foretell_force::replay::{ReplayError, Replayed, debug, replay};
 use foretell_force::run::RunError;
 use foretell_force::session::UNINTERRUPTED;
-use foretell_record::RecordError;
+use foretell_record::{RecordError, RunEnd};
 use foretell_trace::schedule::Schedule;
 use serde_json::{Value, json};
 
@@ -27,13 +27,23 @@ pub fn run(arguments: &ReplayArguments, output: &mut Output) -> Result<Exit, Fai
     let prepared = prepare(&arguments.program, &arguments.run)?;
     let after = arguments.run.after.clone().unwrap_or(UNINTERRUPTED);
     let limit = Duration::from_secs(arguments.run.run_limit);
-    let replayed =
-        replay(&schedule, &prepared.program, &after, limit).map_err(|error| match error {
-            ReplayError::Run(RunError::Record(RecordError::Memory(_))) => {
-                Failure::Internal(error.to_string())
+    let failed = |error: ReplayError| match error {
+        ReplayError::Run(RunError::Record(RecordError::Memory(_))) => {
+            Failure::Internal(error.to_string())
+        }
+        ReplayError::Run(_) => Failure::Input(error.to_string()),
+        _ => Failure::Input(in_file(&error)),
+    };
+    if arguments.gdb {
+        return match debug(&schedule, &prepared.program, &after).map_err(failed)? {
+            RunEnd::Diverged(divergence) => {
+                eprintln!("foretell: the program left the schedule: {divergence}");
+                Ok(Exit::Incomplete)
             }
-            _ => Failure::Input(in_file(&error)),
-        })?;
+            _ => Ok(Exit::NothingFound),
+        };
+    }
+    let replayed = replay(&schedule, &prepared.program, &after, limit).map_err(failed)?;
     if output.json() {
         output.object(json!({
             "version": 1,

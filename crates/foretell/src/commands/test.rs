@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use foretell_force::effect::{Effect, path_sentence};
+use foretell_force::forced::Violation;
 use foretell_force::judge::Outcome;
 use foretell_force::run::RunError;
 use foretell_force::session::{
@@ -19,6 +20,7 @@ use foretell_solve::Budget;
 use serde_json::json;
 
 use crate::cli::TestArguments;
+use crate::commands::explained::explained;
 use crate::commands::program::prepare;
 use crate::commands::schedules;
 use crate::exit::{Exit, Failure};
@@ -132,6 +134,7 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
             judged(finding, tested);
         }
     }
+    explain(session, &mut report);
     let place = |finding: &report::Finding| {
         session.tested.iter().position(|tested| tested.finding.id == finding.id)
     };
@@ -153,6 +156,23 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
         report.statistics.more.insert(name.into(), value);
     }
     report
+}
+
+/// Explains the first findings that count, as far as they are about the events of a recorded run.
+fn explain(session: &Session, report: &mut Report) {
+    const EXPLAINED: usize = 8;
+    let about_events = |tested: &&Tested| {
+        tested.counts()
+            && tested.violation != Violation::OtherPath
+            && !tested.finding.accesses.is_empty()
+    };
+    for tested in session.tested.iter().filter(about_events).take(EXPLAINED) {
+        let known = report.findings.iter_mut().find(|finding| finding.id == tested.finding.id);
+        if let Some(finding) = known {
+            (finding.explanation, finding.fix) =
+                explained(&session.bases[tested.base], &tested.finding);
+        }
+    }
 }
 
 /// The numbers of its events are those of a run that the report does not have.
