@@ -103,13 +103,17 @@ pub fn outcome(
         true => Outcome::Confirmed(effect),
         false => Outcome::Refuted(what.into()),
     };
+    // Also when the recorded run ended the same way.
+    match (violation, fatal(forced).map(|(effect, _)| effect)) {
+        (Violation::Assertion, Some(effect @ Effect::Assertion))
+        | (Violation::Fault, Some(effect @ Effect::Crash))
+        | (Violation::Deadlock, Some(effect @ Effect::Hang)) => return Outcome::Confirmed(effect),
+        _ => {}
+    }
     match violation {
         Violation::Assertion => refuted("the assertion held"),
         Violation::Fault => refuted("the access did not fault"),
-        Violation::Deadlock => match fatal(forced) {
-            Some((Effect::Hang, _)) => Outcome::Confirmed(Effect::Hang),
-            _ => refuted("the threads went on"),
-        },
+        Violation::Deadlock => refuted("the threads went on"),
         _ if effect == Effect::None => Outcome::Benign,
         _ => Outcome::Confirmed(effect),
     }

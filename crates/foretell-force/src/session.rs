@@ -250,7 +250,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
         beyond: Vec::new(),
         counts: Counts::default(),
     };
-    campaign.tested.extend(campaign.failed_already());
+    let failed = campaign.failed_already();
     let mut bases = vec![recorded.trace.clone()];
     let prediction = campaign.predict(&bases[0])?;
     campaign.unseen.extend(prediction.unseen.iter().cloned());
@@ -284,6 +284,13 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     }
     let Campaign { mut tested, open, mut unseen, mut beyond, mut counts, paths, orders, .. } =
         campaign;
+    if let Some(failed) = failed {
+        // Predicted from the run, too: the same failure once.
+        tested.retain(|other| {
+            other.finding.kind != failed.finding.kind || other.ended != failed.ended
+        });
+        tested.push(failed);
+    }
     counts.runs = runner.runs();
     counts.paths = paths.len();
     counts.behaviours = orders.len();

@@ -210,8 +210,9 @@ fn a_torn_block_counts_when_the_user_marked_it() {
     let shop = Workshop::new("marked");
     let body = "static int x; static volatile int sink;\n\
         static int look(void) { lock(); int seen = x; unlock(); return seen; }\n\
-        static void *twice(void *a) { FORETELL_ATOMIC_BEGIN(\"twice\"); sink = look() + look();\
-        FORETELL_ATOMIC_END(); return a; }\n\
+        static void both(void) { FORETELL_ATOMIC_BEGIN(\"both\"); sink = look() + look();\
+        FORETELL_ATOMIC_END(); }\n\
+        static void *twice(void *a) { both(); return a; }\n\
         static void *set(void *a) { lock(); x = 1; unlock(); return a; }";
     if !shop.build("marked", &two_threads(body, "twice", "set", "")) {
         return;
@@ -395,7 +396,8 @@ fn gdb_stops_at_the_violating_event() {
     std::fs::write(shop.0.join("commands"), "echo stopped\\n\nbacktrace\nkill\nquit\n").unwrap();
     let words = ["replay", "--gdb", schedule_of(&result, "atomicity"), "--", "./bank"];
     let commands = std::fs::File::open(shop.0.join("commands")).unwrap();
-    let output = text(&shop.foretell_reading(&words, commands).stdout);
+    let output = shop.foretell_reading(&words, commands);
+    let output = text(&output.stdout) + &text(&output.stderr);
     if output.contains("ptrace: Operation not permitted") {
         eprintln!("SKIPPED: this machine lets nobody trace processes");
         return;
@@ -404,9 +406,9 @@ fn gdb_stops_at_the_violating_event() {
     assert!(after.contains("put ") && after.contains("deposit "), "{output}");
 }
 
-/// How often each schedule is replayed: the nightly run has more.
-fn replays() -> usize {
-    std::env::var("FORETELL_REPLAYS").ok().and_then(|n| n.parse().ok()).unwrap_or(100)
+/// How often a schedule is replayed: the nightly run says more.
+fn replays(usually: usize) -> usize {
+    std::env::var("FORETELL_REPLAYS").ok().and_then(|n| n.parse().ok()).unwrap_or(usually)
 }
 
 /// Replays a schedule again and again while two threads keep the cores busy.
@@ -439,7 +441,7 @@ fn replays_of_an_assertion_are_all_alike_under_load() {
         return;
     }
     let (_, result) = shop.test(&["./bank"]);
-    all_alike(&shop, schedule_of(&result, "assertion"), "./bank", replays());
+    all_alike(&shop, schedule_of(&result, "assertion"), "./bank", replays(100));
 }
 
 #[test]
@@ -453,10 +455,10 @@ fn replays_of_every_finding_of_the_examples_are_all_alike_under_load() {
             return;
         }
         let program = format!("./{name}");
-        let (code, result) = shop.test(&["--schedules", name, &program]);
+        let (code, result) = shop.test(&["--schedules", &format!("{name}.schedules"), &program]);
         assert_eq!(code, 10, "{name}");
         for finding in result["findings"].as_array().unwrap() {
-            all_alike(&shop, finding["schedule"].as_str().unwrap(), &program, replays() / 10);
+            all_alike(&shop, finding["schedule"].as_str().unwrap(), &program, replays(10));
             replayed += 1;
         }
     }
