@@ -28,8 +28,11 @@ use crate::symbols::Symbols;
 
 /// Chunks are sealed when their records reach this many bytes.
 const CHUNK_BYTES: usize = 1 << 18;
-/// Terms that are known again; when there are more, all are forgotten (and written again).
-const MAX_INTERNED: usize = 1 << 21;
+/// Terms that are known again, and reads of a thread whose terms are. A term that fell out is
+/// written again: the reader of a trace takes equal terms for one. The tables stay small enough to
+/// lie in the processor's caches, where a table of all terms would not.
+const RECENT_TERMS: usize = 1 << 14;
+const RECENT_READS: usize = 1 << 12;
 
 /// Places whose sites are at hand.
 const RECENT_SITES: usize = 1024;
@@ -63,6 +66,17 @@ impl Output {
         })
     }
 
+    /// Appends the next event.
+    #[inline]
+    fn event(&mut self, encode: impl FnOnce(&mut ChunkEncoder, &mut Vec<u8>)) {
+        if self.failed.is_none() {
+            self.events += 1;
+            self.add(encode);
+        }
+    }
+
+    /// Appends what is no event.
+    #[inline]
     fn add(&mut self, encode: impl FnOnce(&mut ChunkEncoder, &mut Vec<u8>)) {
         if self.failed.is_none() {
             encode(&mut self.encoder, &mut self.records);
@@ -121,15 +135,43 @@ impl Output {
 struct Thread {
     /// Its events so far.
     index: u32,
-    /// Terms of its reads: by index and width.
-    reads: FastMap<(u32, u16), TermId>,
+    /// Terms of its reads, by the low bits of the index: index, width, and term.
+    reads: RecentReads,
+}
+
+/// See [`Thread`].
+struct RecentReads(Box<[(u32, u16, TermId)]>);
+
+impl Default for RecentReads {
+    fn default() -> Self {
+        Self(vec![(0, 0, TermId(0)); RECENT_READS].into())
+    }
 }
 
 /// A term that can be met again.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Key {
     Constant(u16, u64),
     Apply(Operator, [u32; 3]),
+}
+
+impl Key {
+    /// Where it is among the recent terms.
+    fn way(self) -> usize {
+        let mixed = match self {
+            Key::Constant(width, bits) => bits ^ u64::from(width) << 48,
+            Key::Apply(operator, [first, second, third]) => {
+                let operator = match operator {
+                    Operator::Extract { high, low } => u64::from(high) << 8 | u64::from(low),
+                    Operator::ZeroExtend(by) | Operator::SignExtend(by) => u64::from(by) << 16,
+                    _ => 0,
+                };
+                (u64::from(first) | u64::from(second) << 32)
+                    ^ (u64::from(third) ^ operator).rotate_left(17)
+            }
+        };
+        (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % RECENT_TERMS
+    }
 }
 
 /// What the conversion knows at its end.
@@ -183,7 +225,7 @@ pub struct Converter {
     terms: u32,
     /// The runtime's terms by number: the file's term and its width.
     built: Vec<(u32, u8)>,
-    interned: FastMap<Key, TermId>,
+    recent_terms: Box<[(Key, TermId)]>,
     gaps: BTreeMap<String, u64>,
     restrictions: BTreeMap<String, u64>,
     crash: Option<Crash>,
@@ -246,7 +288,8 @@ impl Converter {
             labels: FastMap::default(),
             terms: 0,
             built: Vec::new(),
-            interned: FastMap::default(),
+            // No constant has 255 bits.
+            recent_terms: vec![(Key::Constant(255, 0), TermId(0)); RECENT_TERMS].into(),
             gaps: BTreeMap::new(),
             restrictions: BTreeMap::new(),
             crash: None,
@@ -321,6 +364,9 @@ impl Converter {
     /// One record; `None` when it makes no sense.
     fn record(&mut self, words: &mut Words) -> Option<()> {
         let head = words.next()?;
+        if self.plain_access(head, words).is_some() {
+            return Some(());
+        }
         let kind = Kind::from_code(head as u8)?;
         let detail = (head >> 8) as u8;
         let place = head >> 16;
@@ -451,8 +497,69 @@ impl Converter {
         Some(())
     }
 
-    fn event(&mut self, kind: Kind, detail: u8, place: u64, words: &mut Words) -> Option<()> {
+    /// A plain access to memory that was accessed in the same way before: what almost all events
+    /// are. `None` when it is something else; nothing is done then.
+    #[inline]
+    fn plain_access(&mut self, head: u64, words: &mut Words) -> Option<()> {
+        let (kind, detail, place) = (head as u8, (head >> 8) as u8, head >> 16);
+        let reads = kind == Kind::Read as u8;
+        if !reads && kind != Kind::Write as u8 && kind != Kind::WriteShadow as u8 {
+            return None;
+        }
+        let shadowed = detail & access::SHADOWED != 0;
+        let rest = words.words.get(words.at..)?;
+        let length = 2 + usize::from(!reads || shadowed);
+        let (&[address, value, ..], size) = (rest.get(..length)?, access::size(detail)) else {
+            return None;
+        };
+        let (known, site) = self.recent_sites[site_way(place)];
+        if access::order(detail) != 0 || size > 8 || known != place || place == 0 {
+            return None;
+        }
+        let variable = match reads {
+            true => self.memory.read_again(address, size, value)?,
+            false => self.memory.written_again(address, size, value)?,
+        };
+        let shadows = match reads {
+            true if shadowed => rest[2] << 32,
+            false if kind == Kind::WriteShadow as u8 => rest[2],
+            _ => 0,
+        };
+        let (mut term, mut address_term) = (None, None);
+        if shadows != 0 {
+            term = self.optional(shadows as u32, u16::from(size) * 8)?;
+            address_term = self.optional((shadows >> 32) as u32, 64)?;
+        }
+        let at = self.next_step(Some(site), if reads { "read" } else { "write" })?;
+        let access = Access {
+            variable: VariableId(variable),
+            value: Some(value),
+            term,
+            address: address_term,
+            order: None,
+        };
+        self.output.event(|encoder, records| match reads {
+            true => encoder.read(at, &access, records),
+            false => encoder.write(at, &access, records),
+        });
+        words.at += length;
+        Some(())
+    }
+
+    /// The place of the running thread's next event, which has this keyword.
+    #[inline]
+    fn next_step(&mut self, site: Option<SiteId>, keyword: &str) -> Option<Step> {
         let thread = ThreadId(self.current);
+        let state = self.threads.get_mut(thread.index())?;
+        let index = state.index;
+        state.index += 1;
+        if let Some(schedule) = &mut self.schedule {
+            schedule.event(thread, index, keyword, site.map(SiteId::index));
+        }
+        Some(Step { sequence: self.output.events, thread, index, site })
+    }
+
+    fn event(&mut self, kind: Kind, detail: u8, place: u64, words: &mut Words) -> Option<()> {
         let site = self.site(place);
         let object = |words: &mut Words| words.next().map(|number| ObjectId(number as u32));
         let op = match kind {
@@ -558,7 +665,13 @@ impl Converter {
             }
             Kind::RegionBegin => Op::RegionBegin(words.text()?.into()),
             Kind::RegionEnd => Op::RegionEnd,
-            Kind::Call => Op::Call(self.function(place)),
+            Kind::Call => {
+                let at = self.next_step(site, "call")?;
+                let text = self.sites.get(&place).map_or("", |(_, function)| function);
+                let name = Name { key: place, text };
+                self.output.event(|encoder, records| encoder.call(at, name, records));
+                return Some(());
+            }
             Kind::Return => Op::Return,
             Kind::Alloc => {
                 let (address, size) = (words.next()?, words.next()?);
@@ -583,28 +696,9 @@ impl Converter {
             Kind::Join => Op::Join(ThreadId(words.next()? as u32)),
             _ => return None,
         };
-        let state = self.threads.get_mut(thread.index())?;
-        let index = state.index;
-        state.index += 1;
-        if let Some(schedule) = &mut self.schedule {
-            schedule.event(thread, index, op.keyword(), site.map(SiteId::index));
-        }
-        let sequence = self.output.events;
-        self.output.events += 1;
-        let at = Step { sequence, thread, index, site };
-        match op {
-            Op::Call(function) => {
-                let name = Name { key: place, text: &function };
-                self.output.add(|encoder, records| encoder.call(at, name, records));
-            }
-            op => {
-                let event = Event { thread, index, site, op };
-                self.output.add(|encoder, records| encoder.event(sequence, &event, records));
-            }
-        }
-        if self.output.failed.is_some() {
-            self.output.events = sequence.min(self.output.events);
-        }
+let at = self.next_step(site, op.keyword())?;
+        let event = Event { thread: at.thread, index: at.index, site, op };
+        self.output.event(|encoder, records| encoder.event(at.sequence, &event, records));
         Some(())
     }
 
@@ -613,7 +707,7 @@ impl Converter {
         if place == 0 {
             return None;
         }
-        let way = (place as usize ^ (place >> 10) as usize) % RECENT_SITES;
+        let way = site_way(place);
         if self.recent_sites[way].0 == place {
             return Some(self.recent_sites[way].1);
         }
@@ -636,10 +730,6 @@ impl Converter {
         }
         self.sites.insert(place, (id, site.function));
         id
-    }
-
-    fn function(&self, place: u64) -> Box<str> {
-        self.sites.get(&place).map(|(_, function)| function.clone()).unwrap_or_default()
     }
 
     fn variable(&mut self, address: u64, size: u8) -> VariableId {
@@ -670,7 +760,6 @@ impl Converter {
         VariableId(number)
     }
 
-    /// How people may call the memory: a global's name, an allocation's site, or the address.
     /// The text with names in place of the addresses that have one.
     pub fn with_names(&mut self, text: &str) -> String {
         let mut parts = text.split("0x");
@@ -684,6 +773,7 @@ impl Converter {
         named
     }
 
+    /// How people may call the memory: a global's name, an allocation's site, or the address.
     fn name(&mut self, address: u64) -> String {
         if let Some(name) = self.symbols.name(address) {
             return name;
@@ -716,15 +806,14 @@ impl Converter {
         key: Key,
         encode: impl FnOnce(TermId, &mut ChunkEncoder, &mut Vec<u8>),
     ) -> TermId {
-        if let Some(&term) = self.interned.get(&key) {
+        let way = key.way();
+        let (recent, term) = self.recent_terms[way];
+        if recent == key {
             return term;
-        }
-        if self.interned.len() >= MAX_INTERNED {
-            self.interned.clear();
         }
         let id = self.next_term();
         self.output.add(|encoder, records| encode(id, encoder, records));
-        self.interned.insert(key, id);
+        self.recent_terms[way] = (key, id);
         id
     }
 
@@ -778,7 +867,9 @@ impl Converter {
             return Some(self.cast(CastOp::Truncate, 8, 1, byte));
         }
         let thread = ThreadId(self.current);
-        if let Some(&term) = self.threads.get(thread.index())?.reads.get(&(index, width)) {
+        let way = index as usize % RECENT_READS;
+        let (recent, wide, term) = self.threads.get(thread.index())?.reads.0[way];
+        if (recent, wide) == (index, width) {
             return Some(term);
         }
         let id = self.next_term();
@@ -786,7 +877,7 @@ impl Converter {
         self.output.add(|encoder, records| {
             encoder.read_value_term(id, thread, index, sort, records);
         });
-        self.threads.get_mut(thread.index())?.reads.insert((index, width), id);
+        self.threads.get_mut(thread.index())?.reads.0[way] = (index, width, id);
         Some(id)
     }
 
@@ -895,6 +986,12 @@ fn sentences(counted: &BTreeMap<String, u64>) -> Vec<String> {
         _ => format!("{what} ({count} times)"),
     };
     counted.iter().map(sentence).collect()
+}
+
+/// Where a place is among the recent sites.
+#[inline]
+fn site_way(place: u64) -> usize {
+    (place as usize ^ (place >> 10) as usize) % RECENT_SITES
 }
 
 fn size_of(detail: u8) -> Option<u8> {

@@ -165,50 +165,30 @@ pub(super) const ORDERS: [MemoryOrder; 5] = [
     MemoryOrder::SequentiallyConsistent,
 ];
 
-/// The operators without indices, by their number in a term record.
-pub(super) const OPERATORS: [Operator; 41] = [
-    Operator::Not,
-    Operator::And,
-    Operator::Or,
-    Operator::Xor,
-    Operator::Implies,
-    Operator::Ite,
-    Operator::Eq,
-    Operator::Add,
-    Operator::Sub,
-    Operator::Neg,
-    Operator::Mul,
-    Operator::IntDiv,
-    Operator::Mod,
-    Operator::Abs,
-    Operator::RealDiv,
-    Operator::ToReal,
-    Operator::ToInt,
-    Operator::Lt,
-    Operator::Le,
-    Operator::BvNot,
-    Operator::BvNeg,
-    Operator::BvAnd,
-    Operator::BvOr,
-    Operator::BvXor,
-    Operator::BvAdd,
-    Operator::BvSub,
-    Operator::BvMul,
-    Operator::BvUdiv,
-    Operator::BvUrem,
-    Operator::BvSdiv,
-    Operator::BvSrem,
-    Operator::BvShl,
-    Operator::BvLshr,
-    Operator::BvAshr,
-    Operator::BvUlt,
-    Operator::BvUle,
-    Operator::BvSlt,
-    Operator::BvSle,
-    Operator::Concat,
-    Operator::Select,
-    Operator::Store,
-];
+/// Makes [`OPERATORS`] and its inverse from one list.
+macro_rules! operators {
+    ($count:literal: $($name:ident)*) => {
+        /// The operators without indices, by their number in a term record.
+        pub(super) const OPERATORS: [Operator; $count] = [$(Operator::$name,)*];
+
+        /// The number of an operator without indices; those with have records of their own.
+        fn operator_number(operator: Operator) -> Option<u8> {
+            #[repr(u8)]
+            enum Number { $($name,)* }
+            match operator {
+                $(Operator::$name => Some(Number::$name as u8),)*
+                Operator::Extract { .. } | Operator::ZeroExtend(_) | Operator::SignExtend(_) => None,
+            }
+        }
+    };
+}
+
+operators! {
+    41:
+    Not And Or Xor Implies Ite Eq Add Sub Neg Mul IntDiv Mod Abs RealDiv ToReal ToInt Lt Le BvNot
+    BvNeg BvAnd BvOr BvXor BvAdd BvSub BvMul BvUdiv BvUrem BvSdiv BvSrem BvShl BvLshr BvAshr BvUlt
+    BvUle BvSlt BvSle Concat Select Store
+}
 
 /// Numbers of the operators with indices, and of the other kinds of terms.
 pub(super) mod term_kind {
@@ -398,6 +378,18 @@ impl ChunkEncoder {
         self.name(function, out);
     }
 
+    /// Appends [`Op::Read`].
+    #[inline]
+    pub fn read(&mut self, at: Step, access: &Access, out: &mut Vec<u8>) {
+        self.access(code::READ, access, at, out);
+    }
+
+    /// Appends [`Op::Write`].
+    #[inline]
+    pub fn write(&mut self, at: Step, access: &Access, out: &mut Vec<u8>) {
+        self.access(code::WRITE, access, at, out);
+    }
+
     /// Appends [`Op::RegionBegin`].
     pub fn region_begin(&mut self, at: Step, region: Name<'_>, out: &mut Vec<u8>) {
         self.start(code::REGION_BEGIN, 0, at, out);
@@ -411,6 +403,7 @@ impl ChunkEncoder {
         put(out, value);
     }
 
+    #[inline]
     fn start(&mut self, code: u8, attributes: u8, at: Step, out: &mut Vec<u8>) {
         let context = &mut self.context;
         if context.thread != Some(at.thread) || context.next_index != at.index {
@@ -446,6 +439,7 @@ impl ChunkEncoder {
         self.last = self.last.max(at.sequence);
     }
 
+    #[inline]
     fn access(&mut self, code: u8, access: &Access, at: Step, out: &mut Vec<u8>) {
         let attributes = order_number(access.order)
             | flag(access.value.is_none(), attribute::NO_VALUE)
@@ -639,10 +633,7 @@ impl ChunkEncoder {
                 out.push(term_kind::SIGN_EXTEND);
                 put(out, u64::from(by));
             }
-            // A test sees to it that every operator without indices is in the list.
-            plain => {
-                out.push(OPERATORS.iter().position(|&known| known == plain).unwrap_or(0) as u8)
-            }
+            plain => out.push(operator_number(plain).unwrap_or_default()),
         }
         put(out, arguments.len() as u64);
         for argument in arguments {
