@@ -102,6 +102,12 @@ impl Output {
         }
     }
 
+    /// What could not be written.
+    fn lost(&self) -> Option<String> {
+        let error = self.failed.as_ref()?;
+        Some(format!("events after number {} were lost: {error}", self.events))
+    }
+
     /// Ends the file: `last` writes what is to be said at the end. When the disk is full, chunks
     /// are given up until there is room.
     fn finish(&mut self, mut last: impl FnMut(&mut ChunkEncoder, &mut Vec<u8>)) -> io::Result<u64> {
@@ -113,9 +119,8 @@ impl Output {
             self.file.seek(SeekFrom::Start(self.bytes))?;
             self.records.clear();
             last(&mut self.encoder, &mut self.records);
-            if let Some(error) = &self.failed {
-                let gap = format!("events after number {} were lost: {error}", self.events);
-                self.encoder.gap(&gap, &mut self.records);
+            if let Some(lost) = self.lost() {
+                self.encoder.gap(&lost, &mut self.records);
             }
             self.encoder.end(self.events, &mut self.records);
             let chunk = self.sealer.seal(&mut self.encoder, &mut self.records);
@@ -186,6 +191,8 @@ pub struct Summary {
     pub gaps: Vec<String>,
     /// What was held at its recorded value.
     pub restrictions: Vec<String>,
+    /// Events were lost: how many are left, and why.
+    pub lost: Option<String>,
     /// Where the program died, if the runtime saw it.
     pub crash: Option<Crash>,
     /// Instrumented modules were there.
@@ -334,7 +341,7 @@ impl Converter {
             );
         }
         let symbolic = self.modules > 0 && self.concrete_modules == 0;
-        let gaps = sentences(&self.gaps);
+        let mut gaps = sentences(&self.gaps);
         let restrictions = sentences(&self.restrictions);
         let bytes = self.output.finish(|encoder, records| {
             encoder.properties(symbolic, true, records);
@@ -349,12 +356,15 @@ impl Converter {
                 encoder.restriction(restriction, records);
             }
         })?;
+        let lost = self.output.lost();
+        gaps.extend(lost.clone());
         Ok(Summary {
             events: self.output.events,
             bytes,
             threads: self.threads.len() as u32,
             gaps,
             restrictions,
+            lost,
             crash: self.crash,
             instrumented: self.modules > 0,
             symbolic,
@@ -696,7 +706,7 @@ impl Converter {
             Kind::Join => Op::Join(ThreadId(words.next()? as u32)),
             _ => return None,
         };
-let at = self.next_step(site, op.keyword())?;
+        let at = self.next_step(site, op.keyword())?;
         let event = Event { thread: at.thread, index: at.index, site, op };
         self.output.event(|encoder, records| encoder.event(at.sequence, &event, records));
         Some(())

@@ -3,7 +3,8 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use object::Object;
+use foretell_wire::{CONTRACT, CONTRACT_SYMBOL};
+use object::{Object, ObjectSection, ObjectSymbol};
 
 const LIBRARY: &str = "libforetell_runtime.so";
 
@@ -35,6 +36,18 @@ pub fn program(program: &Path) -> Option<PathBuf> {
         .map(|directory| directory.join(program))
         .find(|path| path.is_file())
         .and_then(|path| path.canonicalize().ok())
+}
+
+/// Whether a runtime library was built together with this recorder; `None` when that cannot be read.
+pub fn is_of_this_build(library: &Path) -> Option<bool> {
+    let content = std::fs::read(library).ok()?;
+    let file = object::File::parse(&*content).ok()?;
+    let Some(symbol) = file.dynamic_symbols().find(|s| s.name() == Ok(CONTRACT_SYMBOL)) else {
+        return Some(false); // older than the mark
+    };
+    let section = file.section_by_index(symbol.section_index()?).ok()?;
+    let bytes = section.data_range(symbol.address(), 8).ok()??;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?) == CONTRACT)
 }
 
 /// The build id of an executable in hexadecimal.

@@ -20,12 +20,13 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -164,6 +165,10 @@ pub struct RecordOptions {
     pub path: bool,
     /// How the turn goes from one thread to the next.
     pub switching: Switching,
+    /// Leave expressions out, also where the program was compiled for them.
+    pub concrete: bool,
+    /// The program's standard output goes to our standard error.
+    pub output_to_error: bool,
     /// Run the program under gdb, which stops after the last of `steps`. The run's end is then
     /// gdb's, unless the runtime ended the run.
     pub debugger: Option<Debugger>,
@@ -219,6 +224,8 @@ impl RecordOptions {
             point_limit: None,
             path: false,
             switching: Switching::Futex,
+            concrete: false,
+            output_to_error: false,
             debugger: None,
             capture: None,
         }
@@ -265,6 +272,8 @@ pub struct RecordOutcome {
     pub gaps: Vec<String>,
     /// What was held at its recorded value; see [`foretell_trace::Metadata::restrictions`].
     pub restrictions: Vec<String>,
+    /// Events were lost because the trace could not be written; why. Also among the gaps.
+    pub lost: Option<String>,
     /// How many of [`RecordOptions::steps`] were taken.
     pub steps_taken: usize,
     /// The branches of the program, if [`RecordOptions::path`] asked for them.
@@ -278,6 +287,8 @@ pub enum RecordError {
     NoProgram(PathBuf),
     /// The runtime library is not where it should be.
     NoLibrary,
+    /// The runtime library, or one that the program brings with it, is of another build than we.
+    OtherBuild(PathBuf),
     /// A path that cannot be passed to the program in its environment.
     BadPath(PathBuf),
     /// The log to follow cannot be read; why.
@@ -309,6 +320,12 @@ impl fmt::Display for RecordError {
                 f,
                 "libforetell_runtime.so is neither beside the foretell command nor in \
                  ../lib/foretell; install it there"
+            ),
+            RecordError::OtherBuild(path) => write!(
+                f,
+                "`{}` has a libforetell_runtime.so of another build than this foretell; install \
+                 both together, and link the program again if it brings its own",
+                path.display()
             ),
             RecordError::BadPath(path) => {
                 write!(f, "the path `{}` has a colon, a space or is not UTF-8", path.display())
@@ -372,6 +389,10 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     if options.switching == Switching::Fiber && options.debugger.is_none() {
         command.env(environment::SWITCH, "fiber");
     }
+    if options.concrete {
+        command.env(environment::CONCRETE, "1");
+    }
+    redirect(&mut command, options)?;
     if let Some(limit) = options.point_limit {
         command.env(environment::POINTS, limit.to_string());
     }
@@ -386,7 +407,8 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         capture.apply(&mut command)?;
     }
     let file = ring.file();
-    let signals = SignalsPassOn::before();
+    let mut signals = SignalsPassOn::before();
+    signals.push((libc::SIGXFSZ, survive_full_files()));
     // SAFETY: only system calls, on a file that is open.
     unsafe {
         command.pre_exec(move || {
@@ -435,6 +457,9 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         Some(divergence) => RunEnd::Diverged(Box::new(divergence)),
         None => own_end,
     };
+    if ring.is_refused() {
+        return Err(RecordError::OtherBuild(program));
+    }
     if !ring.is_attached() {
         return Err(RecordError::NotAttached { program, end });
     }
@@ -467,9 +492,19 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         instrumented: summary.instrumented,
         gaps: summary.gaps,
         restrictions: summary.restrictions,
+        lost: summary.lost,
         steps_taken,
         path,
     })
+}
+
+/// Sends the program's standard output where the options want it.
+fn redirect(command: &mut Command, options: &RecordOptions) -> Result<(), RecordError> {
+    if options.output_to_error {
+        let error = io::stderr().as_fd().try_clone_to_owned().map_err(RecordError::Memory)?;
+        command.stdout(error);
+    }
+    Ok(())
 }
 
 /// Puts the runtime into the program's environment.
@@ -483,6 +518,9 @@ fn prepare(
         Some(path) => path.to_owned(),
         None => runtime_library().ok_or(RecordError::NoLibrary)?,
     };
+    if find::is_of_this_build(&library) != Some(true) {
+        return Err(RecordError::OtherBuild(library));
+    }
     // The loader splits the list at both.
     if library.to_str().is_none_or(|path| path.contains([':', ' '])) {
         return Err(RecordError::BadPath(library));
@@ -616,6 +654,22 @@ static TARGETS: [AtomicI32; 64] = [const { AtomicI32::new(0) }; 64];
 
 /// How many programs run, and what the signals did before the first.
 static BEFORE: Mutex<(usize, Vec<(i32, libc::sigaction)>)> = Mutex::new((0, Vec::new()));
+
+/// A file that may not grow any more is an error of the write, like a full disk, and not our end.
+/// Gives what the signal did before, for the program.
+fn survive_full_files() -> libc::sigaction {
+    static OLD: OnceLock<libc::sigaction> = OnceLock::new();
+    *OLD.get_or_init(|| {
+        // SAFETY: both are plain structures; the signal is only ignored.
+        unsafe {
+            let mut ignored: libc::sigaction = std::mem::zeroed();
+            ignored.sa_sigaction = libc::SIG_IGN;
+            let mut old: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(libc::SIGXFSZ, &ignored, &mut old);
+            old
+        }
+    })
+}
 
 /// While one of these lives, signals that ask us to end go to the programs: they decide what they
 /// mean. (Those from the terminal reach them anyway, so we only stay alive.)

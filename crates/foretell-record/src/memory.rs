@@ -86,6 +86,11 @@ fn wide(mask: u8) -> u64 {
     MASKS[mask as usize]
 }
 
+/// Offset and size of an access, see [`Granule::shape`].
+fn shape(address: u64, size: u8) -> u8 {
+    (address % 8) as u8 | size << 4
+}
+
 impl Memory {
     #[inline]
     fn page(&mut self, number: u64) -> usize {
@@ -126,7 +131,7 @@ impl Memory {
     pub fn read_again(&mut self, address: u64, size: u8, value: u64) -> Option<u32> {
         let granule = self.granule(address);
         let touched = mask(address % 8, size);
-        let same = granule.shape == address as u8 % 8 | size << 4
+        let same = granule.shape == shape(address, size)
             && granule.known & touched == touched
             && (granule.current ^ value << (address % 8 * 8)) & wide(touched) == 0;
         (same && granule.variable != 0 && address % 8 + u64::from(size) <= 8)
@@ -139,7 +144,7 @@ impl Memory {
     pub fn written_again(&mut self, address: u64, size: u8, value: u64) -> Option<u32> {
         let granule = self.granule(address);
         let touched = mask(address % 8, size);
-        let same = granule.shape == address as u8 % 8 | size << 4
+        let same = granule.shape == shape(address, size)
             && granule.known & touched == touched
             && granule.variable != 0
             && address % 8 + u64::from(size) <= 8;
@@ -264,8 +269,7 @@ impl Memory {
         size: u8,
         define: impl FnOnce(Location) -> u32,
     ) -> u32 {
-        let offset = address % 8;
-        let shape = offset as u8 | size << 4;
+        let shape = shape(address, size);
         let granule = self.granule(address);
         if granule.variable != 0 && granule.shape == shape {
             return granule.variable - 1;

@@ -5,7 +5,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
-use foretell_wire::{CHUNK_BYTES, CHUNKS, End, HEADER_BYTES, Header, MAGIC, RING_BYTES, VERSION};
+use foretell_wire::{
+    ATTACHED, CHUNK_BYTES, CHUNKS, CONTRACT, End, HEADER_BYTES, Header, MAGIC, OTHER_BUILD,
+    RING_BYTES, VERSION,
+};
 
 /// The shared memory. Everything in it comes from another process and is not to be trusted.
 pub struct Ring {
@@ -51,6 +54,7 @@ impl Ring {
         unsafe {
             (*header).magic = MAGIC;
             (*header).version = VERSION;
+            (*header).contract = CONTRACT;
         }
         Ok(Ring { file, memory: memory.cast() })
     }
@@ -67,7 +71,12 @@ impl Ring {
 
     /// Whether a program took hold of it.
     pub fn is_attached(&self) -> bool {
-        self.header().attached.load(Relaxed) != 0
+        self.header().attached.load(Relaxed) == ATTACHED
+    }
+
+    /// Whether a library of another build refused it.
+    pub fn is_refused(&self) -> bool {
+        self.header().attached.load(Relaxed) == OTHER_BUILD
     }
 
     /// Something that changes while the program does something visible.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use foretell_wire::environment;
 use foretell_wire::sync_log::{self, ThreadLog};
 
-use crate::{RecordError, RecordOptions, RunEnd, SignalsPassOn, find, prepare};
+use crate::{RecordError, RecordOptions, RunEnd, SignalsPassOn, find, prepare, redirect};
 
 /// What a sync-only recording gave.
 #[derive(Clone, Debug)]
@@ -50,6 +50,7 @@ pub fn record_sync_only(options: &RecordOptions) -> Result<SyncOutcome, RecordEr
     command.args(&options.arguments);
     prepare(&mut command, options.library.as_deref(), &program, "sync-only")?;
     command.env(environment::LOG, &place);
+    redirect(&mut command, options)?;
     let end = run(&mut command, &program, options.time_limit)?;
     let threads = collect(&place).map_err(write_error)?;
     if threads.is_empty() {

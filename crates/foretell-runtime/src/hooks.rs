@@ -3,8 +3,8 @@
 //! A memory hook runs right after its access: it records the event and then, at its end, lets the
 //! scheduler decide; so a turn ends between two events, as everywhere.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use foretell_abi::{
     ABI_VERSION, AccessInfo, BinaryOp, COPY_SYMBOLIC, CallSlots, LOCAL_DESTINATION, LOCAL_SOURCE,
@@ -29,6 +29,19 @@ struct NoSlots(std::cell::UnsafeCell<CallSlots>);
 // other threads at worst, and a shadow that is not ours is only used while a session exists.
 unsafe impl Sync for NoSlots {}
 static NO_SLOTS: NoSlots = NoSlots(std::cell::UnsafeCell::new(EMPTY_SLOTS));
+
+/// The recorder wants no expressions.
+static CONCRETE: AtomicBool = AtomicBool::new(false);
+
+/// From now on no read has a shadow, so nothing has.
+pub fn leave_expressions_out() {
+    CONCRETE.store(true, Relaxed);
+}
+
+#[inline(always)]
+fn wanted(symbolic: bool) -> bool {
+    symbolic && !CONCRETE.load(Relaxed)
+}
 
 fn detail(info: AccessInfo) -> u8 {
     let order = info.order().map_or(0, |order| order as u8);
@@ -81,7 +94,7 @@ hooks! {
         let at = address as u64;
         let shadow = note_read(&mut session, place, detail(info), at, value, address_shadow);
         session.point();
-        shadow
+        if wanted(true) { shadow } else { 0 }
     }
 
     fn __foretell_store(
@@ -104,7 +117,7 @@ hooks! {
         let read = shadow::of_read(session.me.index);
         // SAFETY: the program wrote there just now, and nobody else has the turn.
         let new = unsafe { peek(address as u64, size) };
-        let symbolic = info.has(AccessInfo::SYMBOLIC);
+        let symbolic = wanted(info.has(AccessInfo::SYMBOLIC));
         let operand = (operand_shadow, operand);
         let written = if symbolic { modified(info.rmw(), width, (read, old), operand) } else { 0 };
         let shadows = u64::from(written) | u64::from(address_shadow) << 32;
@@ -127,7 +140,7 @@ hooks! {
         let place = session.recorder().site(site);
         let width = info.size() * 8;
         let read = shadow::of_read(session.me.index);
-        let symbolic = info.has(AccessInfo::SYMBOLIC);
+        let symbolic = wanted(info.has(AccessInfo::SYMBOLIC));
         let written = if symbolic {
             let equal =
                 shadow::binary(BinaryOp::Eq as u32, width, read, old, expected_shadow, expected);
@@ -160,7 +173,7 @@ hooks! {
             // SAFETY: the program read it just now.
             let value = unsafe { peek(at, size) };
             let read = note_read(&mut session, place, access::detail(size, 0), at, value, 0);
-            if symbolic != 0 {
+            if wanted(symbolic != 0) {
                 note_pin(&mut session, place, u32::from(size) * 8, read, value);
             }
             at += u64::from(size);
@@ -395,7 +408,7 @@ fn outcome(op: BinaryOp, width: u32, left: u64, right: u64) -> u32 {
 /// Events and shadows of a copy that has happened.
 fn copy(session: &mut Session, place: u64, to: u64, from: u64, length: u64, flags: u32) {
     let (local_to, local_from) = (flags & LOCAL_DESTINATION != 0, flags & LOCAL_SOURCE != 0);
-    let symbolic = flags & COPY_SYMBOLIC != 0;
+    let symbolic = wanted(flags & COPY_SYMBOLIC != 0);
     if local_to && local_from {
         if symbolic {
             session.me.local.copy(to, from, length);
@@ -432,7 +445,7 @@ unsafe fn register(session: &mut Session, module: &Module) {
     if module.abi_version != ABI_VERSION {
         recorder.gap(1, "a module compiled by another version of the compiler");
     }
-    let symbolic = module.flags & MODULE_SYMBOLIC != 0;
+    let symbolic = wanted(module.flags & MODULE_SYMBOLIC != 0);
     PASS_REPORTS.store(true, Relaxed);
     recorder.put([head(Kind::Instrumented, symbolic.into(), 0)]);
     // SAFETY: the module's own tables.

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use foretell_wire::{
-    CHUNK_BYTES, CHUNKS, End, HEADER_BYTES, Header, Kind, MAGIC, MAX_RECORD, MAX_TEXT,
-    MESSAGE_BYTES, RING_BYTES, VERSION,
+    ATTACHED, CHUNK_BYTES, CHUNKS, CONTRACT, End, HEADER_BYTES, Header, Kind, MAGIC, MAX_RECORD,
+    MAX_TEXT, MESSAGE_BYTES, OTHER_BUILD, RING_BYTES, VERSION,
 };
 
 use crate::sys;
@@ -94,6 +94,9 @@ impl Text<'_> {
 impl Recorder {
     /// Takes hold of the ring in `file`. Says why not.
     pub fn attach(&mut self, file: i32) -> Result<(), &'static str> {
+        if sys::file_size(file) < HEADER_BYTES as u64 {
+            return Err(crate::start::OTHER_RECORDER); // touching what is not there would be fatal
+        }
         let memory = sys::map_file(file, RING_BYTES);
         if memory.is_null() {
             return Err("cannot map the recorder's memory");
@@ -101,10 +104,12 @@ impl Recorder {
         let header = memory.cast::<Header>();
         // SAFETY: the mapping is as large as a ring and lives as long as the process.
         unsafe {
-            if (*header).magic != MAGIC || (*header).version != VERSION {
-                return Err("the recorder is of another version");
+            let known = (*header).magic == MAGIC && (*header).version == VERSION;
+            if !known || (*header).contract != CONTRACT {
+                (*header).attached.store(OTHER_BUILD, Relaxed);
+                return Err(crate::start::OTHER_RECORDER);
             }
-            if (*header).attached.swap(1, Relaxed) != 0 {
+            if (*header).attached.swap(ATTACHED, Relaxed) != 0 {
                 return Err("another program is being recorded already");
             }
             (*header).writer.store(sys::process(), Relaxed);

@@ -5,6 +5,7 @@ use libc::{c_char, c_int};
 
 use crate::fiber;
 use crate::forced::Forced;
+use crate::hooks;
 use crate::modules;
 use crate::path;
 use crate::policy;
@@ -44,6 +45,7 @@ extern "C" fn constructor(
     let path = take(environment::PATH);
     let switching = take(environment::SWITCH);
     let log = take(environment::LOG);
+    let concrete = take(environment::CONCRETE);
     let replayed = take(environment::REPLAY);
     restore_preload();
     if executable.is_some_and(|wanted| !is_running(&wanted)) {
@@ -60,6 +62,9 @@ extern "C" fn constructor(
             if switching.as_deref() == Some("fiber") {
                 fiber::turn_on();
             }
+            if concrete.is_some() {
+                hooks::leave_expressions_out();
+            }
             record(ring, base, turns, replayed)
         }
         "sync-only" => sync_only::start(log),
@@ -67,8 +72,19 @@ extern "C" fn constructor(
     };
     if let Err(reason) = result {
         say(&format!("not recording: {reason}"));
+        if reason == OTHER_RECORDER {
+            sys::exit(foretell_wire::STOPPED_STATUS); // the recorder says the same
+        }
     }
 }
+
+/// Why a library does not serve a recorder that may understand something else.
+pub const OTHER_RECORDER: &str = "the recorder and this runtime library are of different builds";
+
+/// What this library understands; the recorder looks before it starts a program.
+#[unsafe(no_mangle)]
+#[used]
+static foretell_contract: u64 = foretell_wire::CONTRACT;
 
 fn record(
     ring: Option<String>,

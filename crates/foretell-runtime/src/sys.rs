@@ -68,6 +68,13 @@ pub fn map_file(file: i32, bytes: usize) -> *mut u8 {
     if result < 0 { std::ptr::null_mut() } else { result as *mut u8 }
 }
 
+/// How long a file is; 0 when it is none.
+pub fn file_size(file: i32) -> u64 {
+    // SAFETY: moves a position that nobody uses.
+    let size = unsafe { call(libc::SYS_lseek, [file as u64, 0, libc::SEEK_END as u64, 0, 0, 0]) };
+    size.try_into().unwrap_or(0)
+}
+
 /// Closes a file.
 pub fn close(file: i32) {
     // SAFETY: the caller owns it.

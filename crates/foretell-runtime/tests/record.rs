@@ -6,8 +6,8 @@ mod common;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use common::{build, options, recorded, run, scratch, steps};
-use foretell_record::{Policy, RecordError, RecordOptions, RunEnd, record};
+use common::{build, library, options, recorded, run, scratch, steps};
+use foretell_record::{Policy, RecordError, RecordOptions, RunEnd, record, record_sync_only};
 use foretell_trace::schedule::{CreationPath, Step};
 use foretell_trace::{Op, Trace};
 use foretell_wire::is_local;
@@ -359,4 +359,27 @@ fn bad_requests_are_refused_with_a_word() {
     let error = record(&RecordOptions::new(&script, scratch("y.ftrace"))).expect_err("a script");
     assert!(error.to_string().contains("script"), "{error}");
     assert!(!scratch("y.ftrace").exists());
+}
+
+#[test]
+fn a_library_of_another_build_is_refused_before_the_program_starts() {
+    let Some(program) = build("counter") else { return };
+    let mut content = std::fs::read(library()).unwrap();
+    let mark = foretell_wire::CONTRACT.to_le_bytes();
+    let places: Vec<usize> =
+        (0..content.len() - 8).filter(|&at| content[at..at + 8] == mark).collect();
+    assert!(!places.is_empty(), "the library shows its contract");
+    for at in places {
+        content[at] ^= 1;
+    }
+    let other = scratch("other-build.so");
+    std::fs::write(&other, content).unwrap();
+    let mut options = options(&program, &[]);
+    options.library = Some(other.clone());
+    let refused = record(&options).unwrap_err();
+    assert!(matches!(refused, RecordError::OtherBuild(ref path) if *path == other), "{refused}");
+    assert!(refused.to_string().contains("another build"), "{refused}");
+    let refused = record_sync_only(&options).unwrap_err();
+    assert!(matches!(refused, RecordError::OtherBuild(_)), "{refused}");
+    let _ = std::fs::remove_file(other);
 }

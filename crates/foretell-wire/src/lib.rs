@@ -21,8 +21,30 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 pub mod predictor;
 pub mod sync_log;
 
-/// The version of this contract; both sides are built together, this catches stale libraries.
-pub const VERSION: u32 = 2;
+/// The version of this contract. It stands where it always stood, so that libraries and recorders
+/// of any age recognise each other; what else has changed, [`CONTRACT`] tells.
+pub const VERSION: u32 = 3;
+/// A number made from the text of the contracts: both sides are built together, and a side of
+/// another build that may understand something else is refused before it does harm.
+pub const CONTRACT: u64 = {
+    let mut number = fingerprint(0xcbf2_9ce4_8422_2325, include_bytes!("lib.rs"));
+    number = fingerprint(number, include_bytes!("sync_log.rs"));
+    number = fingerprint(number, include_bytes!("predictor.rs"));
+    fingerprint(number, include_bytes!("../../foretell-abi/src/lib.rs"))
+};
+/// The symbol by which the runtime library shows its [`CONTRACT`].
+pub const CONTRACT_SYMBOL: &str = "foretell_contract";
+
+/// FNV-1a.
+const fn fingerprint(mut number: u64, text: &[u8]) -> u64 {
+    let mut at = 0;
+    while at < text.len() {
+        number = (number ^ text[at] as u64).wrapping_mul(0x0100_0000_01b3);
+        at += 1;
+    }
+    number
+}
+
 /// First word of the ring.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"foretell");
 
@@ -47,6 +69,8 @@ pub mod environment {
     pub const SWITCH: &str = "FORETELL_SWITCH";
     /// Directory for the logs of `sync-only`.
     pub const LOG: &str = "FORETELL_LOG";
+    /// `1`: no expressions, also where the program was compiled for them.
+    pub const CONCRETE: &str = "FORETELL_CONCRETE";
     /// A log of `sync-only` whose order `record` shall follow.
     pub const REPLAY: &str = "FORETELL_REPLAY";
     /// The `LD_PRELOAD` that the user had set.
@@ -68,15 +92,22 @@ pub const RING_BYTES: usize = HEADER_BYTES + CHUNKS * CHUNK_BYTES;
 /// Longest message of the runtime, in bytes.
 pub const MESSAGE_BYTES: usize = 4096;
 
-/// The begin of the shared memory.
+/// In [`Header::attached`]: a program writes.
+pub const ATTACHED: u32 = 1;
+/// In [`Header::attached`]: a library of another build found itself in the program.
+pub const OTHER_BUILD: u32 = 2;
+
+/// The begin of the shared memory. The first three members are those of every version.
 #[repr(C)]
 pub struct Header {
     /// [`MAGIC`].
     pub magic: u64,
     /// [`VERSION`].
     pub version: u32,
-    /// 1 once a process writes here; a second one (after `exec`) must not.
+    /// [`ATTACHED`] once a process writes here; a second one (after `exec`) must not.
     pub attached: AtomicU32,
+    /// [`CONTRACT`].
+    pub contract: u64,
     /// Process id of the writer.
     pub writer: AtomicU32,
     /// Chunks that were filled. The reader sleeps on it.

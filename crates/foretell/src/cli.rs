@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use foretell_predict::planner::Engine;
+use foretell_record::Policy;
 
 use crate::output::OutputFormat;
 
@@ -52,6 +53,12 @@ pub enum Command {
     ///
     /// The program keeps its input, output and exit status. Build it with `foretell cc` or
     /// `foretell c++`; of anything else only the synchronisation is seen, and the trace says so.
+    ///
+    /// A program that must not be disturbed is recorded in two steps: `--sync-only` on the program
+    /// as it is, then `--replay LOG` on its instrumented build.
+    ///
+    /// With `--format json` standard output holds one object (what was written, how the run ended)
+    /// and the program's own output goes to standard error.
     Record(RecordArguments),
     /// Say what could go wrong in another interleaving of a recorded run.
     ///
@@ -282,15 +289,34 @@ pub struct CompilerArguments {
 /// What to record, and how.
 #[derive(Args, Debug)]
 pub struct RecordArguments {
-    /// The trace file to write.
-    #[arg(short, long, default_value = "run.ftrace", value_name = "TRACE")]
-    pub output: PathBuf,
-    /// Which thread runs when: as the operating system has it, each in turn, or at random.
-    #[arg(long, value_enum, default_value_t = ScheduleName::Os)]
-    pub schedule: ScheduleName,
-    /// Seed of `--schedule random`.
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// The trace file to write (with --sync-only: the log) [default: run.ftrace, run.sync].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Which thread runs when: as the operating system has it, each in turn, or at random by seed.
+    /// The last two give the same run every time.
+    #[arg(
+        long,
+        value_name = "os|round-robin[:EVENTS]|random[:SEED[:EVENTS]]",
+        default_value = "os"
+    )]
+    pub schedule: Policy,
+    /// The trace must have expressions: if any part of the program was not compiled for them, say
+    /// so and end with exit code 12.
+    #[arg(long, conflicts_with = "concrete")]
+    pub symbolic: bool,
+    /// Leave expressions out, also where the program was compiled for them: faster and smaller, and
+    /// predictions then are about runs in which every read returns what it did.
+    #[arg(long)]
+    pub concrete: bool,
+    /// Let an unmodified program run freely and only log the order of its synchronisation and its
+    /// inputs; then --replay gets the memory accesses.
+    #[arg(long, conflicts_with_all = ["schedule", "symbolic", "concrete", "replay"])]
+    pub sync_only: bool,
+    /// Follow a log of --sync-only: the instrumented build of the program does its synchronisation
+    /// in that order and gets those inputs. A program with data races may do something else all the
+    /// same; where it is seen to, that is said and the exit code is 12.
+    #[arg(long, value_name = "LOG", conflicts_with = "schedule")]
+    pub replay: Option<PathBuf>,
     /// End the program when it has run for so many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub time_limit: Option<u64>,
@@ -376,17 +402,6 @@ pub struct ReplayArguments {
     /// The program and its arguments, after `--`. A C or C++ file is built first.
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub program: Vec<std::ffi::OsString>,
-}
-
-/// The names of the base schedules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ScheduleName {
-    /// As the operating system runs it.
-    Os,
-    /// Each thread in turn.
-    RoundRobin,
-    /// At random, by seed.
-    Random,
 }
 
 /// What to explain, and how.

@@ -50,7 +50,7 @@ fn run(command: &Command, output: &mut Output) -> Result<Exit, Failure> {
         Command::Cc(_) | Command::Cxx(_) => {
             Err(Failure::Input("`cc` and `c++` come first: foretell cc ARGUMENTS".into()))
         }
-        Command::Record(arguments) => commands::record::run(arguments),
+        Command::Record(arguments) => commands::record::run(arguments, output),
         Command::Predict(arguments) => commands::predict::run(arguments, output),
         Command::Test(arguments) => commands::test::run(arguments, output),
         Command::Replay(arguments) => commands::replay::run(arguments, output),

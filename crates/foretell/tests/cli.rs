@@ -221,6 +221,10 @@ fn a_program_is_built_recorded_and_predicted_from() {
     assert_eq!(stdout(&recorded), "balance: 130\n");
     let valid = foretell(&["trace", "validate", &trace]);
     assert_eq!(valid.status.code(), Some(0), "{}", stdout(&valid));
+    let object = valid_json(&foretell(&["--format", "json", "trace", "validate", &trace]));
+    assert_eq!(object["valid"], true);
+    let recorded = foretell(&["--format", "json", "record", "-o", &trace, "--", &program]);
+    assert_eq!(valid_json(&recorded)["end"]["status"], 0);
     let predicted = foretell(&["predict", &trace, "--schedules", &scratch.path("s")]);
     let text = stdout(&predicted);
     assert_eq!(predicted.status.code(), Some(11), "{text}{}", stderr(&predicted));

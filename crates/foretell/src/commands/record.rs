@@ -1,43 +1,86 @@
 //! `foretell record`: one run, recorded.
 
+use std::path::Path;
 use std::time::Duration;
 
-use foretell_record::{Policy, RecordError, RecordOptions, RunEnd, record};
+use foretell_record::{
+    RecordError, RecordOptions, RecordOutcome, RunEnd, SyncOutcome, record, record_sync_only,
+};
+use serde_json::{Value, json};
 
-use crate::cli::{RecordArguments, ScheduleName};
+use crate::cli::RecordArguments;
 use crate::exit::{Exit, Failure};
+use crate::output::Output;
 
-/// Events of a turn when foretell chooses who runs.
-const TURN: u32 = 20;
-
-/// Records; what foretell has to say goes to standard error, for standard output is the program's.
-pub fn run(arguments: &RecordArguments) -> Result<Exit, Failure> {
+/// Records. What foretell has to say to people goes to standard error, for standard output is the
+/// program's; with `--format json` it is the other way round.
+pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Failure> {
     let (program, rest) = arguments.program.split_first().expect("clap demands a program");
-    let mut options = RecordOptions::new(program, &arguments.output);
+    let default = if arguments.sync_only { "run.sync" } else { "run.ftrace" };
+    let file = arguments.output.as_deref().unwrap_or(Path::new(default));
+    let mut options = RecordOptions::new(program, file);
     options.arguments = rest.to_vec();
-    options.policy = match arguments.schedule {
-        ScheduleName::Os => Policy::Os,
-        ScheduleName::RoundRobin => Policy::RoundRobin { quantum: TURN },
-        ScheduleName::Random => Policy::Random { seed: arguments.seed, mean: TURN },
-    };
+    options.policy = arguments.schedule.clone();
+    options.replay = arguments.replay.clone();
+    options.concrete = arguments.concrete;
     options.time_limit = arguments.time_limit.map(Duration::from_secs);
-    let outcome = record(&options).map_err(|error| match error {
+    options.output_to_error = output.json();
+    let failure = |error: RecordError| match error {
         RecordError::Memory(_) => Failure::Internal(error.to_string()),
         _ => Failure::Input(error.to_string()),
-    })?;
-    eprintln!(
-        "foretell: recorded {} events of {} threads in {}",
-        outcome.events,
-        outcome.threads,
-        arguments.output.display()
-    );
-    for gap in &outcome.gaps {
-        eprintln!("foretell: not seen: {gap}");
+    };
+    if arguments.sync_only {
+        let outcome = record_sync_only(&options).map_err(failure)?;
+        if output.json() {
+            output.object(logged(&options, &outcome))?;
+        } else {
+            eprintln!(
+                "foretell: logged {} operations of {} threads in {}",
+                outcome.entries,
+                outcome.threads,
+                file.display()
+            );
+        }
+        return end(&outcome.end);
     }
-    for restriction in &outcome.restrictions {
-        eprintln!("foretell: not varied: {restriction}");
+    let outcome = record(&options).map_err(failure)?;
+    if output.json() {
+        output.object(recorded(&options, &outcome))?;
+    } else {
+        eprintln!(
+            "foretell: recorded {} events of {} threads in {}",
+            outcome.events,
+            outcome.threads,
+            file.display()
+        );
+        for gap in &outcome.gaps {
+            eprintln!("foretell: not seen: {gap}");
+        }
+        for restriction in &outcome.restrictions {
+            eprintln!("foretell: not varied: {restriction}");
+        }
     }
-    Ok(match outcome.end {
+    let exit = end(&outcome.end)?;
+    if let Some(lost) = &outcome.lost {
+        eprintln!(
+            "foretell: {} is not complete: {lost}; make room and record again",
+            file.display()
+        );
+        return Ok(Exit::Incomplete);
+    }
+    if arguments.symbolic && !outcome.symbolic {
+        eprintln!(
+            "foretell: the trace has no expressions for all of the program: compile it with \
+             `foretell cc` or `foretell c++` (without -fforetell=concrete)"
+        );
+        return Ok(Exit::Incomplete);
+    }
+    Ok(exit)
+}
+
+/// The exit code for the way the run ended, with a word where the program did not end by itself.
+fn end(end: &RunEnd) -> Result<Exit, Failure> {
+    Ok(match end {
         RunEnd::Exit(status) => Exit::OfProgram(u8::try_from(status & 0xff).unwrap_or(1)),
         // As a shell says it.
         RunEnd::Signal(signal) => Exit::OfProgram(u8::try_from(128 + signal).unwrap_or(255)),
@@ -49,7 +92,64 @@ pub fn run(arguments: &RecordArguments) -> Result<Exit, Failure> {
             eprintln!("foretell: the program was ended by the time limit");
             Exit::Incomplete
         }
-        RunEnd::Diverged(why) => return Err(Failure::Input(why.to_string())),
-        RunEnd::Refused(why) => return Err(Failure::Input(why)),
+        RunEnd::Diverged(why) => {
+            eprintln!("foretell: the program did not follow the log: {why}");
+            Exit::Incomplete
+        }
+        RunEnd::Refused(why) => return Err(Failure::Input(why.clone())),
     })
+}
+
+/// The result of a recording, as in the schema.
+fn recorded(options: &RecordOptions, outcome: &RecordOutcome) -> Value {
+    json!({
+        "version": 1,
+        "program": program(options),
+        "trace": {
+            "format": "binary",
+            "file": options.output.display().to_string(),
+            "threads": outcome.threads,
+            "events": outcome.events,
+            "bytes": outcome.bytes,
+            "symbolic": outcome.symbolic,
+            "gaps": outcome.gaps,
+            "restrictions": outcome.restrictions,
+        },
+        "end": ended(&outcome.end),
+    })
+}
+
+/// The result of a recording of synchronisation only.
+fn logged(options: &RecordOptions, outcome: &SyncOutcome) -> Value {
+    json!({
+        "version": 1,
+        "program": program(options),
+        "log": {
+            "file": options.output.display().to_string(),
+            "threads": outcome.threads,
+            "entries": outcome.entries,
+            "bytes": outcome.bytes,
+        },
+        "end": ended(&outcome.end),
+    })
+}
+
+fn program(options: &RecordOptions) -> Value {
+    let command: Vec<String> = std::iter::once(options.program.as_os_str())
+        .chain(options.arguments.iter().map(AsRef::as_ref))
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    json!({ "command": command })
+}
+
+fn ended(end: &RunEnd) -> Value {
+    match end {
+        RunEnd::Exit(status) => json!({"kind": "exit", "status": status}),
+        RunEnd::Signal(signal) => json!({"kind": "signal", "signal": signal}),
+        RunEnd::Deadlock(who) => json!({"kind": "deadlock", "message": who}),
+        RunEnd::Livelock(who) => json!({"kind": "livelock", "message": who}),
+        RunEnd::Hang => json!({"kind": "hang"}),
+        RunEnd::Diverged(why) => json!({"kind": "diverged", "message": why.to_string()}),
+        RunEnd::Refused(why) => json!({"kind": "refused", "message": why}),
+    }
 }

@@ -136,17 +136,22 @@ fn validate_file(file: &TraceFile, output: &mut Output) -> Result<Exit, Failure>
     let faults = validate(&trace);
     if output.json() {
         let faults: Vec<String> = faults.iter().map(|fault| fault.to_string()).collect();
-        output.object(json!({"version": 1, "valid": faults.is_empty(), "faults": faults}))?;
+        output.object(json!({
+            "version": 1,
+            "valid": faults.is_empty(),
+            "faults": faults,
+            "unseen": trace.metadata.gaps,
+        }))?;
     } else if faults.is_empty() {
         writeln!(output, "{}: {} events, valid", file.trace.display(), trace.events.len())?;
-    }
-    if faults.is_empty() {
-        return Ok(Exit::NothingFound);
     }
     if !output.json() {
         for fault in &faults {
             writeln!(output, "{}: {fault}", file.trace.display())?;
         }
+        for gap in &trace.metadata.gaps {
+            writeln!(output, "  not seen: {gap}")?;
+        }
     }
-    Ok(Exit::BadInput)
+    Ok(if faults.is_empty() { Exit::NothingFound } else { Exit::BadInput })
 }

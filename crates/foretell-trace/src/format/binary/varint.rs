@@ -20,7 +20,7 @@ fn spread(value: u64) -> (u64, usize) {
     let halves = (value & 0x0fff_ffff) | (value & 0x00ff_ffff_f000_0000) << 4;
     let quarters = (halves & 0x0000_3fff_0000_3fff) | (halves & 0x0fff_c000_0fff_c000) << 2;
     let bytes = (quarters & 0x007f_007f_007f_007f) | (quarters & 0x3f80_3f80_3f80_3f80) << 1;
-    let length = (64 - (value | 1).leading_zeros() + 6) / 7;
+    let length = (64 - (value | 1).leading_zeros()).div_ceil(7);
     let more = 0x0080_8080_8080_8080 & ((1 << (8 * (length - 1))) - 1);
     (bytes | more, length as usize)
 }

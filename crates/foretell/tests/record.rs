@@ -1,0 +1,314 @@
+//! `foretell record` as a user meets it: its ways, its options, and what it survives.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// A folder that is removed at the end of the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("record-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    /// Compiles a program with `foretell cc`; `None`, and a word, where that cannot be.
+    fn build(&self, name: &str, source: &str) -> Option<String> {
+        let (file, program) = (self.path(&format!("{name}.c")), self.path(name));
+        std::fs::write(&file, source).unwrap();
+        let built = foretell(&["cc", "-O1", "-g", &file, "-o", &program, "-pthread"]);
+        if stderr(&built).contains("foretell cc: error") {
+            // The plugin and the runtime are libraries that `cargo test -p foretell` does not build.
+            assert!(std::env::var_os("CI").is_none(), "CI builds all: {}", stderr(&built));
+            eprintln!("SKIPPED: {}", stderr(&built));
+            return None;
+        }
+        assert!(built.status.success(), "{}", stderr(&built));
+        Some(program)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_foretell"));
+    command.args(arguments);
+    command
+}
+
+fn foretell(arguments: &[&str]) -> Output {
+    command(arguments).output().expect("foretell runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        panic!("{error}: {}\n{}", stdout(output), stderr(output));
+    })
+}
+
+/// Threads whose order shows in the result, and inputs that differ from run to run.
+const ORDERED: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned long mixed;
+static void *worker(void *argument) {
+  for (int i = 0; i < 200; i++) {
+    pthread_mutex_lock(&lock);
+    mixed = mixed * 31 + (unsigned long)argument;
+    pthread_mutex_unlock(&lock);
+  }
+  return NULL;
+}
+int main(void) {
+  pthread_t threads[3];
+  for (long i = 0; i < 3; i++)
+    pthread_create(&threads[i], NULL, worker, (void *)(i + 1));
+  for (int i = 0; i < 3; i++)
+    pthread_join(threads[i], NULL);
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  printf("%lu %d %ld\n", mixed, (int)getpid(), now.tv_nsec);
+  return 3;
+}
+"#;
+
+#[test]
+fn a_run_of_the_plain_program_is_followed_by_the_instrumented_one() {
+    let scratch = Scratch::new("replay");
+    let Some(instrumented) = scratch.build("ordered", ORDERED) else { return };
+    let plain = scratch.path("plain");
+    let built = Command::new("clang-22")
+        .args(["-O1", &scratch.path("ordered.c"), "-o", &plain, "-pthread"])
+        .output()
+        .expect("foretell cc found it");
+    assert!(built.status.success(), "{}", stderr(&built));
+    let (log, trace) = (scratch.path("run.sync"), scratch.path("run.ftrace"));
+
+    let logged = foretell(&["record", "--sync-only", "-o", &log, "--", &plain]);
+    assert_eq!(logged.status.code(), Some(3), "{}", stderr(&logged));
+    assert!(stderr(&logged).contains("of 4 threads"), "{}", stderr(&logged));
+
+    let followed = foretell(&["record", "--replay", &log, "-o", &trace, "--", &instrumented]);
+    assert_eq!(followed.status.code(), Some(3), "{}", stderr(&followed));
+    assert_eq!(stdout(&followed), stdout(&logged), "the same order, the same inputs");
+    let valid = foretell(&["trace", "validate", &trace]);
+    assert_eq!(valid.status.code(), Some(0), "{}", stdout(&valid));
+    let info = stdout(&foretell(&["trace", "info", &trace]));
+    assert!(info.contains("read") && info.contains("write"), "{info}");
+
+    let object =
+        json(&foretell(&["--format", "json", "record", "--sync-only", "-o", &log, "--", &plain]));
+    assert_eq!(object["log"]["threads"], 4, "{object}");
+    assert_eq!(object["end"]["status"], 3, "{object}");
+
+    let refused = foretell(&["record", "--replay", &trace, "-o", &log, "--", &instrumented]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("is no log"), "{}", stderr(&refused));
+}
+
+#[test]
+fn the_schedule_is_chosen_and_a_seed_gives_the_same_run_again() {
+    let scratch = Scratch::new("schedule");
+    let Some(program) = scratch.build("ordered", ORDERED) else { return };
+    let run = |schedule: &str| {
+        let trace = scratch.path("run.ftrace");
+        let recorded = foretell(&["record", "--schedule", schedule, "-o", &trace, "--", &program]);
+        assert_eq!(recorded.status.code(), Some(3), "{}", stderr(&recorded));
+        let order = stdout(&recorded).split(' ').next().unwrap().to_owned();
+        (order, stdout(&foretell(&["trace", "info", &trace])))
+    };
+    assert_eq!(run("random:7"), run("random:7"));
+    assert_ne!(run("random:7").0, run("random:8").0);
+    assert_eq!(run("round-robin"), run("round-robin"));
+    run("os");
+    for wrong in ["random:x", "os:1", "fair"] {
+        let refused = foretell(&["record", "--schedule", wrong, "--", &program]);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(stderr(&refused).contains("random[:SEED"), "{}", stderr(&refused));
+    }
+}
+
+#[test]
+fn json_goes_to_standard_output_and_the_program_s_output_to_standard_error() {
+    let scratch = Scratch::new("json");
+    let Some(program) = scratch.build("ordered", ORDERED) else { return };
+    let trace = scratch.path("run.ftrace");
+    let record = |flags: &[&str]| {
+        let mut words = vec!["--format", "json", "record", "-o", &trace];
+        words.extend(flags);
+        words.extend(["--", &program]);
+        foretell(&words)
+    };
+    let symbolic = record(&[]);
+    let object = json(&symbolic);
+    assert_eq!(object["version"], 1);
+    assert_eq!(object["trace"]["symbolic"], true, "{object}");
+    assert_eq!(object["trace"]["threads"], 4, "{object}");
+    assert_eq!(object["end"]["kind"], "exit", "{object}");
+    assert!(stderr(&symbolic).split(' ').count() == 3, "{}", stderr(&symbolic));
+    let terms = |trace: &str| {
+        let info = stdout(&foretell(&["trace", "info", trace]));
+        let line = info.lines().find(|line| line.contains("symbolic terms")).map(str::to_owned);
+        line.and_then(|line| line.split(' ').next_back()?.parse::<u64>().ok()).unwrap_or(0)
+    };
+    assert!(terms(&trace) > 0);
+
+    let concrete = json(&record(&["--concrete"]));
+    assert_eq!(concrete["trace"]["symbolic"], false, "{concrete}");
+    assert_eq!(terms(&trace), 0);
+
+    let nothing = foretell(&["record", "--symbolic", "-o", &trace, "--", "true"]);
+    assert_eq!(nothing.status.code(), Some(12), "{}", stderr(&nothing));
+    assert!(stderr(&nothing).contains("foretell cc"), "{}", stderr(&nothing));
+}
+
+/// More events than the trace may have bytes, and a word at the end.
+const MANY: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static volatile unsigned values[1024];
+int main(int count, char **words) {
+  unsigned seed = 1;
+  long rounds = count > 1 ? atol(words[1]) : 600000;
+  for (long i = 0; rounds < 0 || i < rounds; i++) {
+    seed = seed * 1103515245u + 12345u;
+    values[seed >> 22] = seed;
+    if (i == 500000) {
+      puts("far");
+      fflush(stdout);
+    }
+  }
+  puts("done");
+  return 0;
+}
+"#;
+
+#[test]
+fn a_full_disk_costs_the_last_chunk_and_is_said() {
+    let scratch = Scratch::new("full");
+    let Some(program) = scratch.build("many", MANY) else { return };
+    let trace = scratch.path("run.ftrace");
+    let mut limited = command(&["record", "-o", &trace, "--", &program]);
+    const LIMIT: u64 = 5 << 19; // room for the shared memory, not for the trace
+    // SAFETY: one system call.
+    unsafe {
+        limited.pre_exec(|| {
+            let limit = libc::rlimit { rlim_cur: LIMIT, rlim_max: LIMIT };
+            match libc::setrlimit(libc::RLIMIT_FSIZE, &limit) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
+    let recorded = limited.output().expect("foretell runs");
+    assert_eq!(stdout(&recorded), "far\ndone\n", "the program does not notice");
+    assert_eq!(recorded.status.code(), Some(12), "{}", stderr(&recorded));
+    assert!(stderr(&recorded).contains("is not complete"), "{}", stderr(&recorded));
+    let valid = foretell(&["trace", "validate", &trace]);
+    assert_eq!(valid.status.code(), Some(0), "{}", stdout(&valid));
+    let text = stdout(&valid);
+    assert!(text.contains("not seen: events after number"), "{text}");
+    let bytes = std::fs::metadata(&trace).unwrap().len();
+    assert!(bytes > LIMIT - (1 << 19), "no more than the last chunks are given up: {bytes}");
+}
+
+#[test]
+fn a_killed_recorder_leaves_what_it_had_written_and_the_program_goes_on() {
+    let scratch = Scratch::new("killed");
+    let Some(program) = scratch.build("many", MANY) else { return };
+    let trace = scratch.path("run.ftrace");
+    let mut recorder = command(&["record", "-o", &trace, "--", &program, "1200000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("foretell runs");
+    let mut output = std::io::BufReader::new(recorder.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+    assert_eq!(line, "far\n");
+    recorder.kill().unwrap();
+    recorder.wait().unwrap();
+    line.clear();
+    std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+    assert_eq!(line, "done\n", "the program goes on without its recorder");
+    assert!(!Path::new(&trace).exists(), "no partial file under the final name");
+    let left = std::fs::read_dir(&scratch.0)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "partial"))
+        .expect("the partial file stays");
+    let valid = foretell(&["trace", "validate", &left.display().to_string()]);
+    assert_eq!(valid.status.code(), Some(0), "{}{}", stdout(&valid), stderr(&valid));
+    assert!(stdout(&valid).contains("not seen: "), "{}", stdout(&valid));
+}
+
+#[test]
+fn a_killed_program_and_its_children_cost_no_event() {
+    let scratch = Scratch::new("children");
+    let source = r#"
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile int shared;
+static void *worker(void *argument) { shared = 42; return argument; }
+int main(int count, char **words) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, worker, NULL);
+  pthread_join(thread, NULL);
+  if (count > 1 && !strcmp(words[1], "kill")) kill(getpid(), SIGKILL);
+  pid_t child = fork();
+  if (child == 0) {
+    execlp("sh", "sh", "-c", "echo child; exit 4", NULL);
+    _exit(9);
+  }
+  int status;
+  waitpid(child, &status, 0);
+  shared = WEXITSTATUS(status);
+  return 0;
+}
+"#;
+    let Some(program) = scratch.build("children", source) else { return };
+    let trace = scratch.path("run.ftrace");
+    let killed = foretell(&["record", "-o", &trace, "--", &program, "kill"]);
+    assert_eq!(killed.status.code(), Some(128 + 9), "{}", stderr(&killed));
+    let valid = stdout(&foretell(&["trace", "validate", &trace]));
+    assert!(valid.contains("valid") && valid.contains("signal 9"), "{valid}");
+    let text = stdout(&foretell(&["trace", "cat", &trace]));
+    assert!(text.contains("= 42"), "what came before the kill is there:\n{text}");
+
+    let forked = foretell(&["record", "-o", &trace, "--", &program]);
+    assert_eq!(forked.status.code(), Some(0), "{}", stderr(&forked));
+    assert_eq!(stdout(&forked), "child\n");
+    let valid = stdout(&foretell(&["trace", "validate", &trace]));
+    assert!(valid.contains("child process"), "what children do is not seen, and said: {valid}");
+    assert!(stdout(&foretell(&["trace", "cat", &trace])).contains("= 4 "), "the parent goes on");
+}
