@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use foretell_wire::{CONTRACT, CONTRACT_SYMBOL};
 use object::{Object, ObjectSection, ObjectSymbol};
@@ -9,7 +10,7 @@ use object::{Object, ObjectSection, ObjectSymbol};
 const LIBRARY: &str = "libforetell_runtime.so";
 
 /// The runtime library: beside the running executable, in `../lib/foretell`, or where cargo puts
-/// it.
+/// it; the first of this build, or any at all.
 pub fn runtime_library() -> Option<PathBuf> {
     let executable = env::current_exe().ok()?.canonicalize().ok()?;
     let beside = executable.parent()?;
@@ -20,11 +21,9 @@ pub fn runtime_library() -> Option<PathBuf> {
         beside.join("deps"),
         beside.join(".."),
     ];
-    places
-        .into_iter()
-        .map(|place| place.join(LIBRARY))
-        .find(|path| path.is_file())
-        .and_then(|path| path.canonicalize().ok())
+    let found: Vec<PathBuf> =
+        places.iter().filter_map(|place| place.join(LIBRARY).canonicalize().ok()).collect();
+    found.iter().find(|path| is_of_this_build(path)).or(found.first()).cloned()
 }
 
 /// The file that running `program` would execute: as the shell looks it up.
@@ -38,16 +37,27 @@ pub fn program(program: &Path) -> Option<PathBuf> {
         .and_then(|path| path.canonicalize().ok())
 }
 
-/// Whether a runtime library was built together with this recorder; `None` when that cannot be read.
-pub fn is_of_this_build(library: &Path) -> Option<bool> {
+/// Whether a runtime library was built together with this recorder. Looked up once: a program may
+/// be run a thousand times.
+pub fn is_of_this_build(library: &Path) -> bool {
+    static KNOWN: Mutex<Vec<(PathBuf, bool)>> = Mutex::new(Vec::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, same)) = known.iter().find(|(path, _)| path == library) {
+        return *same;
+    }
+    let same = contract_of(library) == Some(CONTRACT);
+    known.push((library.to_owned(), same));
+    same
+}
+
+/// The contract that a runtime library shows; older ones show none.
+fn contract_of(library: &Path) -> Option<u64> {
     let content = std::fs::read(library).ok()?;
     let file = object::File::parse(&*content).ok()?;
-    let Some(symbol) = file.dynamic_symbols().find(|s| s.name() == Ok(CONTRACT_SYMBOL)) else {
-        return Some(false); // older than the mark
-    };
+    let symbol = file.dynamic_symbols().find(|symbol| symbol.name() == Ok(CONTRACT_SYMBOL))?;
     let section = file.section_by_index(symbol.section_index()?).ok()?;
     let bytes = section.data_range(symbol.address(), 8).ok()??;
-    Some(u64::from_le_bytes(bytes.try_into().ok()?) == CONTRACT)
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
 /// The build id of an executable in hexadecimal.

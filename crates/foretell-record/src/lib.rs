@@ -518,7 +518,7 @@ fn prepare(
         Some(path) => path.to_owned(),
         None => runtime_library().ok_or(RecordError::NoLibrary)?,
     };
-    if find::is_of_this_build(&library) != Some(true) {
+    if !find::is_of_this_build(&library) {
         return Err(RecordError::OtherBuild(library));
     }
     // The loader splits the list at both.
