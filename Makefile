@@ -29,7 +29,7 @@ real: unit
 
 bench: build
 	scripts/planners.sh
-	for table in trace-info trace-binary predict-families predict-million solvers neighbourhood planner record; do \
+	for table in trace-info trace-binary predict-families predict-million solvers neighbourhood planner record thesis; do \
 	  echo "== $$table"; target/release/foretell-bench $$table || exit 1; done
 
 # The command goes to PREFIX/bin, the compiler plugin and the runtime to PREFIX/lib/foretell.

@@ -10,6 +10,7 @@
 //! cargo run --release -p foretell-bench -- order [quick] [NAME] # the embedded solver against Z3
 //! cargo run --release -p foretell-bench -- planner          # Table 1 of 003, beside Fast Downward
 //! cargo run --release -p foretell-bench -- neighbourhood    # formulas beside TARA, and loops
+//! cargo run --release -p foretell-bench -- thesis           # tables 4, 5 and 6 of 002
 //! cargo run --release -p foretell-bench -- generate-std N FILE [clean|racy]
 //! ```
 
@@ -21,6 +22,7 @@ mod order_problems;
 mod planner;
 mod predict;
 mod record;
+mod thesis;
 mod trace_binary;
 mod trace_info;
 
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         ["predict-families"] => predict::families(),
         ["predict-million"] => predict::million(),
         ["neighbourhood"] => neighbourhood::run(),
+        ["thesis"] => thesis::tables(),
         ["solvers"] => predict::solvers(),
         ["record"] => record::table(),
         ["planner"] => planner::table(None),
@@ -50,7 +53,7 @@ fn main() -> ExitCode {
         ["count", parser, file] => trace_info::count(parser, Path::new(file)),
         _ => Err("usage: foretell-bench trace-info | trace-binary | predict-families | \
                   predict-million | solvers | record | order [quick] [NAME] | planner [EVENTS] | \
-                  neighbourhood | \
+                  neighbourhood | thesis | \
                   generate-std EVENTS FILE [clean|racy]"
             .to_owned()),
     };

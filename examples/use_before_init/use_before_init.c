@@ -1,8 +1,9 @@
 /* Order violation (Mozilla's nsThread, Lu et al. 2008): a thread is created, and what it works with
- * is set up after that. It nearly always starts late enough. */
+ * is set up after that. It nearly always comes to use it late enough. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct configuration {
   int port;
@@ -20,6 +21,7 @@ static long checksum(const unsigned char *bytes, int count) {
 
 static void *listener(void *greeting) {
   requests = checksum(greeting, 8);
+  usleep(20000); /* until the first connection comes */
   requests += configuration->connections; /* BUG: use */
   return NULL;
 }
