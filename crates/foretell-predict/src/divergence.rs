@@ -9,7 +9,7 @@
 //! What is asked:
 //! - with terms: the branch comes out differently, or the address is another one;
 //! - without: the read, which a branch of its thread follows, returns another value. Its recorded
-//!   value is demanded by the thread's next event instead of the read itself ([`delay`]), so every
+//!   value is demanded by the thread's next event instead of the read itself (`delay`), so every
 //!   thread may end with a read of something else and none goes on after it;
 //! - a try of a lock or semaphore, a condition over shared variables, or (without terms) an atomic
 //!   read-modify-write comes out differently;
