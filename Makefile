@@ -21,6 +21,8 @@ doc: setup
 
 unit: setup
 	scripts/planners.sh
+	scripts/report-check.sh
+	scripts/browser.sh
 	cargo test --workspace --locked
 
 # Builds and records a program that nobody here wrote; with what the tests built.

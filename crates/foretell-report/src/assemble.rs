@@ -102,7 +102,7 @@ impl Assembly<'_> {
             group: found.group.clone(),
             pattern: found.pattern.map(|pattern| pattern.name().to_owned()),
             reason,
-            detail: found.detail.clone(),
+            detail: self.respelled(&found.detail, &found.accesses),
             accesses: found.accesses.iter().map(|access| self.access(access)).collect(),
             schedule,
             replay,
@@ -155,6 +155,18 @@ impl Assembly<'_> {
             stack: self.stack(access.event, site),
             locks: self.locks(access.event),
         }
+    }
+
+    /// The sentence with its files spelled as everywhere in the report.
+    fn respelled(&self, text: &str, accesses: &[AccessInfo]) -> String {
+        let files: BTreeSet<&str> = accesses
+            .iter()
+            .filter_map(|access| Some(&*self.trace.sites[access.site?.index()].file))
+            .filter(|file| !file.is_empty())
+            .collect();
+        files.into_iter().rev().fold(text.to_owned(), |text, file| {
+            text.replace(&format!(" {file}:"), &format!(" {}:", self.sources.spelling(file)))
+        })
     }
 
     fn place(&self, site: Option<&Site>) -> (Option<String>, Option<u32>, Option<String>) {

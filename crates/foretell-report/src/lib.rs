@@ -5,8 +5,14 @@
 
 mod assemble;
 pub mod fingerprint;
+pub mod html;
+pub mod junit;
+pub mod perfetto;
 pub mod report;
+pub mod sarif;
 pub mod source;
+pub mod story;
+pub mod suppress;
 pub mod terminal;
 pub mod timeline;
 

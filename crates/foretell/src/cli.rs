@@ -23,6 +23,14 @@ pub struct Cli {
     #[arg(long, global = true, value_enum, default_value_t = OutputFormat::Human)]
     pub format: OutputFormat,
 
+    /// Options for every run (default: the nearest foretell.toml from here upwards).
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Use this profile of foretell.toml.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub profile: Option<String>,
+
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -94,6 +102,16 @@ pub enum Command {
     /// for C, forced on the compiled program. What is not decided within the budget is unknown (exit
     /// code 12), with what was learned.
     Verify(VerifyArguments),
+    /// Show a saved result again, or write it as HTML, SARIF, JUnit, Perfetto trace or text.
+    ///
+    /// A result is what `predict` and `test` print with `--format json`, or write with `--json`.
+    Report(ReportArguments),
+    /// Say which options hold here and where each comes from.
+    Config {
+        /// What to do.
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
     /// Say what this machine has and lacks for foretell.
     Doctor,
     /// Print a completion script for your shell.
@@ -105,6 +123,71 @@ pub enum Command {
     },
     /// Print the JSON Schema of everything `--format json` prints.
     Schema,
+}
+
+/// What can be done with the configuration.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Print every option of every command: its value, and whether that is the default, from
+    /// foretell.toml, or from one of its profiles.
+    Show,
+}
+
+/// A result to show.
+#[derive(Args, Debug)]
+pub struct ReportArguments {
+    /// The JSON file.
+    pub result: PathBuf,
+    /// What to suppress and what to write.
+    #[command(flatten)]
+    pub outputs: ReportOutputs,
+}
+
+/// Files to write from a result, and decisions about findings.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Reports")]
+pub struct ReportOutputs {
+    /// Write the result as JSON, to be shown again with `foretell report`.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write one self-contained HTML file with interactive timelines.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write SARIF 2.1.0, for code scanning services and editors.
+    #[arg(long, value_name = "FILE")]
+    pub sarif: Option<PathBuf>,
+    /// Write JUnit's XML, for CI systems.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Write a trace for the Perfetto UI.
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
+    /// Write the text as it is printed, without colours.
+    #[arg(long, value_name = "FILE")]
+    pub text: Option<PathBuf>,
+    /// Findings that this TOML file names by fingerprint are counted, and do not fail the run. Can be
+    /// given again.
+    #[arg(long, value_name = "FILE")]
+    pub suppressions: Vec<PathBuf>,
+    /// Write a suppression file with everything that was found.
+    #[arg(long, value_name = "FILE")]
+    pub write_baseline: Option<PathBuf>,
+}
+
+impl ReportOutputs {
+    /// Is there no file to write?
+    pub fn is_none(&self) -> bool {
+        let files = [
+            &self.json,
+            &self.html,
+            &self.sarif,
+            &self.junit,
+            &self.perfetto,
+            &self.text,
+            &self.write_baseline,
+        ];
+        files.iter().all(|file| file.is_none())
+    }
 }
 
 /// What can be done with a trace file.
@@ -228,6 +311,9 @@ pub struct PredictArguments {
     /// Where to put a schedule for each prediction; created when there is one.
     #[arg(long, value_name = "DIR", default_value = "foretell-schedules")]
     pub schedules: PathBuf,
+    /// What to suppress and what to write.
+    #[command(flatten)]
+    pub outputs: ReportOutputs,
 }
 
 fn partition(text: &str) -> Result<(u32, u32), String> {
@@ -357,6 +443,9 @@ pub struct TestArguments {
     /// Where to put a schedule for each finding; created when there is one.
     #[arg(long, value_name = "DIR", default_value = "foretell-schedules")]
     pub schedules: PathBuf,
+    /// What to suppress and what to write.
+    #[command(flatten)]
+    pub outputs: ReportOutputs,
     /// The program and its arguments. A C or C++ file is built first, with -O1 -g -pthread.
     #[arg(
         trailing_var_arg = true,

@@ -2,6 +2,8 @@
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
+use foretell_report::terminal::Look;
+
 /// Standard output in one of the two shapes.
 pub struct Output {
     stdout: BufWriter<StdoutLock<'static>>,
@@ -33,9 +35,13 @@ impl Output {
         self.format == OutputFormat::Json
     }
 
-    /// May the text be coloured?
-    pub fn colour(&self) -> bool {
-        self.colour
+    /// How a report may look here: as wide as the terminal is, or 100 characters.
+    pub fn look(&self) -> Look {
+        let width = match io::stdout().is_terminal() {
+            true => terminal_width().unwrap_or(100).clamp(40, 160),
+            false => 100,
+        };
+        Look { colour: self.colour, width }
     }
 
     /// Prints the one object of a JSON run.
@@ -53,4 +59,13 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         self.stdout.flush()
     }
+}
+
+/// Columns of the terminal that standard output is.
+fn terminal_width() -> Option<usize> {
+    // SAFETY: an all-zero winsize is a value of the type.
+    let mut size: libc::winsize = unsafe { std::mem::zeroed() };
+    // SAFETY: the call writes one winsize, to one that lives here.
+    let answer = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
+    (answer == 0 && size.ws_col > 0).then_some(usize::from(size.ws_col))
 }

@@ -71,7 +71,7 @@ fn a_locked_bank_is_still_torn_and_loses_money() {
     let output = foretell(&["predict", &example("bank.ft"), "--schedules", &schedules]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(11), "{text}{}", stderr(&output));
-    assert!(text.contains("atomicity: RWW"), "{text}");
+    assert!(text.contains("predicted[atomicity]") && text.contains("RWW: "), "{text}");
     assert!(text.contains("assertion"), "{text}");
     assert!(text.contains("bank.c:12"), "{text}");
     assert!(!text.contains("\u{1b}["), "no colours when piped: {text}");
@@ -228,8 +228,8 @@ fn a_program_is_built_recorded_and_predicted_from() {
     let predicted = foretell(&["predict", &trace, "--schedules", &scratch.path("s")]);
     let text = stdout(&predicted);
     assert_eq!(predicted.status.code(), Some(11), "{text}{}", stderr(&predicted));
-    assert!(text.contains("atomicity: ") && text.contains("`balance`"), "{text}");
-    assert!(text.contains("assertion: "), "{text}");
+    assert!(text.contains("predicted[atomicity]: ") && text.contains("`balance`"), "{text}");
+    assert!(text.contains("predicted[assertion]: "), "{text}");
 }
 
 #[test]
@@ -365,4 +365,120 @@ fn a_reader_that_goes_away_is_no_error() {
     let output = Command::new("bash").args(["-c", &line]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stdout(&output), "foretell-trace 1\n");
+}
+
+#[test]
+fn a_saved_result_is_shown_again_in_every_format() {
+    let scratch = Scratch::new("report");
+    let (bank, schedules) = (example("bank.ft"), scratch.path("s"));
+    let result = scratch.path("result.json");
+    let predicted = foretell(&["predict", &bank, "--schedules", &schedules, "--json", &result]);
+    assert_eq!(predicted.status.code(), Some(11), "{}", stderr(&predicted));
+    let again = foretell(&["report", &result]);
+    assert_eq!(again.status.code(), Some(11), "{}", stderr(&again));
+    assert_eq!(stdout(&again), stdout(&predicted), "the result is all there is to know");
+    let files = ["html", "sarif", "junit", "perfetto", "text"];
+    let mut arguments = vec!["report".to_owned(), result.clone()];
+    for name in files {
+        arguments.extend([format!("--{name}"), scratch.path(name)]);
+    }
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let written = foretell(&arguments);
+    assert_eq!(stdout(&written), "", "files were asked for, so nothing is printed");
+    for (name, begin) in files.iter().zip(["<!doctype html>", "{", "<?xml", "\n", "predicted["]) {
+        let bytes = std::fs::read(scratch.path(name)).unwrap();
+        assert!(bytes.starts_with(begin.as_bytes()), "{name}");
+    }
+    let text = std::fs::read_to_string(scratch.path("text")).unwrap();
+    assert_eq!(text, stdout(&predicted));
+    let nowhere = scratch.path("no/such/folder.html");
+    let failed = foretell(&["report", &result, "--html", &nowhere]);
+    assert_eq!(failed.status.code(), Some(2), "{}", stderr(&failed));
+    for (content, told) in [("{", "not a result"), ("{\"version\": 7}", "version 7")] {
+        let broken = scratch.file("broken.json", content.as_bytes());
+        let output = foretell(&["report", &broken]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(told), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_baseline_makes_only_new_findings_fail() {
+    let scratch = Scratch::new("baseline");
+    let (bank, schedules) = (example("bank.ft"), scratch.path("s"));
+    let baseline = scratch.path("baseline.toml");
+    let predict =
+        |more: &[&str]| foretell(&[&["predict", &bank, "--schedules", &schedules], more].concat());
+    let first = predict(&["--write-baseline", &baseline]);
+    assert_eq!(first.status.code(), Some(11), "{}", stderr(&first));
+    let known = predict(&["--suppressions", &baseline]);
+    assert_eq!(known.status.code(), Some(0), "{}{}", stdout(&known), stderr(&known));
+    assert!(stdout(&known).contains("suppressed: atomicity violation"), "{}", stdout(&known));
+    assert!(stdout(&known).contains("nothing found; 3 suppressed"), "{}", stdout(&known));
+    // Only one of them is known: the other fails the run, and an old entry is named.
+    let text = std::fs::read_to_string(&baseline).unwrap();
+    let entries: Vec<&str> = text.split("[[suppress]]").collect();
+    assert_eq!(entries.len(), 3, "two kinds of findings: {text}");
+    let stale = "\nfingerprint = \"0123456789abcdef\"\nreason = \"gone\"\n";
+    let some = ["[[suppress]]", entries[1], "[[suppress]]", stale].concat();
+    let some = scratch.file("some.toml", some.as_bytes());
+    let new = predict(&["--suppressions", &some]);
+    assert_eq!(new.status.code(), Some(11), "{}", stderr(&new));
+    assert!(stdout(&new).contains("stale suppression"), "{}", stdout(&new));
+    let broken = scratch.file("broken.toml", b"[[suppress]]\nfingerprint = 3\n");
+    let output = predict(&["--suppressions", &broken]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("broken.toml"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_configuration_is_used_flags_win_and_show_says_where_values_come_from() {
+    let scratch = Scratch::new("config");
+    scratch.file("bank.ft", &std::fs::read(example("bank.ft")).unwrap());
+    scratch.file(
+        "foretell.toml",
+        b"[predict]\nproperty = [\"deadlock\", \"race\"]\nschedules = \"elsewhere\"\n\
+          [profile.ci.predict]\nproperty = \"assertion\"\nwhole = true\n",
+    );
+    std::fs::create_dir_all(scratch.0.join("below")).unwrap();
+    let here = |folder: &str, arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_foretell"))
+            .args(arguments)
+            .current_dir(scratch.0.join(folder))
+            .output()
+            .unwrap()
+    };
+    let nothing = here("", &["predict", "bank.ft"]);
+    assert_eq!(nothing.status.code(), Some(0), "{}{}", stdout(&nothing), stderr(&nothing));
+    let profile = here("below", &["--profile", "ci", "predict", "../bank.ft"]);
+    assert_eq!(profile.status.code(), Some(11), "{}", stderr(&profile));
+    assert!(scratch.0.join("elsewhere").is_dir(), "paths are relative to the file");
+    let typed = here("", &["predict", "bank.ft", "--property", "atomicity"]);
+    assert!(stdout(&typed).contains("predicted[atomicity]"), "{}", stdout(&typed));
+    assert!(!stdout(&typed).contains("race"), "a flag replaces the list: {}", stdout(&typed));
+    let show = stdout(&here("below", &["config", "show", "--profile", "ci"]));
+    let line = |key: &str| {
+        let predict = show.split("\n[predict]\n").nth(1).unwrap();
+        predict.lines().find(|line| line.starts_with(key)).unwrap().to_owned()
+    };
+    assert!(
+        line("property ").contains("assertion") && line("property ").contains("profile.ci.predict")
+    );
+    assert!(line("schedules ").contains("[predict]") && line("engine ").ends_with("default"));
+    let object = valid_json(&here("", &["config", "show", "--format", "json"]));
+    assert!(object["config"]["file"].as_str().unwrap().ends_with("foretell.toml"));
+    for (content, told) in [
+        ("[predict]\nproprety = 1\n", "proprety: no such option"),
+        ("[predcit]\n", "no such command"),
+        ("[predict]\nwhole = 1\n", "true or false"),
+        ("[predict]\nengine = \"magic\"\n", "magic"),
+        ("[predict\n", "line 1"),
+    ] {
+        scratch.file("foretell.toml", content.as_bytes());
+        let output = here("", &["predict", "bank.ft"]);
+        assert_eq!(output.status.code(), Some(2), "{content}");
+        assert!(stderr(&output).contains(told), "{content}: {}", stderr(&output));
+    }
+    let unknown = here("", &["--profile", "nightly", "predict", "bank.ft"]);
+    assert_eq!(unknown.status.code(), Some(2));
 }

@@ -1,5 +1,6 @@
 //! One file a command: reads what it needs, calls the library, prints.
 
+pub mod config;
 pub mod doctor;
 pub mod explain;
 pub mod explained;
@@ -8,6 +9,7 @@ pub mod predict;
 pub mod program;
 pub mod record;
 pub mod replay;
+pub mod report;
 pub mod schedules;
 pub mod test;
 pub mod trace;

@@ -8,16 +8,15 @@ use foretell_force::program::InputDigest;
 use foretell_force::session::{blocks_are_marked, schedule_of};
 use foretell_predict::planner::{self, PlannerOptions};
 use foretell_predict::region::Regions;
-use foretell_predict::{Backend, FindingKind, Model, Options, Prediction, Status, divergences};
+use foretell_predict::{Backend, Model, Options, Prediction, divergences};
 use foretell_report::Report;
-use foretell_report::terminal::{self, Look};
 use foretell_solve::Budget;
 use foretell_solve::encode::Mode;
 use foretell_trace::validate::validate;
 use foretell_trace::{Trace, format};
 
 use crate::cli::{ModelName, PredictArguments, SolverName};
-use crate::commands::{pddl, schedules};
+use crate::commands::{pddl, report, schedules};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
@@ -60,18 +59,15 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
         write_schedules(&trace, &prediction, regions, &arguments.schedules)?
     };
     let file = arguments.trace.display().to_string();
-    let report = Report::from_prediction(&trace, &file, &prediction, &schedules);
-    if output.json() {
-        output.object(report.to_json())?;
-    } else {
-        let look = Look { colour: output.colour() };
-        terminal::render(output, look, &report)?;
-    }
+    let mut report = Report::from_prediction(&trace, &file, &prediction, &schedules);
+    report::suppress(&mut report, &arguments.outputs)?;
+    report::print(&report, output)?;
+    report::write_files(&report, &arguments.outputs)?;
     let refused = &prediction.divergences.internal_errors;
     if let Some(error) = prediction.internal_errors.iter().chain(refused).next() {
         return Err(Failure::Internal(format!("the validator refused a solver's answer: {error}")));
     }
-    Ok(exit_of(&trace, &prediction))
+    Ok(report::exit_of(&report))
 }
 
 fn options(arguments: &PredictArguments) -> Options {
@@ -132,22 +128,4 @@ fn write_schedules(
         .map(|found| (&*found.id, schedule(&found.id, &found.schedule, Violation::OtherPath)));
     schedules::write(&directory.join("divergences"), divergences, &mut paths)?;
     Ok(paths)
-}
-
-/// Something predicted says 11; otherwise something undecided or unseen says 12.
-fn exit_of(trace: &Trace, prediction: &Prediction) -> Exit {
-    let predicted = |kind: Option<FindingKind>| {
-        prediction.findings.iter().any(|finding| {
-            finding.status == Status::Predicted && kind.is_none_or(|kind| finding.kind == kind)
-        })
-    };
-    let undecided =
-        prediction.findings.iter().any(|finding| matches!(finding.status, Status::Unknown(_)));
-    if predicted(None) {
-        Exit::Predicted
-    } else if undecided || !prediction.unseen.is_empty() || !trace.metadata.gaps.is_empty() {
-        Exit::Incomplete
-    } else {
-        Exit::NothingFound
-    }
 }

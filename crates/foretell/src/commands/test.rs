@@ -15,13 +15,13 @@ use foretell_force::session::{
 use foretell_predict::Prediction;
 use foretell_record::RecordError;
 use foretell_report::report::{self, ForcedRun, Place, Report};
-use foretell_report::terminal::{self, Look};
 use foretell_solve::Budget;
 use serde_json::json;
 
 use crate::cli::TestArguments;
 use crate::commands::explained::explained;
 use crate::commands::program::prepare;
+use crate::commands::report::{exit_of, print, suppress, write_files};
 use crate::commands::schedules;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -39,12 +39,15 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     let kept = session.tested.iter().filter(|tested| tested.verdict.is_open() || tested.counts());
     let kept = kept.map(|tested| (tested.finding.id.as_str(), tested.schedule.clone()));
     schedules::write(&arguments.schedules, kept, &mut paths)?;
-    let report = report(&session, &paths);
-    if output.json() {
-        output.object(report.to_json())?;
-    } else {
-        terminal::render(output, Look { colour: output.colour() }, &report)?;
+    let mut report = report(&session, &paths);
+    suppress(&mut report, &arguments.outputs)?;
+    print(&report, output)?;
+    if !output.json() {
         summary(output, &session)?;
+    }
+    write_files(&report, &arguments.outputs)?;
+    if report.findings.iter().any(|finding| finding.suppressed.is_some()) {
+        return Ok(exit_of(&report));
     }
     Ok(match session.conclusion() {
         Conclusion::Confirmed => Exit::Confirmed,

@@ -1,0 +1,82 @@
+//! One self-contained HTML file that works offline: the findings, and for each a timeline with the
+//! recorded order beside the predicted one, a stepper, the formula as a graph and the fix.
+//!
+//! What comes from the program under test (names, values, source lines, output) is data. It is
+//! written as JSON into an element that browsers do not run, with every `<`, `>` and `&` escaped, and
+//! the page puts it on the screen through `textContent` and a canvas only. A content security policy
+//! forbids the network and every script but the one below.
+
+use std::io::{self, Write};
+
+use serde_json::json;
+
+use crate::report::Report;
+use crate::story;
+
+const STYLE: &str = include_str!("../assets/report.css");
+const SCRIPT: &str = include_str!("../assets/report.js");
+
+/// Writes the page.
+pub fn render(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    let shown = story::entries(report);
+    let entries: Vec<serde_json::Value> = shown
+        .iter()
+        .map(|entry| {
+            let same = |finding: &&crate::report::Finding| std::ptr::eq(*finding, entry.finding);
+            let others = entry.others.iter().filter(|other| other.group == entry.finding.group);
+            json!({
+                "finding": report.findings.iter().position(|finding| same(&finding)),
+                "headline": story::headline(entry.finding),
+                "certainty": story::certainty(entry.finding),
+                "also": entry.also(),
+                "threads": others.count(),
+            })
+        })
+        .collect();
+    let suppressed: Vec<String> = report
+        .findings
+        .iter()
+        .filter_map(|finding| {
+            let suppressed = finding.suppressed.as_ref()?;
+            Some(format!(
+                "{} [{}]: {}",
+                story::headline(finding),
+                finding.fingerprint,
+                suppressed.reason
+            ))
+        })
+        .collect();
+    let data = json!({
+        "report": report,
+        "entries": entries,
+        "count": story::count(&shown),
+        "not_seen": report.not_seen(),
+        "suppressed": suppressed,
+    });
+    write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         script-src 'nonce-foretell'; style-src 'nonce-foretell'; base-uri 'none'; \
+         form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>foretell report</title>\n<style nonce=\"foretell\">\n{STYLE}</style>\n</head>\n\
+         <body>\n<header></header>\n<div class=\"shell\"><nav aria-label=\"findings\"></nav>\
+         <main></main></div>\n<noscript>This report needs JavaScript; `foretell report RESULT \
+         --text FILE` writes plain text.</noscript>\n\
+         <script type=\"application/json\" id=\"data\">{}</script>\n\
+         <script nonce=\"foretell\">\n{SCRIPT}</script>\n</body>\n</html>\n",
+        as_data(&data)
+    )
+}
+
+/// JSON that cannot end the element it stands in.
+fn as_data(value: &serde_json::Value) -> String {
+    value
+        .to_string()
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
+}

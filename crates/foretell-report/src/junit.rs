@@ -1,0 +1,106 @@
+//! JUnit's XML, for CI systems that show test results: a failure for each confirmed or predicted
+//! finding, a skipped test for each undecided or suppressed one, a passed test for each kind of bug of
+//! which there is none. `schema/junit.xsd` is what other tools agree on.
+
+use std::io::{self, Write};
+
+use crate::report::{Finding, Report, Status};
+use crate::story;
+use crate::terminal::{self, Look, shown};
+
+/// Writes one test suite.
+pub fn render(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    let entries = story::entries(report);
+    let suppressed: Vec<&Finding> =
+        report.findings.iter().filter(|finding| finding.suppressed.is_some()).collect();
+    let failed = |finding: &Finding| {
+        matches!(finding.status, Status::Confirmed | Status::Predicted)
+            && finding.suppressed.is_none()
+    };
+    let passed: Vec<&str> = report
+        .properties
+        .iter()
+        .filter(|property| property.predicted == 0 && property.unknown == 0)
+        .map(|property| property.kind.name())
+        .collect();
+    let failures = entries.iter().filter(|entry| failed(entry.finding)).count();
+    let skipped = suppressed.len()
+        + entries.iter().filter(|entry| entry.finding.status == Status::Unknown).count();
+    let tests = entries.len() + suppressed.len() + passed.len();
+    let seconds = report.statistics.candidate_seconds + report.statistics.solve_seconds;
+    let name = report.program.command.first().map_or("foretell", String::as_str);
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+    writeln!(out, "<testsuites>")?;
+    writeln!(
+        out,
+        "  <testsuite name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" \
+         skipped=\"{skipped}\" time=\"{seconds:.3}\">",
+        escaped(name)
+    )?;
+    for entry in &entries {
+        let finding = entry.finding;
+        open(out, finding)?;
+        let certainty = escaped(&story::certainty(finding));
+        match finding.status {
+            Status::Confirmed | Status::Predicted => {
+                let mut text = Vec::new();
+                terminal::entry(&mut text, Look::default(), report, entry)?;
+                let text = escaped_text(&String::from_utf8_lossy(&text));
+                writeln!(
+                    out,
+                    "      <failure type=\"{}\" message=\"{certainty}\">{text}</failure>",
+                    finding.kind.name()
+                )?;
+            }
+            Status::Unknown => writeln!(out, "      <skipped message=\"{certainty}\"/>")?,
+            Status::Refuted => {}
+        }
+        writeln!(out, "    </testcase>")?;
+    }
+    for finding in suppressed {
+        open(out, finding)?;
+        let reason = finding.suppressed.as_ref().map_or("", |suppressed| &suppressed.reason);
+        writeln!(out, "      <skipped message=\"suppressed: {}\"/>", escaped(reason))?;
+        writeln!(out, "    </testcase>")?;
+    }
+    for kind in passed {
+        writeln!(out, "    <testcase classname=\"foretell.{kind}\" name=\"no {kind} found\"/>")?;
+    }
+    let not_seen: String =
+        report.not_seen().iter().map(|sentence| format!("not seen: {sentence}\n")).collect();
+    if !not_seen.is_empty() {
+        writeln!(out, "    <system-out>{}</system-out>", escaped_text(&not_seen))?;
+    }
+    writeln!(out, "  </testsuite>\n</testsuites>")
+}
+
+fn open(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
+    writeln!(
+        out,
+        "    <testcase classname=\"foretell.{}\" name=\"{} [{}]\">",
+        finding.kind.name(),
+        escaped(&story::headline(finding)),
+        escaped(&finding.fingerprint)
+    )
+}
+
+/// For an attribute. What XML cannot carry is written out, as on the terminal.
+fn escaped(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    for character in shown(text).chars() {
+        match character {
+            '<' => result += "&lt;",
+            '>' => result += "&gt;",
+            '&' => result += "&amp;",
+            '"' => result += "&quot;",
+            '\u{fffe}' | '\u{ffff}' => result.extend(character.escape_unicode()),
+            other => result.push(other),
+        }
+    }
+    result
+}
+
+/// For the text of an element: lines stay lines.
+fn escaped_text(text: &str) -> String {
+    text.lines().map(|line| escaped(line) + "\n").collect()
+}

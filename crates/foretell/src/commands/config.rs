@@ -1,0 +1,42 @@
+//! `foretell config`: which options hold here, and why.
+
+use std::io::Write;
+
+use clap::CommandFactory;
+use serde_json::json;
+
+use crate::cli::Cli;
+use crate::config::Config;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// Prints every option with its value and where that comes from.
+pub fn show(config: &Config, output: &mut Output) -> Result<Exit, Failure> {
+    let settings = config.settings(&Cli::command());
+    let path = config.path.as_ref().map(|path| path.display().to_string());
+    if output.json() {
+        let settings: Vec<_> = settings
+            .iter()
+            .map(|one| {
+                json!({"command": one.command, "key": one.key, "value": one.value,
+                    "source": one.source})
+            })
+            .collect();
+        output.object(json!({"version": 1, "config": {"file": path, "settings": settings}}))?;
+        return Ok(Exit::NothingFound);
+    }
+    match path {
+        Some(path) => writeln!(output, "# {path}")?,
+        None => writeln!(output, "# no {} here or above", crate::config::FILE)?,
+    }
+    let mut command = String::new();
+    for one in settings {
+        if one.command != command {
+            writeln!(output, "\n[{}]", one.command)?;
+            command.clone_from(&one.command);
+        }
+        let value = one.value.as_deref().unwrap_or("-");
+        writeln!(output, "{:<18} {value:<24} # {}", one.key, one.source)?;
+    }
+    Ok(Exit::NothingFound)
+}

@@ -1,0 +1,121 @@
+//! `foretell report`: a saved result, shown again; and what every command does with its report:
+//! suppress, print, write files, and choose the exit code.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use foretell_report::report::Status;
+use foretell_report::suppress::{self, Suppressions};
+use foretell_report::terminal::{self, Look};
+use foretell_report::{Report, html, junit, perfetto, sarif};
+use foretell_trace::format;
+
+use crate::cli::{ReportArguments, ReportOutputs};
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// A larger file is no result of ours.
+const LARGEST_RESULT: u64 = 1 << 30;
+
+/// Shows a saved result.
+pub fn run(arguments: &ReportArguments, output: &mut Output) -> Result<Exit, Failure> {
+    let path = &arguments.result;
+    let failed =
+        |error: &dyn std::fmt::Display| Failure::Input(format!("{}: {error}", path.display()));
+    let size = fs::metadata(path).map_err(|error| failed(&error))?.len();
+    if size > LARGEST_RESULT {
+        return Err(failed(&"larger than 1 GiB: not a result of foretell"));
+    }
+    let text = fs::read_to_string(path).map_err(|error| failed(&error))?;
+    let mut report = Report::from_json(&text).map_err(|error| failed(&error))?;
+    suppress(&mut report, &arguments.outputs)?;
+    // With a file to write, there is nothing to print.
+    if arguments.outputs.is_none() {
+        print(&report, output)?;
+    }
+    write_files(&report, &arguments.outputs)?;
+    Ok(exit_of(&report))
+}
+
+/// Marks what the suppression files say.
+pub fn suppress(report: &mut Report, outputs: &ReportOutputs) -> Result<(), Failure> {
+    for path in &outputs.suppressions {
+        let failed =
+            |error: &dyn std::fmt::Display| Failure::Input(format!("{}: {error}", path.display()));
+        let text = fs::read_to_string(path).map_err(|error| failed(&error))?;
+        let suppressions = Suppressions::parse(&text).map_err(|error| failed(&error))?;
+        suppressions.apply(report, &path.display().to_string(), &today());
+    }
+    Ok(())
+}
+
+/// Prints in the format that was asked for.
+pub fn print(report: &Report, output: &mut Output) -> Result<(), Failure> {
+    if output.json() {
+        output.object(report.to_json())?;
+    } else {
+        let look = output.look();
+        terminal::render(output, look, report)?;
+    }
+    Ok(())
+}
+
+/// Writes the files that were asked for; each is complete or not there.
+pub fn write_files(report: &Report, outputs: &ReportOutputs) -> Result<(), Failure> {
+    type Render = fn(&mut dyn Write, &Report) -> io::Result<()>;
+    let files: [(&Option<std::path::PathBuf>, Render); 7] = [
+        (&outputs.json, |mut out, report| {
+            serde_json::to_writer_pretty(&mut out, report)?;
+            writeln!(out)
+        }),
+        (&outputs.html, |mut out, report| html::render(&mut out, report)),
+        (&outputs.sarif, |mut out, report| sarif::render(&mut out, report)),
+        (&outputs.junit, |mut out, report| junit::render(&mut out, report)),
+        (&outputs.perfetto, |mut out, report| perfetto::render(&mut out, report)),
+        (&outputs.text, |mut out, report| terminal::render(&mut out, Look::default(), report)),
+        (&outputs.write_baseline, |out, report| {
+            out.write_all(suppress::baseline(report, &today()).as_bytes())
+        }),
+    ];
+    for (path, render) in files {
+        if let Some(path) = path {
+            write_file(path, |out| render(out, report))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_file(
+    path: &Path,
+    render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    format::write_whole(path, |file| {
+        let mut file = io::BufWriter::new(file);
+        render(&mut file)
+            .and_then(|()| file.flush())
+            .map_err(|error| format::WriteError::Io { path: path.to_owned(), error })
+    })
+    .map_err(|error| Failure::Input(error.to_string()))
+}
+
+fn today() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    suppress::date(now.as_secs())
+}
+
+/// Something confirmed says 10, something predicted 11, otherwise something undecided or unseen 12.
+/// What is suppressed says nothing.
+pub fn exit_of(report: &Report) -> Exit {
+    let any = |status| report.active().any(|finding| finding.status == status);
+    if any(Status::Confirmed) {
+        Exit::Confirmed
+    } else if any(Status::Predicted) {
+        Exit::Predicted
+    } else if any(Status::Unknown) || !report.not_seen().is_empty() {
+        Exit::Incomplete
+    } else {
+        Exit::NothingFound
+    }
+}
