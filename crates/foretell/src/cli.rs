@@ -460,7 +460,7 @@ pub struct TestArguments {
 #[derive(Args, Debug)]
 pub struct RunArguments {
     /// What happens when the steps of a schedule are over: the threads run as the operating system
-    /// has it, each in turn, or at random: free, round-robin[:EVENTS], random[:SEED[:EVENTS]]. When
+    /// has it, each in turn, or at random: free, round-robin:EVENTS, random:SEED:EVENTS. When
     /// absent, each in turn without interruption: the same every time.
     #[arg(long, value_name = "POLICY")]
     pub after: Option<foretell_record::Policy>,
