@@ -1,6 +1,6 @@
 //! Why a finding of the predictor can happen, and what to do about it.
 //!
-//! Each kind of finding becomes assertions over flags ([`crate::property::Editor`]): a torn block, a
+//! Each kind of finding becomes assertions over flags (`crate::property::Editor`): a torn block, a
 //! failing assertion, a crash, a use before the definition or after the free. Then everything that
 //! holds of assertions holds of it: formulas, summaries, verified synchronisation. Two kinds need
 //! none of that. A data race has no bad order: the two steps can be next at the same time, and one

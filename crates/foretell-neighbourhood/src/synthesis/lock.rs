@@ -4,7 +4,7 @@
 //! where two overlap, which leaves locks too short or an ABBA pair; here overlapping regions become
 //! their union, on both sides, until no two locks overlap on both sides. The locks that different
 //! iterations of a loop need are one lock around each iteration. Where a region begins or ends while
-//! the program holds a lock of its own, the new lock can be taken before that one ([`HeldSections`]):
+//! the program holds a lock of its own, the new lock can be taken before that one (`HeldSections`):
 //! else one thread holds the old lock and wants the new, and another the other way round.
 
 use foretell_model::ctp::{Action, ConcurrentTraceProgram, Role};
