@@ -89,6 +89,8 @@ pub struct Abstraction {
     /// Follow every value of an undetermined predicate.
     pub boolean: bool,
     negations: Vec<TermId>,
+    /// What is known of the first predicates when a run begins, and of how many.
+    beginning: (usize, Cube),
     learned: Vec<Learned>,
     reads: Vec<VariableSet>,
     guards: Vec<VariableSet>,
@@ -103,6 +105,7 @@ impl Abstraction {
             predicates: Vec::new(),
             boolean,
             negations: Vec::new(),
+            beginning: (0, Cube::default()),
             learned: edges.clone().map(|_| Learned::default()).collect(),
             reads: edges.clone().map(|edge| program.reads(edge)).collect(),
             guards: edges
@@ -135,21 +138,28 @@ impl Abstraction {
     }
 
     /// What is known when a run begins; several cubes when the abstraction is Boolean.
-    pub fn first(&self, program: &mut Program, solver: &mut Solver) -> Result<Vec<Cube>, Trouble> {
-        let facts = initial_facts(program);
-        let mut cube = Cube::default();
-        for place in 0..self.predicates.len() {
+    pub fn first(
+        &mut self,
+        program: &mut Program,
+        solver: &mut Solver,
+    ) -> Result<Vec<Cube>, Trouble> {
+        while self.beginning.0 < self.predicates.len() {
+            let place = self.beginning.0;
+            let facts = initial_facts(program);
             for value in [true, false] {
                 let opposite = self.literal(place, !value);
                 if solver.refutes(&program.terms, &[facts.as_slice(), &[opposite]].concat())? {
-                    cube = cube.with(place, value);
+                    self.beginning.1 = self.beginning.1.with(place, value);
                     break;
                 }
             }
+            self.beginning.0 += 1;
         }
+        let cube = self.beginning.1;
         if !self.boolean {
             return Ok(vec![cube]);
         }
+        let facts = initial_facts(program);
         let mut cubes = Vec::new();
         self.split(program, solver, &facts, cube, None, &mut cubes)?;
         Ok(cubes)
@@ -184,8 +194,7 @@ impl Abstraction {
         cube: Cube,
     ) -> Result<Vec<Cube>, Trouble> {
         self.refresh(program, edge);
-        let goal = program.terms.bool(false);
-        if self.implied(program, solver, edge, cube, goal, None)? {
+        if self.implied(program, solver, edge, cube, None)? {
             return Ok(Vec::new());
         }
         let mut after = Cube::default();
@@ -208,9 +217,7 @@ impl Abstraction {
                 }
             }
             for value in [true, false] {
-                let literal = self.literal(place, value);
-                let goal = program.before_edge(edge, literal);
-                if self.implied(program, solver, edge, cube, goal, Some((place, value)))? {
+                if self.implied(program, solver, edge, cube, Some((place, value)))? {
                     after = after.with(place, value);
                     break;
                 }
@@ -256,15 +263,13 @@ impl Abstraction {
         Ok(())
     }
 
-    /// Does the cube with the edge's guard imply `goal`? `literal` is what the goal stands for after
-    /// the edge; without one, the goal is false (the edge is impossible).
+    /// Does the cube make the literal true after the edge? Without one: is the edge impossible?
     fn implied(
         &mut self,
         program: &mut Program,
         solver: &mut Solver,
         edge: EdgeId,
         cube: Cube,
-        goal: TermId,
         literal: Option<(usize, bool)>,
     ) -> Result<bool, Trouble> {
         let learned = &self.learned[edge];
@@ -282,6 +287,10 @@ impl Abstraction {
         if cores.is_some_and(|cores| cores.iter().any(|&core| cube.implies(core))) {
             return Ok(true);
         }
+        let goal = match literal {
+            Some((place, value)) => program.before_edge(edge, self.literal(place, value)),
+            None => program.terms.bool(false),
+        };
         let touched = self.guards[edge] | program.variables_of(goal) | self.reads[edge];
         let relevant = self.relevant(cube, touched);
         let assumptions: Vec<TermId> =

@@ -181,12 +181,13 @@ impl Loop {
                 });
             }
             let started = Instant::now();
+            let before = self.abstraction.predicates.len();
             let refined = match options.refinement {
                 Refinement::Trace => {
                     trace(&mut self.joined, solver, &self.abstraction, &counterexample)?
                 }
                 Refinement::Neighbourhood => {
-                    neighbourhood(&mut self.joined, solver, &self.abstraction, &counterexample)?
+                    neighbourhood(&mut self.joined, solver, &mut self.abstraction, &counterexample)?
                 }
             };
             self.statistics.refinement += started.elapsed();
@@ -202,7 +203,6 @@ impl Loop {
                     });
                 }
             };
-            let before = self.abstraction.predicates.len();
             for predicate in predicates {
                 self.abstraction.add(&mut self.joined, predicate);
             }

@@ -98,7 +98,7 @@ pub fn atoms(
 ) -> Result<Option<Vec<TermId>>, Trouble> {
     let pool = Pool::new(program, traces, known);
     let Some(forward) = forward(program, solver, clauses, &pool)? else { return Ok(None) };
-    backward(program, solver, clauses, &pool, &forward).map(Some)
+    backward(program, solver, clauses, &pool, &forward)
 }
 
 struct Pool {
@@ -303,6 +303,31 @@ fn without_inputs(program: &Program, atom: TermId) -> Option<TermId> {
     inputs.next().is_none().then_some(atom)
 }
 
+/// A concrete state: values of the leaves.
+type Exact = HashMap<TermId, Value>;
+
+/// The only state in which a run can begin, if there is one.
+fn only_beginning(program: &mut Program) -> Option<Exact> {
+    let mut values = Exact::new();
+    for index in 0..program.variables.len() {
+        let leaf = program.terms.variable(VariableId::from(index), Sort::INT);
+        values.insert(leaf, Value::Int(program.variables[index].initial?));
+    }
+    Some(values)
+}
+
+/// The only state after the edge; `None` when there is none or more than one.
+fn only_successor(program: &mut Program, edge: EdgeId, before: &Exact) -> Option<Exact> {
+    let mut after = before.clone();
+    for &(variable, value) in &program.edges[edge].assignments {
+        let value = evaluate(program, value, before)?;
+        after.insert(program.terms.find(&Term::Variable(variable))?, value);
+    }
+    Some(after)
+}
+
+/// The atoms that hold at each node. Where only one state is possible (no inputs, and all traces that
+/// meet have come to the same values), they are read off that state; elsewhere the solver is asked.
 fn forward(
     program: &mut Program,
     solver: &mut Solver,
@@ -311,24 +336,62 @@ fn forward(
 ) -> Result<Option<Forward>, Trouble> {
     let everything: Vec<usize> = (0..pool.atoms.len()).collect();
     let mut holds: Vec<Option<Vec<usize>>> = vec![None; clauses.nodes];
+    let mut exact: Vec<Option<Exact>> = vec![None; clauses.nodes];
     let mut impossible = vec![false; clauses.clauses.len()];
-    let facts = initial_facts(program);
-    holds[0] = Some(implied(program, solver, &facts, None, &everything, pool)?);
+    let read_off = |program: &Program, state: &Exact| -> Vec<usize> {
+        let holds =
+            |atom: &usize| evaluate(program, pool.atoms[*atom].0, state) == Some(Value::Bool(true));
+        everything.iter().copied().filter(holds).collect()
+    };
+    exact[0] = only_beginning(program).filter(|_| program.terms.is_true(program.initially));
+    holds[0] = Some(match &exact[0] {
+        Some(state) => read_off(program, state),
+        None => {
+            let facts = initial_facts(program);
+            implied(program, solver, &facts, None, &everything, pool)?
+        }
+    });
     for (number, clause) in clauses.clauses.iter().enumerate() {
         let Some(before) = holds[clause.from].clone() else { continue };
-        let facts: Vec<TermId> = before
-            .iter()
-            .map(|&atom| pool.atoms[atom].0)
-            .chain([program.edges[clause.edge].guard])
-            .collect();
-        if solver.refutes(&program.terms, &facts)? {
+        let guard = program.edges[clause.edge].guard;
+        let state = exact[clause.from].clone();
+        let enabled = match state.as_ref().map(|state| evaluate(program, guard, state)) {
+            Some(Some(Value::Bool(enabled))) => Some(enabled),
+            _ => None,
+        };
+        let facts: Vec<TermId> =
+            before.iter().map(|&atom| pool.atoms[atom].0).chain([guard]).collect();
+        let excluded = match enabled {
+            Some(enabled) => !enabled,
+            None => solver.refutes(&program.terms, &facts)?,
+        };
+        if excluded {
             impossible[number] = true;
             continue;
         }
         let Some(to) = clause.to else { return Ok(None) };
+        let after = state.and_then(|state| only_successor(program, clause.edge, &state));
+        if let Some(after) = after {
+            match (&holds[to], &exact[to]) {
+                (None, _) => {
+                    holds[to] = Some(read_off(program, &after));
+                    exact[to] = Some(after);
+                    continue;
+                }
+                (Some(_), Some(already)) if *already == after => continue,
+                (Some(already), _) => {
+                    let true_here = read_off(program, &after);
+                    let both = already.iter().copied();
+                    let both = both.filter(|atom| true_here.binary_search(atom).is_ok()).collect();
+                    holds[to] = Some(both);
+                    exact[to] = None;
+                    continue;
+                }
+            }
+        }
+        exact[to] = None;
         // what nobody touches stays
-        let touched =
-            program.writes(clause.edge) | program.variables_of(program.edges[clause.edge].guard);
+        let touched = program.writes(clause.edge) | program.variables_of(guard);
         let candidates: Vec<usize> = match &holds[to] {
             Some(already) => already.clone(),
             None => everything.clone(),
@@ -401,7 +464,7 @@ fn backward(
     clauses: &Clauses,
     pool: &Pool,
     forward: &Forward,
-) -> Result<Vec<TermId>, Trouble> {
+) -> Result<Option<Vec<TermId>>, Trouble> {
     let mut needed: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); clauses.nodes];
     let mut learned: Vec<(EdgeId, Option<usize>, Vec<usize>)> = Vec::new();
     for (number, clause) in clauses.clauses.iter().enumerate().rev() {
@@ -439,6 +502,7 @@ fn backward(
             let facts = [program.edges[clause.edge].guard, wanted];
             let prefer: Vec<usize> = needed[clause.from].iter().copied().collect();
             let reason = cheapest(program, solver, &facts, before, &prefer, pool)?;
+            let Some(reason) = reason else { return Ok(None) };
             needed[clause.from].extend(&reason);
             learned.push((clause.edge, goal, reason));
         }
@@ -447,10 +511,10 @@ fn backward(
         needed.into_iter().flatten().map(|atom| positive(program, pool.atoms[atom].0).0).collect();
     predicates.sort_unstable();
     predicates.dedup();
-    Ok(predicates)
+    Ok(Some(predicates))
 }
 
-/// A small set of atoms, cheap ones first, that contradicts the facts.
+/// A small set of atoms, cheap ones first, that contradicts the facts; `None` if all do not.
 fn cheapest(
     program: &Program,
     solver: &mut Solver,
@@ -458,18 +522,25 @@ fn cheapest(
     available: &[usize],
     prefer: &[usize],
     pool: &Pool,
-) -> Result<Vec<usize>, Trouble> {
+) -> Result<Option<Vec<usize>>, Trouble> {
     let cost = |atom: usize| if prefer.contains(&atom) { 0 } else { pool.atoms[atom].1 };
-    let mut core: Vec<usize> = Vec::new();
-    for limit in 0..=4 {
-        let affordable: Vec<usize> =
-            available.iter().copied().filter(|&atom| cost(atom) <= limit).collect();
+    let touched = facts.iter().fold(0, |all, &fact| all | program.variables_of(fact));
+    let mut core: Option<Vec<usize>> = None;
+    // atoms about the variables of the facts first, then all
+    for (limit, near) in [(1, true), (3, true), (4, true), (4, false)] {
+        let affordable: Vec<usize> = available
+            .iter()
+            .copied()
+            .filter(|&atom| cost(atom) <= limit)
+            .filter(|&atom| !near || pool.variables[atom] & touched != 0)
+            .collect();
         let terms: Vec<TermId> = affordable.iter().map(|&atom| pool.atoms[atom].0).collect();
         if let Answer::Unsatisfiable(found) = solver.check(&program.terms, facts, &terms)? {
-            core = found.into_iter().map(|place| affordable[place]).collect();
+            core = Some(found.into_iter().map(|place| affordable[place]).collect());
             break;
         }
     }
+    let Some(mut core) = core else { return Ok(None) };
     // dear ones are tried to be dropped first, and negations before what they negate
     let negative = |atom: usize| !positive(program, pool.atoms[atom].0).1;
     core.sort_by_key(|&atom| std::cmp::Reverse((cost(atom), negative(atom), atom)));
@@ -490,7 +561,7 @@ fn cheapest(
             Answer::Satisfiable(_) => place += 1,
         }
     }
-    Ok(core)
+    Ok(Some(core))
 }
 
 /// Predicates from Z3's Spacer for the clauses of one trace; `None` when it has no solution to offer.

@@ -103,6 +103,8 @@ pub struct Thread {
     pub exit: Location,
     /// Where a property has been violated.
     pub error: Location,
+    /// Where the whole program has ended, if it can end here.
+    pub dead: Option<Location>,
     /// For each location: inside an atomic section.
     pub atomic: Vec<bool>,
     /// For each location: a loop may come back here.
@@ -248,7 +250,8 @@ impl Program {
             let thread = self.threads[index].clone();
             for location in forward_order(self, &thread) {
                 let kept = [thread.entry, thread.exit, thread.error, thread.idle];
-                if kept.contains(&location) || thread.loop_head[location] {
+                let ended = thread.dead == Some(location);
+                if kept.contains(&location) || ended || thread.loop_head[location] {
                     continue;
                 }
                 let outgoing = program.threads[index].outgoing[location].clone();
@@ -288,7 +291,59 @@ impl Program {
                 }
             }
         }
+        program.without_ends();
+        program.without_dead_values();
         program.without_unused_edges()
+    }
+
+    /// Drops the edges that end the whole program: behind them nothing is violated. A location that
+    /// loses one can no longer always go on.
+    fn without_ends(&mut self) {
+        for thread in &mut self.threads {
+            let Some(dead) = thread.dead else { continue };
+            for (location, edges) in thread.outgoing.iter_mut().enumerate() {
+                let before = edges.len();
+                edges.retain(|&edge| self.edges[edge].to != dead);
+                thread.total[location] &= edges.len() == before;
+            }
+        }
+    }
+
+    /// Drops assignments to locals that nobody reads any more.
+    fn without_dead_values(&mut self) {
+        let shared = self.shared();
+        for index in 0..self.threads.len() {
+            let thread = self.threads[index].clone();
+            let mut live: Vec<VariableSet> = vec![0; thread.locations];
+            let mut changed = true;
+            while changed {
+                changed = false;
+                for location in 0..thread.locations {
+                    for &edge in &thread.outgoing[location] {
+                        let behind = live[self.edges[edge].to];
+                        let kept = self.edges[edge].assignments.iter();
+                        let kept = kept.filter(|(v, _)| (behind | shared) & bit(*v) != 0);
+                        let used = kept
+                            .fold(self.variables_of(self.edges[edge].guard), |all, &(_, value)| {
+                                all | self.variables_of(value)
+                            });
+                        let before = live[location] | used | behind & !self.writes(edge);
+                        changed |= before != live[location];
+                        live[location] = before;
+                    }
+                }
+            }
+            for &edge in thread.outgoing.iter().flatten() {
+                let behind = live[self.edges[edge].to] | shared;
+                self.edges[edge].assignments.retain(|(v, _)| behind & bit(*v) != 0);
+                let edge = &mut self.edges[edge];
+                let used: Vec<TermId> =
+                    edge.assignments.iter().map(|&(_, v)| v).chain([edge.guard]).collect();
+                let leaves: Vec<TermId> =
+                    used.into_iter().flat_map(|term| self.terms.leaves(term)).collect();
+                edge.inputs.retain(|input| leaves.contains(input));
+            }
+        }
     }
 
     fn without_unused_edges(mut self) -> Program {
@@ -452,6 +507,7 @@ impl Builder {
             entry: 1,
             exit: 2,
             error: 3,
+            dead: None,
             atomic: vec![false; 4],
             loop_head: vec![false; 4],
             total: Vec::new(),
@@ -468,6 +524,18 @@ impl Builder {
         thread.atomic.push(inside);
         thread.loop_head.push(false);
         thread.locations - 1
+    }
+
+    /// The location of a thread in which the whole program has ended: nobody moves any more.
+    pub fn dead(&mut self, thread: usize) -> Location {
+        if let Some(dead) = self.program.threads[thread].dead {
+            return dead;
+        }
+        let dead = self.location(thread);
+        let thread = &mut self.program.threads[thread];
+        thread.atomic[dead] = true;
+        thread.dead = Some(dead);
+        dead
     }
 
     /// Locations made from now on are inside an atomic section, until [`Builder::end_atomic`].

@@ -54,8 +54,12 @@ pub fn run(
     let mut steps = Vec::new();
     for (place, &edge) in path.iter().enumerate() {
         let joined = &joined.edges[edge];
-        let inputs: HashMap<TermId, i128> =
+        let given: HashMap<TermId, i128> =
             joined.inputs.iter().copied().zip(choices.inputs[place].iter().copied()).collect();
+        // inputs that the joined edge forgot do not matter
+        let parts = joined.parts.iter().flat_map(|&part| &program.edges[part].inputs);
+        let inputs: HashMap<TermId, i128> =
+            parts.map(|&input| (input, given.get(&input).copied().unwrap_or(0))).collect();
         for &part in &joined.parts {
             let refuse = |why: &str| Err(format!("step {}: {why}", program.describe(part)));
             let edge = &program.edges[part];

@@ -50,6 +50,8 @@ pub enum Answer {
 pub struct Solver {
     dialogue: Dialogue,
     declared: HashSet<String>,
+    /// The process still has the last question.
+    open: bool,
     /// Questions asked so far.
     pub questions: u64,
     /// Questions that may be asked.
@@ -63,7 +65,7 @@ impl Solver {
             Dialogue::start(COMMAND).map_err(|error| Trouble::NoSolver(error.to_string()))?;
         let options = format!("(set-option :rlimit {RESOURCES})\n(set-logic ALL)\n");
         dialogue.exchange(&options).map_err(Trouble::Failed)?;
-        Ok(Self { dialogue, declared: HashSet::new(), questions: 0, limit })
+        Ok(Self { dialogue, declared: HashSet::new(), open: false, questions: 0, limit })
     }
 
     fn count(&mut self) -> Result<(), Trouble> {
@@ -86,7 +88,9 @@ impl Solver {
             facts.iter().chain(assumptions).flat_map(|&term| terms.leaves(term)).collect();
         leaves.sort_unstable();
         leaves.dedup();
-        let mut text = String::new();
+        // the last question is forgotten only now: one exchange less
+        let mut text = String::from(if self.open { "(pop)\n" } else { "" });
+        self.open = true;
         for &leaf in &leaves {
             let name = leaf_name(terms, leaf);
             if !self.declared.contains(&name) {
@@ -108,17 +112,14 @@ impl Solver {
         let names: Vec<String> = (0..assumptions.len()).map(|place| format!("a{place}")).collect();
         text.push_str(&format!("(check-sat-assuming ({}))\n", names.join(" ")));
         let replies = self.dialogue.exchange(&text).map_err(Trouble::Failed)?;
-        let answer = match replies.first().and_then(Sexpr::atom) {
-            Some("unsat") => Answer::Unsatisfiable(self.core(assumptions.len())?),
-            Some("sat") => Answer::Satisfiable(self.values(terms, &leaves)?),
+        match replies.first().and_then(Sexpr::atom) {
+            Some("unsat") => Ok(Answer::Unsatisfiable(self.core(assumptions.len())?)),
+            Some("sat") => Ok(Answer::Satisfiable(self.values(terms, &leaves)?)),
             other => {
-                let said = other.unwrap_or("nothing").to_string();
-                self.dialogue.exchange("(pop)\n").map_err(Trouble::Failed)?;
-                return Err(Trouble::Failed(format!("the solver says {said} to a question")));
+                let said = other.unwrap_or("nothing");
+                Err(Trouble::Failed(format!("the solver says {said} to a question")))
             }
-        };
-        self.dialogue.exchange("(pop)\n").map_err(Trouble::Failed)?;
-        Ok(answer)
+        }
     }
 
     /// Can no state satisfy all of these?

@@ -3,52 +3,60 @@
 
 use std::path::PathBuf;
 
-use foretell_verify::proof::Proof;
-use foretell_verify::{Options, Program, Refinement, Trouble, Verdict, text, verify};
+use foretell_verify::proof::{Proof, ProofError};
+use foretell_verify::{
+    Budget, Options, Program, Refinement, Report, Trouble, Verdict, c, text, verify,
+};
 
 fn read(name: &str) -> Program {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/verify").join(name);
     let source = std::fs::read_to_string(&file).expect("the example is there");
-    text::parse(name, &source).expect("the example is a program")
+    let path = file.display().to_string();
+    let program = match name.ends_with(".c") {
+        true => c::parse(&path, &source, c::Options::default()),
+        false => text::parse(&path, &source),
+    };
+    program.expect("the example is a program")
 }
 
-/// `None` when there is no solver on this machine, said aloud.
-fn verdict(program: &Program, refinement: Refinement) -> Option<Verdict> {
-    let options = Options { refinement, ..Options::default() };
-    match verify(program, &options) {
-        Ok(report) => Some(report.verdict),
-        Err(Trouble::NoSolver(why)) => {
-            eprintln!("SKIPPED: {why}");
-            None
+/// The reports of both refinements; `None` when there is no solver on this machine, said aloud.
+fn reports(program: &Program) -> Option<[Report; 2]> {
+    let report = |refinement| {
+        let options = Options { refinement, ..Options::default() };
+        match verify(program, &options) {
+            Ok(report) => Some(report),
+            Err(Trouble::NoSolver(why)) => {
+                eprintln!("SKIPPED: {why}");
+                None
+            }
+            Err(other) => panic!("{other}"),
         }
-        Err(other) => panic!("{other}"),
-    }
+    };
+    Some([report(Refinement::Trace)?, report(Refinement::Neighbourhood)?])
 }
 
 fn safe(name: &str) {
     let program = read(name);
-    for refinement in [Refinement::Trace, Refinement::Neighbourhood] {
-        match verdict(&program, refinement) {
-            None => return,
-            Some(Verdict::Proved(proof)) => {
+    for report in reports(&program).into_iter().flatten() {
+        match report.verdict {
+            Verdict::Proved(proof) => {
                 let proof = Proof::parse(&proof.print()).expect("the proof can be read");
                 proof.check(&program).expect("the proof holds");
             }
-            Some(other) => panic!("{name} is safe, not {other:?}"),
+            other => panic!("{name} is safe, not {other:?}"),
         }
     }
 }
 
 fn violated(name: &str) {
     let program = read(name);
-    for refinement in [Refinement::Trace, Refinement::Neighbourhood] {
-        match verdict(&program, refinement) {
-            None => return,
-            Some(Verdict::Violated(execution)) => {
+    for report in reports(&program).into_iter().flatten() {
+        match report.verdict {
+            Verdict::Violated(execution) => {
                 let last = execution.steps.last().expect("it has steps");
                 assert!(program.is_error(last.edge));
             }
-            Some(other) => panic!("{name} can go wrong, not {other:?}"),
+            other => panic!("{name} can go wrong, not {other:?}"),
         }
     }
 }
@@ -64,9 +72,110 @@ macro_rules! programs {
 
 programs! {
     bank "bank.cmd" safe;
-    bank_without_lock "bank_bad.cmd" violated;
-    counter "counter.cmd" safe;
+    bank_bad "bank_bad.cmd" violated;
+    barrier "barrier.cmd" safe;
+    condition_c "condition.c" safe;
+    counter_lock_c "counter_lock.c" safe;
+    counter_race_c "counter_race.c" violated;
+    dekker "dekker.cmd" safe;
+    dekker_bad "dekker_bad.cmd" violated;
+    example1 "example1.cmd" safe;
+    example2 "example2.cmd" safe;
+    example2_bad "example2_bad.cmd" violated;
+    example2_flags "example2_flags.cmd" safe;
+    example3 "example3.cmd" safe;
+    fib_bench_c "fib_bench.c" safe;
+    fib_bench_bad_c "fib_bench_bad.c" violated;
+    indexer_c "indexer.c" safe;
+    lamport "lamport.cmd" safe;
+    lazy01_c "lazy01.c" violated;
+    lazy01_safe_c "lazy01_safe.c" safe;
+    peterson_c "peterson.c" safe;
     peterson "peterson.cmd" safe;
-    peterson_swapped "peterson_bad.cmd" violated;
-    ticket_lock "ticket.cmd" safe;
+    peterson_bad "peterson_bad.cmd" violated;
+    queue_c "queue.c" safe;
+    readers_writer "readers_writer.cmd" safe;
+    readers_writer_bad "readers_writer_bad.cmd" violated;
+    reorder_c "reorder.c" violated;
+    reorder_safe_c "reorder_safe.c" safe;
+    sem_handover "sem_handover.cmd" safe;
+    semaphore_c "semaphore.c" safe;
+    sigma_c "sigma.c" violated;
+    spinlock "spinlock.cmd" safe;
+    stack_c "stack.c" violated;
+    stateful01_c "stateful01.c" violated;
+    stateful01_safe_c "stateful01_safe.c" safe;
+    ticket "ticket.cmd" safe;
+}
+
+#[test]
+fn the_neighbourhood_needs_a_quarter_fewer_iterations() {
+    let mut totals = [0, 0];
+    for name in ["bank.cmd", "example1.cmd", "example3.cmd", "readers_writer.cmd", "lazy01_safe.c"]
+    {
+        let Some(reports) = reports(&read(name)) else { return };
+        for (total, report) in totals.iter_mut().zip(reports) {
+            *total += report.statistics.iterations;
+        }
+    }
+    let [trace, neighbourhood] = totals;
+    assert!(4 * neighbourhood <= 3 * trace, "{neighbourhood} iterations instead of {trace}");
+}
+
+#[test]
+fn a_spent_budget_is_unknown_and_says_what_was_learned() {
+    let program = read("lamport.cmd");
+    let budget = Budget { iterations: 1, ..Budget::default() };
+    let options = Options { budget, ..Options::default() };
+    match verify(&program, &options) {
+        Err(Trouble::NoSolver(why)) => eprintln!("SKIPPED: {why}"),
+        Err(other) => panic!("{other}"),
+        Ok(report) => {
+            assert!(matches!(&report.verdict, Verdict::Unknown(why) if why.contains("budget")));
+            assert!(!report.predicates.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_proof_of_another_program_or_with_a_hole_is_refused() {
+    let program = read("peterson.cmd");
+    let Some([report, _]) = reports(&program) else { return };
+    let Verdict::Proved(proof) = report.verdict else { panic!("it is safe") };
+    assert_eq!(proof.check(&read("peterson_bad.cmd")), Err(ProofError::OtherProgram));
+    for place in 0..proof.states.len() {
+        let mut holed = proof.clone();
+        holed.states.remove(place);
+        assert!(holed.check(&program).is_err(), "state {place} is not needed");
+    }
+    assert!(Proof::parse("foretell-proof 2\n").is_err());
+}
+
+#[test]
+fn what_is_outside_is_refused_with_its_line() {
+    let refused = text::parse("x.cmd", "shared x = 0;\nthread a {\n  y := 1;\n}\n").unwrap_err();
+    assert_eq!((refused.line, &*refused.file), (3, "x.cmd"));
+    let refused = text::parse("x.cmd", "shared x = 0;\nthread a { x := x * x; }").unwrap_err();
+    assert_eq!(refused.line, 2);
+}
+
+#[test]
+fn c_that_is_outside_is_refused_with_its_line() {
+    let cases = [
+        ("product.c", "int x, y;\nint main(void) {\n  x = x * y;\n}\n", 3),
+        ("recursion.c", "int f(int n) {\n  return f(n);\n}\nint main(void) { f(1); }\n", 2),
+        ("float.c", "float x;\nint main(void) { return 0; }\n", 1),
+        ("unknown.c", "int g(void);\nint main(void) {\n\n  g();\n}\n", 4),
+    ];
+    for (name, source, line) in cases {
+        let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&file, source).expect("the folder of tests can be written");
+        let refused = c::parse(&file.display().to_string(), source, c::Options::default());
+        let refused = refused.expect_err(name);
+        if refused.message.contains("cannot run") {
+            eprintln!("SKIPPED: {refused}");
+            return;
+        }
+        assert_eq!(refused.line, line, "{refused}");
+    }
 }

@@ -537,6 +537,9 @@ pub struct VerifyArguments {
     /// Questions to ask the solver.
     #[arg(long, value_name = "N", default_value_t = 200_000)]
     pub questions: u64,
+    /// C: do not look at executions with signed overflow (by default it is a violation).
+    #[arg(long)]
+    pub no_overflow: bool,
     /// Write the proof here.
     #[arg(long, value_name = "FILE")]
     pub proof: Option<PathBuf>,

@@ -1,12 +1,11 @@
 //! `foretell verify`: a proof for all executions, or a counterexample.
 
 use std::io::Write;
-use std::path::Path;
 
 use foretell_trace::format;
 use foretell_verify::proof::Proof;
 use foretell_verify::{
-    Budget, Options, Program, Refinement, Report, Trouble, Verdict, text, verify,
+    Budget, Options, Program, Refinement, Report, Trouble, Verdict, c, text, verify,
 };
 use serde_json::json;
 
@@ -16,7 +15,7 @@ use crate::output::Output;
 
 /// Verifies and prints.
 pub fn run(arguments: &VerifyArguments, output: &mut Output) -> Result<Exit, Failure> {
-    let program = read(&arguments.program)?;
+    let program = read(arguments)?;
     if let Some(path) = &arguments.check {
         let text = std::fs::read_to_string(path)
             .map_err(|error| Failure::Input(format!("cannot read {}: {error}", path.display())))?;
@@ -73,11 +72,17 @@ fn trouble(trouble: Trouble) -> Failure {
     Failure::Input(trouble.to_string())
 }
 
-fn read(path: &Path) -> Result<Program, Failure> {
+fn read(arguments: &VerifyArguments) -> Result<Program, Failure> {
+    let path = &arguments.program;
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::Input(format!("cannot read {shown}: {error}")))?;
-    text::parse(&shown, &text).map_err(|error| Failure::Input(error.to_string()))
+    let options = c::Options { overflow: !arguments.no_overflow };
+    let program = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("c") => c::parse(&shown, &text, options),
+        _ => text::parse(&shown, &text),
+    };
+    program.map_err(|error| Failure::Input(error.to_string()))
 }
 
 fn render(program: &Program, report: &Report, refused: Option<&str>) -> String {
@@ -107,8 +112,9 @@ fn render(program: &Program, report: &Report, refused: Option<&str>) -> String {
     }
     let cost = &report.statistics;
     text.push_str(&format!(
-        "{} iterations, {} questions to the solver, {:.2} s\n",
+        "{} iterations, {} traces sampled, {} questions to the solver, {:.2} s\n",
         cost.iterations,
+        cost.samples,
         cost.questions,
         (cost.search + cost.refinement).as_secs_f64()
     ));
