@@ -7,6 +7,7 @@
 //! cargo run --release -p foretell-bench -- predict-million  # a million events
 //! cargo run --release -p foretell-bench -- solvers          # the embedded solver against Z3
 //! cargo run --release -p foretell-bench -- record           # what recording costs, beside TSan
+//! cargo run --release -p foretell-bench -- schedule         # scheduling points a second
 //! cargo run --release -p foretell-bench -- order [quick] [NAME] # the embedded solver against Z3
 //! cargo run --release -p foretell-bench -- planner          # Table 1 of 003, beside Fast Downward
 //! cargo run --release -p foretell-bench -- neighbourhood    # formulas beside TARA, and loops
@@ -22,6 +23,7 @@ mod order_problems;
 mod planner;
 mod predict;
 mod record;
+mod schedule;
 mod thesis;
 mod trace_binary;
 mod trace_info;
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         ["thesis"] => thesis::tables(),
         ["solvers"] => predict::solvers(),
         ["record"] => record::table(),
+        ["schedule"] => schedule::table(),
         ["planner"] => planner::table(None),
         ["planner", events] => planner::table(Some(events)),
         ["order"] => order::run(false, ""),
@@ -52,8 +55,8 @@ fn main() -> ExitCode {
         // What `trace-info` runs in processes of their own, for their peak memory.
         ["count", parser, file] => trace_info::count(parser, Path::new(file)),
         _ => Err("usage: foretell-bench trace-info | trace-binary | predict-families | \
-                  predict-million | solvers | record | order [quick] [NAME] | planner [EVENTS] | \
-                  neighbourhood | thesis | \
+                  predict-million | solvers | record | schedule | order [quick] [NAME] | \
+                  planner [EVENTS] | neighbourhood | thesis | \
                   generate-std EVENTS FILE [clean|racy]"
             .to_owned()),
     };

@@ -27,7 +27,7 @@ fn processor_time(of: libc::c_int) -> Duration {
 }
 
 /// The smallest times of the program and of ourselves over several runs.
-fn measure<T>(mut run: impl FnMut() -> Result<T, String>) -> Result<(f64, f64, T), String> {
+pub fn measure<T>(mut run: impl FnMut() -> Result<T, String>) -> Result<(f64, f64, T), String> {
     let mut best: Option<(f64, f64, T)> = None;
     for _ in 0..TIMES {
         let before = (processor_time(libc::RUSAGE_CHILDREN), processor_time(libc::RUSAGE_SELF));
@@ -50,14 +50,16 @@ fn run(command: &mut Command) -> Result<(), String> {
 }
 
 /// The builds of one of our programs.
-struct Builds {
+pub struct Builds {
     plain: PathBuf,
     sanitizer: Option<PathBuf>,
-    concrete: PathBuf,
+    /// With the hooks of ThreadSanitizer's ABI and our runtime.
+    pub concrete: PathBuf,
     symbolic: Option<PathBuf>,
 }
 
-fn build(name: &str, scratch: &Path) -> Result<Builds, String> {
+/// Builds one of our programs in every way.
+pub fn build(name: &str, scratch: &Path) -> Result<Builds, String> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.c"));
     let library = foretell_record::runtime_library()
         .ok_or("build the runtime first: cargo build --release -p foretell-runtime")?;

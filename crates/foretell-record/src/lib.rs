@@ -386,7 +386,10 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     if options.path {
         command.env(environment::PATH, "1");
     }
-    if options.switching == Switching::Fiber && options.debugger.is_none() {
+    // A user can ask for fibers in the environment, too.
+    if options.debugger.is_some() {
+        command.env(environment::SWITCH, "futex");
+    } else if options.switching == Switching::Fiber {
         command.env(environment::SWITCH, "fiber");
     }
     if options.concrete {

@@ -4,7 +4,7 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{build, options, recorded, steps};
 use foretell_record::{Policy, RunEnd};
@@ -46,10 +46,9 @@ fn time_passes_only_when_nothing_else_can_happen() {
     let mut options = options(&program, &[]);
     for policy in POLICIES.into_iter().chain([Policy::Os]) {
         options.policy = policy;
-        let begin = Instant::now();
+        // Hours of virtual time: real ones would be ended as a hang.
         let (outcome, _) = recorded(&options);
         assert_eq!(outcome.end, RunEnd::Exit(0), "{}", options.policy);
-        assert!(begin.elapsed() < Duration::from_secs(60), "hours of virtual time");
     }
 }
 
