@@ -31,8 +31,8 @@ const CHUNK_BYTES: usize = 1 << 18;
 /// Terms that are known again, and reads of a thread whose terms are. A term that fell out is
 /// written again: the reader of a trace takes equal terms for one. The tables stay small enough to
 /// lie in the processor's caches, where a table of all terms would not.
-const RECENT_TERMS: usize = 1 << 14;
-const RECENT_READS: usize = 1 << 12;
+const RECENT_TERMS: usize = 1 << 11;
+const RECENT_READS: usize = 1 << 9;
 
 /// Places whose sites are at hand.
 const RECENT_SITES: usize = 1024;

@@ -432,28 +432,30 @@ pub unsafe fn once(control: *mut c_int, routine: Initialise) -> c_int {
         return real!(pthread_once(control: *mut c_int, routine: Initialise) -> c_int);
     }
     // SAFETY: this thread's own log. An initialisation may come to another one.
-    let outer = unsafe { (*log).routine.replace(routine) };
-    // SAFETY: as above.
-    unsafe { (*log).ran = false };
+    let outer = unsafe { ((*log).routine.replace(routine), std::mem::take(&mut (*log).ran)) };
     let routine: Initialise = run_routine;
     let result = real!(pthread_once(control: *mut c_int, routine: Initialise) -> c_int);
     // SAFETY: as above.
     let ran = unsafe {
-        (*log).routine = outer;
-        std::mem::take(&mut (*log).ran)
+        (*log).routine = outer.0;
+        std::mem::replace(&mut (*log).ran, outer.1)
     };
-    note(Kind::Once, || ran.into());
+    if !ran {
+        note(Kind::Once, || 0);
+    }
     result
 }
 
 unsafe extern "C-unwind" fn run_routine() {
+    // Before what the routine does: a replay comes to them in this order.
+    note(Kind::Once, || 1);
     let log = local::sync_log();
     // SAFETY: this thread's own log; the program gave the routine to be called.
     unsafe {
+        (*log).ran = true;
         if let Some(routine) = (*log).routine {
             routine();
         }
-        (*log).ran = true;
     }
 }
 

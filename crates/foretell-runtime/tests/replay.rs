@@ -43,6 +43,28 @@ fn the_instrumented_build_follows_the_order_of_the_plain_one() {
 }
 
 #[test]
+fn what_an_initialisation_does_is_followed_too() {
+    let Some(compiler) = compiler() else { return };
+    let plain = build_with(compiler, "once_inside", &["-O1"]).expect("built");
+    let instrumented = build("once_inside").expect("built");
+    let file = scratch("once.result");
+    let words = [file.to_str().unwrap()];
+    for round in 0..5 {
+        let mut log = RecordOptions::new(&plain, scratch("once.log"));
+        log.arguments = words.iter().map(Into::into).collect();
+        let outcome = record_sync_only(&log).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(outcome.end, RunEnd::Exit(0));
+        let expected = result_of(&file);
+        let mut options = options(&instrumented, &words);
+        options.replay = Some(log.output.clone());
+        options.policy = Policy::Random { seed: round, mean: 3 };
+        let (outcome, _) = recorded(&options);
+        assert_eq!(outcome.end, RunEnd::Exit(0), "round {round}");
+        assert_eq!(result_of(&file), expected, "round {round}");
+    }
+}
+
+#[test]
 fn what_a_killed_program_logged_is_kept() {
     let Some(program) = build("ends") else { return };
     let mut options = RecordOptions::new(&program, scratch("killed.log"));
