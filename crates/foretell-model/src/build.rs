@@ -920,13 +920,14 @@ impl<'t> Translator<'t> {
                 }
             });
         }
+        // Nobody is chosen and none of the earlier ones is asleep. A conjunction would list them for
+        // each waiter again.
         let somebody = self.terms.or(&chosen);
+        let mut none_before = self.terms.not(somebody);
         for (number, &(_, waiter)) in waiters.iter().enumerate() {
-            let mut first = vec![asleep[number]];
-            for &earlier in asleep[..number].iter().chain([&somebody]) {
-                first.push(self.terms.not(earlier));
-            }
-            let first = self.terms.and(&first);
+            let first = self.terms.and(&[asleep[number], none_before]);
+            let no = self.terms.bool(false);
+            none_before = self.terms.ite(asleep[number], no, none_before);
             let wakes = self.terms.or(&[chosen[number], first]);
             let (now, woken) = (self.variable(waiter), self.terms.bit_vec(STATE_WIDTH, WOKEN));
             step.assignments.push((waiter, self.terms.ite(wakes, woken, now)));

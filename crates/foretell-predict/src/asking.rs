@@ -95,18 +95,26 @@ impl<'a> Asker<'a> {
                         ways.filter_map(|(way, asked)| Some((way, asked.goal(&subject)?))).unzip()
                     })
                     .collect();
-                let all = goals.iter().flat_map(|(_, goals)| goals);
-                let setting = setting(self.trace, self.options);
-                let mut engine = Engine::new(ctp, self.order, all, &setting)?;
-                self.longest = self.longest.max(engine.events());
+                let mut engine = None;
+                if goals.iter().any(|(_, goals)| !goals.is_empty()) {
+                    let all = goals.iter().flat_map(|(_, goals)| goals);
+                    let setting = setting(self.trace, self.options);
+                    let encoded = Engine::new(ctp, self.order, all, &setting)?;
+                    self.longest = self.longest.max(encoded.events());
+                    engine = Some(encoded);
+                }
                 for (number, (ways, goals)) in goals.iter().enumerate() {
-                    let verdict = match goals.is_empty() {
-                        true => Verdict::Impossible { in_all_interleavings: true },
-                        false => engine.ask(&goals.iter().collect::<Vec<_>>()),
+                    let verdict = match &mut engine {
+                        Some(engine) if !goals.is_empty() => {
+                            engine.ask(&goals.iter().collect::<Vec<_>>())
+                        }
+                        _ => Verdict::Impossible { in_all_interleavings: true },
                     };
                     answered(number, Answered { ctp, ways, verdict, recorded: 0 });
                 }
-                add(&mut self.cost, engine.statistics());
+                if let Some(engine) = engine {
+                    add(&mut self.cost, engine.statistics());
+                }
             }
             Place::Windows(_) => {
                 for (number, ways) in questions.iter().enumerate() {

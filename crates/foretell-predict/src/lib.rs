@@ -21,6 +21,7 @@ pub mod deadlock;
 pub mod dependence;
 pub mod divergence;
 pub mod engine;
+pub mod exclusion;
 pub mod finding;
 pub mod flag_section;
 pub mod generate;

@@ -5,6 +5,7 @@ use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_trace::{EventId, TermId, Trace};
 
 use crate::dependence::{ComputedFrom, pattern_goal};
+use crate::exclusion::Exclusion;
 use crate::goal::Goal;
 use crate::pattern::PatternKind;
 use crate::{assertion, crash, deadlock, order, race};
@@ -138,6 +139,8 @@ pub struct Subject<'a> {
     pub chains: &'a [Vec<EventId>],
     /// Data flow through locals.
     pub computed_from: ComputedFrom,
+    /// What locks and flags exclude.
+    pub exclusion: Exclusion<'a>,
 }
 
 impl<'a> Subject<'a> {
@@ -147,11 +150,31 @@ impl<'a> Subject<'a> {
         chains: &'a [Vec<EventId>],
         ctp: &'a ConcurrentTraceProgram,
     ) -> Self {
-        Self { trace, chains, ctp, computed_from: ComputedFrom::new(ctp) }
+        let (computed_from, exclusion) = (ComputedFrom::new(ctp), Exclusion::new(ctp));
+        Self { trace, chains, ctp, computed_from, exclusion }
+    }
+
+    /// The instance's goal; `None` when the CTP lacks an event or cannot express it, or when locks
+    /// and flags exclude it.
+    pub fn goal(&self, instance: &Instance) -> Option<Goal> {
+        (!self.is_excluded(instance)).then(|| self.unfiltered_goal(instance))?
+    }
+
+    /// Do locks and flags alone keep the instance from happening?
+    pub fn is_excluded(&self, instance: &Instance) -> bool {
+        let events: Option<Vec<EventId>> =
+            instance.events.iter().map(|&event| self.ctp.event_of(event)).collect();
+        match (instance.shape, events.as_deref()) {
+            (Shape::Pattern(_), Some(&[first, remote, second])) => {
+                self.exclusion.keeps_out(first, remote, second)
+            }
+            (Shape::Race, Some(&[one, two])) => self.exclusion.keeps_apart(one, two),
+            _ => false,
+        }
     }
 
     /// The instance's goal; `None` when the CTP lacks an event or cannot express it.
-    pub fn goal(&self, instance: &Instance) -> Option<Goal> {
+    pub fn unfiltered_goal(&self, instance: &Instance) -> Option<Goal> {
         let events: Option<Vec<EventId>> =
             instance.events.iter().map(|&event| self.ctp.event_of(event)).collect();
         let goal = match (instance.shape, events.as_deref()) {

@@ -1,6 +1,7 @@
 //! Each property on small traces: one in which it can be violated, and the nearest one in which it
 //! cannot.
 
+use foretell_predict::generate::{self, BankVersion};
 use foretell_predict::{FindingKind, Options, Prediction, Status, predict};
 use foretell_trace::format::text;
 
@@ -227,4 +228,17 @@ fn a_flag_is_a_lock_only_if_it_is_checked() {
     assert_eq!(atomicity("THREAD branch (= f 0) true\n"), 0);
     assert_eq!(atomicity(""), 2, "each can interrupt the other");
     assert_eq!(atomicity("THREAD branch (< f 2) true\n"), 2, "checked for something else");
+}
+
+#[test]
+fn what_a_flag_excludes_needs_no_formula() {
+    for threads in [2, 8, 32] {
+        let trace = generate::bank(BankVersion::NoneViolated, threads);
+        let options = Options { properties: vec![FindingKind::Atomicity], ..Options::default() };
+        let prediction = predict(&trace, &options).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(prediction.findings.len(), 0);
+        assert_eq!(prediction.statistics.after_locksets, 4 * threads as usize, "locks do not tell");
+        assert!(prediction.properties[0].holds_in_all_interleavings);
+        assert_eq!(prediction.statistics.solver.checks, 0, "{threads} threads");
+    }
 }
