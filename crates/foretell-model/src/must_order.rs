@@ -48,9 +48,28 @@ impl MustOrder {
     /// Computes the order.
     pub fn new(trace: &Trace) -> Result<Self, CyclicOrder> {
         let chains = trace.events_by_thread();
+        let edges = cross_edges(trace, &chains);
+        Self::from_edges(trace, &chains, edges)
+    }
+
+    /// The strong order of 002 (section 4.2, "Happen-before analysis"): program order, fork and
+    /// join, barriers, and semaphores and conditions paired as they were in the run, because they
+    /// are taken as signals. Mutexes only give a weak order, which is left out. Unlike [`Self::new`]
+    /// it is a guess: another run may pair signals differently.
+    pub fn strong(trace: &Trace) -> Result<Self, CyclicOrder> {
+        let chains = trace.events_by_thread();
+        let edges = strong_edges(trace, &chains);
+        Self::from_edges(trace, &chains, edges)
+    }
+
+    fn from_edges(
+        trace: &Trace,
+        chains: &[Vec<EventId>],
+        edges: Vec<(EventId, EventId)>,
+    ) -> Result<Self, CyclicOrder> {
         let threads = chains.len();
         let mut incoming: HashMap<EventId, Vec<EventId>> = HashMap::new();
-        for (first, second) in cross_edges(trace, &chains) {
+        for (first, second) in edges {
             if trace.event(first).thread != trace.event(second).thread {
                 incoming.entry(second).or_default().push(first);
             } else if first >= second {
@@ -168,6 +187,71 @@ fn cross_edges(trace: &Trace, chains: &[Vec<EventId>]) -> Vec<(EventId, EventId)
             ObjectKind::Semaphore { initial } => uses.semaphore(trace, initial, &mut edges),
             ObjectKind::Barrier { parties } => uses.barrier(trace, parties, &mut edges),
             _ => uses.condition(&mut edges),
+        }
+    }
+    edges
+}
+
+/// The order of one recorded run, without its mutexes.
+fn strong_edges(trace: &Trace, chains: &[Vec<EventId>]) -> Vec<(EventId, EventId)> {
+    let mut edges = trace.orders.clone();
+    let mut posts: HashMap<ObjectId, Vec<EventId>> = HashMap::new();
+    let mut waits: HashMap<ObjectId, usize> = HashMap::new();
+    let mut signals: HashMap<ObjectId, EventId> = HashMap::new();
+    let mut asleep_since: HashMap<ThreadId, EventId> = HashMap::new();
+    let mut arrived: HashMap<ObjectId, Vec<EventId>> = HashMap::new();
+    let mut met: HashMap<(ObjectId, ThreadId), Vec<EventId>> = HashMap::new();
+    for (position, event) in trace.events.iter().enumerate() {
+        let id = EventId::from(position);
+        match event.op {
+            Op::Fork(child) => {
+                let first = chains.get(child.index()).and_then(|chain| chain.first());
+                edges.extend(first.map(|&first| (id, first)));
+            }
+            Op::Join(child) => {
+                let last = chains.get(child.index()).and_then(|chain| chain.last());
+                edges.extend(last.map(|&last| (last, id)));
+            }
+            Op::SemaphorePost(object) => posts.entry(object).or_default().push(id),
+            Op::SemaphoreWait(object) => {
+                let ObjectKind::Semaphore { initial } = trace.objects[object.index()].kind else {
+                    continue;
+                };
+                let count = waits.entry(object).or_default();
+                let post = count.checked_sub(initial as usize);
+                let post = post.and_then(|post| posts.get(&object)?.get(post));
+                edges.extend(post.map(|&post| (post, id)));
+                *count += 1;
+            }
+            Op::Signal(object) | Op::Broadcast(object) => {
+                signals.insert(object, id);
+            }
+            Op::WaitBegin { .. } => {
+                asleep_since.insert(event.thread, id);
+            }
+            Op::WaitEnd { condition, timed_out: false, .. } => {
+                let begin = asleep_since.remove(&event.thread);
+                let signal = signals.get(&condition).filter(|&&signal| Some(signal) > begin);
+                edges.extend(signal.map(|&signal| (signal, id)));
+            }
+            Op::BarrierArrive(object) => {
+                let meeting = arrived.entry(object).or_default();
+                meeting.push(id);
+                let ObjectKind::Barrier { parties } = trace.objects[object.index()].kind else {
+                    continue;
+                };
+                if meeting.len() == parties as usize {
+                    let meeting = std::mem::take(meeting);
+                    for &arrival in &meeting {
+                        met.insert((object, trace.event(arrival).thread), meeting.clone());
+                    }
+                }
+            }
+            Op::BarrierLeave(object) => {
+                let meeting = met.get(&(object, event.thread)).into_iter().flatten();
+                edges.extend(meeting.map(|&arrival| (arrival, id)));
+            }
+            _ => {}
         }
     }
     edges
@@ -324,6 +408,29 @@ mod tests {
         assert!(b.order().concurrent(begin, signal), "a signal may be lost");
         b.push(2, Op::Broadcast(condition));
         assert!(b.order().concurrent(signal, end), "either may have woken the waiter");
+    }
+
+    #[test]
+    fn the_strong_order_pairs_signals_as_they_were_and_leaves_mutexes_out() {
+        let mut b = Builder::new(3);
+        let semaphore = b.trace.add_object("s", ObjectKind::Semaphore { initial: 0 });
+        let mutex = b.trace.add_object("m", ObjectKind::Mutex);
+        let lock = |by_try| foretell_trace::LockStep {
+            lock: mutex,
+            mode: foretell_trace::LockMode::Exclusive,
+            by_try,
+        };
+        b.push(0, Op::Acquire(lock(false)));
+        let released = b.push(0, Op::Release(lock(false)));
+        let taken = b.push(1, Op::Acquire(lock(false)));
+        let one = b.push(0, Op::SemaphorePost(semaphore));
+        let two = b.push(1, Op::SemaphorePost(semaphore));
+        let first = b.push(2, Op::SemaphoreWait(semaphore));
+        let order = MustOrder::strong(&b.trace).expect("no cycle");
+        assert!(order.before(one, first), "as it was");
+        assert!(b.order().concurrent(one, first), "but either post may have been the one");
+        assert!(order.concurrent(two, first));
+        assert!(order.concurrent(released, taken), "a mutex gives a weak order");
     }
 
     #[test]

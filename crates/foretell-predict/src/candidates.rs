@@ -9,11 +9,11 @@
 //!
 //! One pass over the trace; afterwards the work is in the number of different code locations.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foretell_model::lockset::{Locksets, StateId};
 use foretell_model::must_order::MustOrder;
-use foretell_trace::{EventId, ThreadId, Trace, VariableId};
+use foretell_trace::{EventId, Site, ThreadId, Trace, VariableId};
 
 use crate::access::{Accesses, Location};
 use crate::pattern::{AccessPattern, PatternKind};
@@ -68,7 +68,7 @@ pub struct Candidates {
     pub after_locksets: usize,
 }
 
-type ClassKey = (ThreadId, [Location; 3], PatternKind);
+type ClassKey = (ThreadId, Option<ThreadId>, [Location; 3], PatternKind);
 
 #[derive(Default)]
 struct Class {
@@ -107,11 +107,27 @@ pub fn candidates(
     regions: Regions,
     limits: Limits,
 ) -> Candidates {
+    let pairs = |accesses: &mut Accesses<'_>, found: &mut dyn FnMut(LocalPair)| {
+        local_pairs(trace, accesses, regions, found)
+    };
+    classify(trace, order, locks, limits, false, pairs)
+}
+
+/// Finds the candidates among pairs that `pairs` finds; it returns how many blocks they lie in.
+/// `apart`: triplets with other remote threads are other candidates.
+pub(crate) fn classify(
+    trace: &Trace,
+    order: &MustOrder,
+    locks: &Locksets,
+    limits: Limits,
+    apart: bool,
+    find_pairs: impl FnOnce(&mut Accesses<'_>, &mut dyn FnMut(LocalPair)) -> usize,
+) -> Candidates {
     let mut accesses = Accesses::new(trace);
     let mut signatures: HashMap<Vec<StateId>, u32> = HashMap::new();
     let mut pairs: HashMap<PairKey, Sample<(EventId, EventId)>> = HashMap::new();
     let mut keys: Vec<PairKey> = Vec::new();
-    let region_count = local_pairs(trace, &mut accesses, regions, |pair: LocalPair| {
+    let region_count = find_pairs(&mut accesses, &mut |pair: LocalPair| {
         let between = locks.between(trace, pair.first.0, pair.second.0, LOCK_STATES);
         let next = signatures.len() as u32;
         let key = PairKey {
@@ -144,7 +160,8 @@ pub fn candidates(
             let Some(kind) = PatternKind::of(key.first.1, remote.writes, key.second.1) else {
                 continue;
             };
-            let class_key = (key.thread, [key.first.0, remote.location, key.second.0], kind);
+            let locations = [key.first.0, remote.location, key.second.0];
+            let class_key = (key.thread, apart.then_some(remote.thread), locations, kind);
             let class = classes.entry(class_key).or_insert_with(|| {
                 order_of_classes.push(class_key);
                 Class::default()
@@ -167,7 +184,7 @@ pub fn candidates(
         class.instances.sort_unstable();
         let dropped = class.instances.len().saturating_sub(limits.instances);
         class.instances.truncate(limits.instances);
-        let (thread, locations, kind) = key;
+        let (thread, _, locations, kind) = key;
         result.candidates.push(Candidate {
             thread,
             kind,
@@ -265,4 +282,31 @@ fn remote_groups(trace: &Trace, accesses: &mut Accesses<'_>, locks: &Locksets) -
         }
     }
     groups
+}
+
+/// The patterns that took place in the run itself, by source positions: what the user calls correct
+/// (002 chapter 5). Accesses without a known position are left out.
+pub fn present_patterns(trace: &Trace, regions: Regions) -> HashSet<(PatternKind, [Site; 3])> {
+    let mut accesses = Accesses::new(trace);
+    let remotes = remote_groups(trace, &mut accesses, &Locksets::new(trace));
+    let mut found: HashMap<(PatternKind, [Location; 3]), [EventId; 3]> = HashMap::new();
+    local_pairs(trace, &mut Accesses::new(trace), regions, |pair: LocalPair| {
+        for remote in remotes.get(&pair.variable).into_iter().flatten() {
+            let kind = PatternKind::of(pair.first.2, remote.writes, pair.second.2);
+            let Some(kind) = kind.filter(|_| remote.thread != pair.thread) else { continue };
+            let key = (kind, [pair.first.1, remote.location, pair.second.1]);
+            if found.contains_key(&key) {
+                continue;
+            }
+            let after = remote.events.partition_point(|&event| event < pair.first.0);
+            if let Some(&event) = remote.events.get(after).filter(|&&event| event < pair.second.0) {
+                found.insert(key, [pair.first.0, event, pair.second.0]);
+            }
+        }
+    });
+    let patterns = found.into_iter().filter_map(|((kind, _), events)| {
+        let site = |event: EventId| Some(trace.sites[trace.event(event).site?.index()].clone());
+        Some((kind, [site(events[0])?, site(events[1])?, site(events[2])?]))
+    });
+    patterns.collect()
 }

@@ -7,6 +7,7 @@ use foretell_trace::schedule::Schedule;
 use foretell_trace::{EventId, Op, SiteId, ThreadId, Trace};
 
 use crate::divergence::Divergences;
+use crate::filter::Filtered;
 use crate::pattern::PatternKind;
 use crate::question::{Fault, FindingKind, Instance, Shape};
 
@@ -137,6 +138,8 @@ pub struct Statistics {
     pub after_must_order: usize,
     /// pavs: left by locksets and acquisition histories.
     pub after_locksets: usize,
+    /// What the user's filters left out of these.
+    pub filtered: Filtered,
     /// sym-avs: atomicity violations.
     pub atomicity_violations: usize,
     /// Time for filters and candidates.

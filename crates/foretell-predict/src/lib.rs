@@ -22,12 +22,14 @@ pub mod dependence;
 pub mod divergence;
 pub mod engine;
 pub mod exclusion;
+pub mod filter;
 pub mod finding;
 pub mod flag_section;
 pub mod generate;
 pub mod goal;
 pub mod options;
 pub mod order;
+pub mod orders;
 pub mod pattern;
 pub mod planner;
 mod predict;
@@ -39,6 +41,7 @@ pub mod window;
 pub mod witness;
 
 pub use divergence::{Divergence, Divergences, Feeds, divergences};
+pub use filter::{Filtered, Filters};
 pub use finding::{
     AccessInfo, Finding, Prediction, PropertySummary, Statistics, Status, WitnessSchedule,
 };

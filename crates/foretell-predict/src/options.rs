@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use foretell_solve::encode::Mode;
 use foretell_solve::{Backend, Budget};
 
+use crate::filter::Filters;
 use crate::question::FindingKind;
 use crate::region::Regions;
 
@@ -25,6 +26,8 @@ pub struct Options {
     pub context_switches: Option<u32>,
     /// Blocks that should be atomic.
     pub regions: Regions,
+    /// Which patterns are left out.
+    pub filters: Filters,
     /// How much of a long trace is looked at for one question.
     pub window: Window,
     /// How many instances of one question are asked about.
@@ -47,6 +50,7 @@ impl Default for Options {
             budget: Budget::default(),
             context_switches: None,
             regions: Regions::Automatic,
+            filters: Filters::default(),
             window: Window::default(),
             instances: 64,
             divergences: 32,

@@ -13,7 +13,7 @@ use foretell_trace::{EventId, Trace};
 
 use crate::access::Accesses;
 use crate::asking::{Answered, Asker, Way, in_windows};
-use crate::candidates::{self, Limits};
+use crate::candidates::{self, Candidate, Candidates, Limits};
 use crate::causal::{self, NotReplayable};
 use crate::engine::Verdict;
 use crate::finding::{
@@ -23,6 +23,7 @@ use crate::finding::{
 use crate::flag_section::add_flag_sections;
 use crate::goal::Goal;
 use crate::options::{Model, Options};
+use crate::pattern::AccessPattern;
 use crate::question::{FindingKind, Instance, Question, Shape, Subject};
 use crate::witness::context_switches;
 use crate::{assertion, crash, deadlock, order, race};
@@ -189,25 +190,7 @@ pub(crate) fn collect(
             FindingKind::Atomicity => {
                 let limits = Limits { instances: limit, ..Limits::default() };
                 let found = candidates::candidates(trace, order, locks, options.regions, limits);
-                let statistics = &mut prediction.statistics;
-                statistics.regions = found.regions;
-                statistics.original_patterns = found.original;
-                statistics.after_must_order = found.after_must_order;
-                statistics.after_locksets = found.after_locksets;
-                questions.extend(found.candidates.into_iter().map(|candidate| {
-                    Question {
-                        kind,
-                        unexamined: candidate.unexamined,
-                        instances: candidate
-                            .instances
-                            .iter()
-                            .map(|pattern| Instance {
-                                shape: Shape::Pattern(pattern.kind),
-                                events: vec![pattern.first, pattern.remote, pattern.second],
-                            })
-                            .collect(),
-                    }
-                }));
+                questions.extend(pattern_questions(trace, found, options, prediction));
             }
             FindingKind::Assertion => questions.extend(assertion::questions(trace, limit)),
             FindingKind::Crash => questions.extend(crash::questions(trace, order, limit)),
@@ -237,6 +220,34 @@ pub(crate) fn collect(
         }
     }
     questions
+}
+
+/// The questions about candidates that the user's filters leave, and the columns of the table.
+pub(crate) fn pattern_questions(
+    trace: &Trace,
+    mut found: Candidates,
+    options: &Options,
+    prediction: &mut Prediction,
+) -> Vec<Question> {
+    let statistics = &mut prediction.statistics;
+    statistics.regions = found.regions;
+    statistics.original_patterns = found.original;
+    statistics.after_must_order = found.after_must_order;
+    statistics.after_locksets = found.after_locksets;
+    statistics.filtered = options.filters.apply(trace, &mut found.candidates);
+    if statistics.filtered.total() > 0 {
+        summary(prediction, FindingKind::Atomicity).holds_in_all_interleavings = false;
+    }
+    let instance = |pattern: &AccessPattern| Instance {
+        shape: Shape::Pattern(pattern.kind),
+        events: vec![pattern.first, pattern.remote, pattern.second],
+    };
+    let question = |candidate: Candidate| Question {
+        kind: FindingKind::Atomicity,
+        unexamined: candidate.unexamined,
+        instances: candidate.instances.iter().map(instance).collect(),
+    };
+    found.candidates.into_iter().map(question).collect()
 }
 
 /// Variables that more than one thread accesses.

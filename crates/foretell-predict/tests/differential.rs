@@ -71,9 +71,9 @@ struct Memory {
 /// More states than this are not searched; the goal is counted as skipped.
 const STATES: usize = 50_000;
 
-/// Is there a feasible prefix (a whole linearization) with the goal? `None` when inputs or states
+/// Is there a feasible prefix with the goal, and a whole linearization? `None` when inputs or states
 /// are too many to try.
-fn brute_force(ctp: &ConcurrentTraceProgram, goal: &Goal, mode: Mode) -> Option<bool> {
+fn brute_force(ctp: &ConcurrentTraceProgram, goal: &Goal) -> Option<[bool; 2]> {
     let pairs: Vec<(EventId, EventId)> = goal
         .terms
         .leaves(goal.formula)
@@ -109,7 +109,7 @@ fn brute_force(ctp: &ConcurrentTraceProgram, goal: &Goal, mode: Mode) -> Option<
         let described = ctp.event(event);
         at.next[described.thread.index()] > described.position
     };
-    let mut states = 0;
+    let (mut states, mut in_prefix) = (0, false);
     let found = interleavings.search(
         start,
         |memory, event, at| {
@@ -143,11 +143,12 @@ fn brute_force(ctp: &ConcurrentTraceProgram, goal: &Goal, mode: Mode) -> Option<
                 }
                 _ => None,
             });
-            states > STATES || (holds == Some(true) && (mode == Mode::Prefix || done == total))
+            in_prefix |= holds == Some(true);
+            states > STATES || (holds == Some(true) && done == total)
         },
     );
     let found = found.ok()?.is_some();
-    (states <= STATES).then_some(found)
+    (states <= STATES).then_some([in_prefix, found])
 }
 
 /// Is the variable a free input that the search would have to guess?
@@ -177,9 +178,9 @@ fn disagreement(trace: &Trace, with_z3: bool, asked: &mut Tally) -> Option<Strin
     if with_z3 {
         backends.push(Backend::Z3);
     }
-    for mode in [Mode::Prefix, Mode::Whole] {
-        let expected: Vec<Option<bool>> =
-            goals.iter().map(|(_, goal)| brute_force(&ctp, goal, mode)).collect();
+    let expected: Vec<Option<[bool; 2]>> =
+        goals.iter().map(|(_, goal)| brute_force(&ctp, goal)).collect();
+    for (number_of_mode, mode) in [Mode::Prefix, Mode::Whole].into_iter().enumerate() {
         for backend in &backends {
             let setting = Setting {
                 mode,
@@ -206,7 +207,7 @@ fn disagreement(trace: &Trace, with_z3: bool, asked: &mut Tally) -> Option<Strin
                 };
                 for &number in &chosen {
                     let (instance, goal) = &goals[number];
-                    let Some(expected) = expected[number] else {
+                    let Some(expected) = expected[number].map(|both| both[number_of_mode]) else {
                         asked.skipped += 1;
                         continue;
                     };

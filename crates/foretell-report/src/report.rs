@@ -607,6 +607,12 @@ pub struct Statistics {
     pub after_must_order: usize,
     /// Left by locksets and acquisition histories.
     pub after_locksets: usize,
+    /// Patterns left out because both accesses of the thread are the same instruction.
+    pub filtered_loops: usize,
+    /// Patterns left out because too much lies between the two accesses of the thread.
+    pub filtered_distant: usize,
+    /// Patterns left out because they took place in a run that is called correct.
+    pub filtered_known_good: usize,
     /// Atomicity violations.
     pub atomicity_violations: usize,
     /// Places that were asked whether a thread can leave its path there.

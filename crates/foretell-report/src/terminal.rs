@@ -74,6 +74,7 @@ pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<(
         let (kind, asked) = (property.kind.name(), property.questions);
         writeln!(out, "{kind:<10} {asked:>5} places looked at: {verdict}")?;
     }
+    filtered(out, report)?;
     divergences(out, report)?;
     for sentence in report.not_seen() {
         writeln!(out, "{} {}", look.paint("33", "not seen:"), shown(sentence))?;
@@ -91,6 +92,26 @@ pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<(
         None => String::new(),
     };
     writeln!(out, "{}", look.bold(&format!("{program}{}{hidden}", story::count(&entries))))
+}
+
+/// What the user's filters left out.
+fn filtered(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    let statistics = &report.statistics;
+    let parts = [
+        (statistics.filtered_loops, "loops"),
+        (statistics.filtered_distant, "too far apart"),
+        (statistics.filtered_known_good, "in a known-good run"),
+    ];
+    let total: usize = parts.iter().map(|(count, _)| count).sum();
+    if total == 0 {
+        return Ok(());
+    }
+    let told: Vec<String> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, why)| format!("{count} {why}"))
+        .collect();
+    writeln!(out, "{:<10} {total:>5} patterns left out: {}", "filtered", told.join(", "))
 }
 
 /// One line: what to try on the program. Each place is in the JSON, and has its schedule.

@@ -256,8 +256,13 @@ pub struct PredictArguments {
     #[arg(long, value_delimiter = ',', value_name = "KINDS")]
     pub property: Vec<foretell_predict::FindingKind>,
     /// Who answers: formulas and a solver, the planner (runs in which every read returns what it
-    /// did), lock-valid runs that ignore data (to be tried), or planner and then lock-valid runs.
-    #[arg(long, value_name = "solver|planner|lockset|combined", default_value_t = Engine::Solver)]
+    /// did), lock-valid runs that ignore data (to be tried), planner and then lock-valid runs, or
+    /// the order generator: patterns by fork, join, barriers and signals alone (to be tried).
+    #[arg(
+        long,
+        value_name = "solver|planner|lockset|combined|orders",
+        default_value_t = Engine::Solver
+    )]
     pub engine: Engine,
     /// Look for runs with this goal instead, e.g. "F(e1 & X F(f & !O e2))", "deadlock(a, b)",
     /// "order(use, define)"; events are named by label or as THREAD#INDEX. Can be given again.
@@ -284,6 +289,9 @@ pub struct PredictArguments {
     /// marked ones if there are any.
     #[arg(long, value_enum, default_value_t = RegionsName::Auto)]
     pub regions: RegionsName,
+    /// Which patterns are left out.
+    #[command(flatten)]
+    pub filters: FilterArguments,
     /// Who decides: the solver inside foretell, or the z3 on the path.
     #[arg(long, value_enum, default_value_t = SolverName::Embedded)]
     pub solver: SolverName,
@@ -411,6 +419,21 @@ pub struct RecordArguments {
     pub program: Vec<std::ffi::OsString>,
 }
 
+/// Which three-access patterns are left out; what they leave out is counted.
+#[derive(Args, Debug)]
+pub struct FilterArguments {
+    /// Leave out patterns whose two accesses of one thread are the same instruction: a loop.
+    #[arg(long)]
+    pub no_loops: bool,
+    /// Leave out patterns with more than so many events of the thread between its two accesses.
+    #[arg(long, value_name = "EVENTS")]
+    pub max_distance: Option<u32>,
+    /// A trace of a run that is correct: patterns that took place in it are left out. Can be given
+    /// again.
+    #[arg(long, value_name = "TRACE")]
+    pub known_good: Vec<PathBuf>,
+}
+
 /// What to test, and how much of it.
 #[derive(Args, Debug)]
 pub struct TestArguments {
@@ -421,6 +444,9 @@ pub struct TestArguments {
     /// marked ones if there are any.
     #[arg(long, value_enum, default_value_t = RegionsName::Auto)]
     pub regions: RegionsName,
+    /// Which patterns are left out.
+    #[command(flatten)]
+    pub filters: FilterArguments,
     /// Conflicts that the solver may spend on one question.
     #[arg(long, value_name = "CONFLICTS")]
     pub budget: Option<u64>,

@@ -18,10 +18,13 @@ use foretell_trace::{EventId, Op, Trace, Value, VariableId};
 use super::goal::{Formula, GoalError, Unary};
 use super::order_goal::order_goal;
 use super::{CompiledGoal, Outcome, Plan, PlanOptions, Planner, Unplannable};
+use crate::candidates::Limits;
 use crate::engine::{Engine as SolverEngine, Setting, Verdict};
 use crate::finding::{access_info, detail, fingerprints};
+use crate::orders::order_candidates;
 use crate::predict::{
-    collect, constrained, count_violations, first_words, solver_schedule, summary,
+    collect, constrained, count_violations, first_words, pattern_questions, retain_part,
+    solver_schedule, summary,
 };
 use crate::question::{Instance, Question, Shape};
 use crate::window::{Checkpoints, around};
@@ -40,14 +43,17 @@ pub enum Engine {
     Lockset,
     /// A plan, or else a lock-valid run.
     Combined,
+    /// The order generator of 002 ([`crate::orders`]), with lock-valid runs to be tried.
+    Orders,
 }
 
 impl Engine {
-    const ALL: [(&str, Engine); 4] = [
+    const ALL: [(&str, Engine); 5] = [
         ("solver", Engine::Solver),
         ("planner", Engine::Planner),
         ("lockset", Engine::Lockset),
         ("combined", Engine::Combined),
+        ("orders", Engine::Orders),
     ];
 }
 
@@ -57,7 +63,7 @@ impl std::str::FromStr for Engine {
     fn from_str(name: &str) -> Result<Self, String> {
         let known = Engine::ALL.into_iter().find(|(known, _)| *known == name);
         known.map(|(_, engine)| engine).ok_or_else(|| {
-            format!("unknown engine `{name}`; known are solver, planner, lockset, combined")
+            format!("unknown engine `{name}`; known are solver, planner, lockset, combined, orders")
         })
     }
 }
@@ -139,10 +145,16 @@ fn answered(trace: &Trace, options: &PlannerOptions) -> Result<Prediction, Engin
     }
     if options.goals.is_empty() {
         let locks = Locksets::new(trace);
-        let questions = collect(trace, &order, &locks, &options.common, &mut prediction);
+        let questions = match options.engine {
+            Engine::Orders => order_questions(trace, &locks, &options.common, &mut prediction)?,
+            _ => collect(trace, &order, &locks, &options.common, &mut prediction),
+        };
         asked.extend(questions.into_iter().map(|question| Asked { question, goal: None }));
-        drop_unsupported(&mut asked, &options.common.properties, &mut prediction);
+        if options.engine != Engine::Orders {
+            drop_unsupported(&mut asked, &options.common.properties, &mut prediction);
+        }
     }
+    retain_part(&mut asked, &options.common);
     prediction.statistics.candidate_time = started.elapsed();
     let solving = Instant::now();
     if options.engine == Engine::Solver {
@@ -165,6 +177,32 @@ fn answered(trace: &Trace, options: &PlannerOptions) -> Result<Prediction, Engin
     count_violations(&mut prediction);
     prediction.properties.sort_by_key(|summary| summary.kind);
     Ok(prediction)
+}
+
+/// What the order generator gives; it knows patterns only.
+fn order_questions(
+    trace: &Trace,
+    locks: &Locksets,
+    options: &Options,
+    prediction: &mut Prediction,
+) -> Result<Vec<Question>, EngineError> {
+    let mut questions = Vec::new();
+    let mut kinds = options.properties.clone();
+    kinds.sort_unstable();
+    kinds.dedup();
+    for kind in kinds {
+        if kind == FindingKind::Atomicity {
+            let limits = Limits { instances: options.instances.max(1), ..Limits::default() };
+            let found = order_candidates(trace, locks, limits)?;
+            questions = pattern_questions(trace, found, options, prediction);
+            summary(prediction, kind);
+        } else {
+            prediction.unseen.push(format!(
+                "{kind}: the order generator does not look for it; use --engine solver"
+            ));
+        }
+    }
+    Ok(questions)
 }
 
 /// A question, and the goal if it was given as text.
@@ -297,7 +335,7 @@ impl Asker<'_> {
         let tried = &instances[..instances.len().min(self.options.common.window.instances.max(1))];
         let mut undecided = (tried.len() < instances.len())
             .then(|| format!("only {} of {} instances were planned", tried.len(), instances.len()));
-        if self.options.engine != Engine::Lockset {
+        if !matches!(self.options.engine, Engine::Lockset | Engine::Orders) {
             for instance in tried {
                 let Some(goal) = self.goal(asked, instance)? else { continue };
                 match self.planner.plan(&goal, &self.plan_options(true)) {
@@ -324,7 +362,7 @@ impl Asker<'_> {
                 }
             }
         }
-        if matches!(self.options.engine, Engine::Lockset | Engine::Combined) {
+        if self.options.engine != Engine::Planner {
             for instance in tried {
                 let Some(goal) = self.goal(asked, instance)? else { continue };
                 match self.planner.plan(&goal, &self.plan_options(false)) {
@@ -333,7 +371,10 @@ impl Asker<'_> {
                         undecided = Some("the planner's budget is spent; raise --budget".into());
                     }
                     Outcome::Plan(plan) => {
-                        let why = "lock-valid only: to be tried by execution";
+                        let why = match self.options.engine {
+                            Engine::Orders => "by strong order only: to be tried by execution",
+                            _ => "lock-valid only: to be tried by execution",
+                        };
                         let schedule = self.schedule(&plan, &goal);
                         let answer = (Status::Unknown(why.into()), instance, Some(schedule));
                         record(self.trace, asked, Some(answer), prediction);

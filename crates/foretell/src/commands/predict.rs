@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 use foretell_force::forced::Violation;
 use foretell_force::program::InputDigest;
 use foretell_force::session::{blocks_are_marked, schedule_of};
+use foretell_predict::candidates::present_patterns;
 use foretell_predict::planner::{self, PlannerOptions};
 use foretell_predict::region::Regions;
-use foretell_predict::{Backend, Model, Options, Prediction, divergences};
+use foretell_predict::{Backend, Filters, Model, Options, Prediction, divergences};
 use foretell_report::Report;
 use foretell_solve::Budget;
 use foretell_solve::encode::Mode;
 use foretell_trace::validate::validate;
 use foretell_trace::{Trace, format};
 
-use crate::cli::{ModelName, PredictArguments, SolverName};
+use crate::cli::{FilterArguments, ModelName, PredictArguments, SolverName};
 use crate::commands::{pddl, report, schedules};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -40,7 +41,7 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
     let in_file = |error: &dyn std::fmt::Display| format!("{}: {error}", arguments.trace.display());
     let options = PlannerOptions {
         engine: arguments.engine,
-        common: options(arguments),
+        common: options(arguments)?,
         budget: arguments.budget,
         goals: arguments.goal.clone(),
     };
@@ -70,8 +71,23 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
     Ok(report::exit_of(&report))
 }
 
-fn options(arguments: &PredictArguments) -> Options {
+/// The filters, with the patterns of the runs that are called correct.
+pub fn filters(arguments: &FilterArguments, regions: Regions) -> Result<Filters, Failure> {
+    let mut filters = Filters {
+        loops: arguments.no_loops,
+        distance: arguments.max_distance,
+        ..Filters::default()
+    };
+    for path in &arguments.known_good {
+        let trace = format::read_path(path)?;
+        filters.known_good.extend(present_patterns(&trace, regions));
+    }
+    Ok(filters)
+}
+
+fn options(arguments: &PredictArguments) -> Result<Options, Failure> {
     let mut options = Options {
+        filters: filters(&arguments.filters, arguments.regions.into())?,
         model: match arguments.model {
             ModelName::Symbolic => Model::Symbolic,
             ModelName::Causal => Model::Causal,
@@ -98,7 +114,7 @@ fn options(arguments: &PredictArguments) -> Options {
     if let Some(events) = arguments.window {
         options.window.whole = events;
     }
-    options
+    Ok(options)
 }
 
 /// Writes a schedule file for each prediction, and in a folder of its own for each place where a

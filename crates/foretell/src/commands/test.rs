@@ -20,6 +20,7 @@ use serde_json::json;
 
 use crate::cli::TestArguments;
 use crate::commands::explained::explained;
+use crate::commands::predict::filters;
 use crate::commands::program::prepare;
 use crate::commands::report::{exit_of, print, suppress, write_files};
 use crate::commands::schedules;
@@ -29,7 +30,7 @@ use crate::output::Output;
 /// Tests and prints.
 pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failure> {
     let prepared = prepare(&arguments.program, &arguments.run)?;
-    let session = test(&prepared.program, &options(arguments)).map_err(|error| match error {
+    let session = test(&prepared.program, &options(arguments)?).map_err(|error| match error {
         TestError::Internal(_) | TestError::Run(RunError::Record(RecordError::Memory(_))) => {
             Failure::Internal(error.to_string())
         }
@@ -57,7 +58,7 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     })
 }
 
-fn options(arguments: &TestArguments) -> Options {
+fn options(arguments: &TestArguments) -> Result<Options, Failure> {
     let mut options = Options {
         after: arguments.run.after.clone().unwrap_or(UNINTERRUPTED),
         depth: arguments.depth,
@@ -76,7 +77,8 @@ fn options(arguments: &TestArguments) -> Options {
     if let Some(conflicts) = arguments.budget {
         options.predict.budget = Budget { conflicts };
     }
-    options
+    options.predict.filters = filters(&arguments.filters, options.predict.regions)?;
+    Ok(options)
 }
 
 /// What was forced, in two or three lines.
