@@ -395,7 +395,6 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     if options.concrete {
         command.env(environment::CONCRETE, "1");
     }
-    redirect(&mut command, options)?;
     if let Some(limit) = options.point_limit {
         command.env(environment::POINTS, limit.to_string());
     }
@@ -406,9 +405,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     if let Some(debugger) = &options.debugger {
         command = debugger.command(&program, &command);
     }
-    if let Some(capture) = &options.capture {
-        capture.apply(&mut command)?;
-    }
+    redirect(&mut command, options)?;
     let file = ring.file();
     let mut signals = SignalsPassOn::before();
     signals.push((libc::SIGXFSZ, survive_full_files()));
@@ -501,9 +498,11 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     })
 }
 
-/// Sends the program's standard output where the options want it.
+/// Sends the program's standard streams where the options want them.
 fn redirect(command: &mut Command, options: &RecordOptions) -> Result<(), RecordError> {
-    if options.output_to_error {
+    if let Some(capture) = &options.capture {
+        capture.apply(command)?;
+    } else if options.output_to_error {
         let error = io::stderr().as_fd().try_clone_to_owned().map_err(RecordError::Memory)?;
         command.stdout(error);
     }

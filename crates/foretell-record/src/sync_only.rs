@@ -2,8 +2,8 @@
 //! synchronisation is logged. The second step is [`crate::record`] with
 //! [`crate::RecordOptions::replay`].
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use foretell_wire::environment;
 use foretell_wire::sync_log::{self, ThreadLog};
 
-use crate::{RecordError, RecordOptions, RunEnd, SignalsPassOn, find, prepare, redirect};
+use crate::{Partial, RecordError, RecordOptions, RunEnd, SignalsPassOn, find, prepare, redirect};
 
 /// What a sync-only recording gave.
 #[derive(Clone, Debug)]
@@ -56,14 +56,16 @@ pub fn record_sync_only(options: &RecordOptions) -> Result<SyncOutcome, RecordEr
     if threads.is_empty() {
         return Err(RecordError::NotAttached { program, end });
     }
-    let words = sync_log::format(&threads);
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let partial = crate::beside(&options.output, "partial").map_err(write_error)?;
-    fs::write(&partial, &bytes)
-        .and_then(|()| fs::rename(&partial, &options.output))
-        .map_err(write_error)?;
+    let mut partial = Partial::new(&options.output).map_err(write_error)?;
+    let mut bytes = 0;
+    for piece in sync_log::format(&threads) {
+        let piece = bytes_of(&piece);
+        partial.file.write_all(piece).map_err(write_error)?;
+        bytes += piece.len();
+    }
+    partial.complete(&options.output).map_err(write_error)?;
     let entries = threads.iter().map(|thread| count(&thread.words)).sum();
-    Ok(SyncOutcome { end, threads: threads.len(), entries, bytes: bytes.len() })
+    Ok(SyncOutcome { end, threads: threads.len(), entries, bytes })
 }
 
 fn count(words: &[u64]) -> usize {
@@ -132,9 +134,20 @@ fn collect(directory: &Path) -> io::Result<Vec<ThreadLog>> {
 }
 
 fn read_words(path: &Path) -> io::Result<Vec<u64>> {
-    let bytes = fs::read(path)?;
-    let word = |part: &[u8]| u64::from_le_bytes(part.try_into().unwrap_or_default());
-    Ok(bytes.chunks_exact(8).map(word).collect())
+    let mut file = File::open(path)?;
+    let length = usize::try_from(file.metadata()?.len() / 8).unwrap_or(0);
+    let mut words = vec![0u64; length];
+    // SAFETY: the words' own memory, and any bytes make words. (The log is this machine's: both
+    // sides run on it, in its order of bytes.)
+    let bytes = unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), length * 8) };
+    file.read_exact(bytes)?;
+    Ok(words)
+}
+
+/// The memory of the words.
+fn bytes_of(words: &[u64]) -> &[u8] {
+    // SAFETY: as above.
+    unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), words.len() * 8) }
 }
 
 /// Checks that a file is a log that can be followed.

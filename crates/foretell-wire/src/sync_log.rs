@@ -10,6 +10,8 @@
 //! first head that is zero. Afterwards all threads are put in one file: [`MAGIC`], then per thread
 //! the length of the creation path, the path, the number of words, and the words.
 
+use std::borrow::Cow;
+
 /// First word of a log file; the last byte is the version.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"FT-SYNC\x01");
 /// Words of a window.
@@ -102,16 +104,17 @@ pub fn window_entries(window: &[u64]) -> &[u64] {
     &window[..at]
 }
 
-/// All threads' logs as the words of a file.
-pub fn format(threads: &[ThreadLog]) -> Vec<u64> {
-    let mut words = vec![MAGIC];
-    for thread in threads {
-        words.push(thread.path.len() as u64);
-        words.extend(thread.path.iter().map(|&step| u64::from(step)));
-        words.push(thread.words.len() as u64);
-        words.extend_from_slice(&thread.words);
-    }
-    words
+/// All threads' logs as the words of a file, in pieces: logs can be long.
+pub fn format(threads: &[ThreadLog]) -> impl Iterator<Item = Cow<'_, [u64]>> {
+    let thread = |thread: &ThreadLog| {
+        let path = thread.path.iter().map(|&step| u64::from(step));
+        let mut head = vec![thread.path.len() as u64];
+        head.extend(path.chain([thread.words.len() as u64]));
+        head
+    };
+    std::iter::once(Cow::Owned(vec![MAGIC])).chain(
+        threads.iter().flat_map(move |log| [Cow::Owned(thread(log)), Cow::Borrowed(&*log.words)]),
+    )
 }
 
 /// Reads what [`format()`] made. The error is the number of the offending word.
@@ -155,7 +158,7 @@ mod tests {
             ThreadLog { path: vec![], words: vec![entry(Kind::Lock, 0), input, 1, 0] },
             ThreadLog { path: vec![0, 3], words: vec![entry(Kind::Barrier, 1)] },
         ];
-        let words = format(&threads);
+        let words: Vec<u64> = format(&threads).flat_map(Cow::into_owned).collect();
         assert_eq!(parse(&words), Ok(threads));
         for cut in 1..words.len() {
             let shorter = parse(&words[..cut]);
