@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use foretell_trace::{EventId, Op, Scope, Site, Term, TermId, Trace, VariableId};
+use foretell_trace::{EventId, Op, Scope, Site, SiteId, Term, TermId, Trace, VariableId};
 
-/// The code location of an event. Events without a site stand for themselves.
+/// The code location of an event. Events without a site stand for themselves, or, where many threads
+/// take the same steps, for that step of all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Location {
     /// A source position, by its number among the different ones.
     Source(u32),
-    /// No source is known.
+    /// No source is known; of many threads that take the same steps, the event of the first.
     Event(EventId),
 }
 
@@ -28,6 +29,8 @@ pub struct Accesses<'t> {
     trace: &'t Trace,
     /// Canonical number of each site.
     sites: Vec<u32>,
+    /// By event, where some have no site: the one that it is told apart by.
+    stand_ins: Vec<EventId>,
     /// Representative of each variable.
     representative: Vec<VariableId>,
     /// Shared variables in a term.
@@ -46,14 +49,15 @@ impl<'t> Accesses<'t> {
                 *numbers.entry(site).or_insert(next)
             })
             .collect();
-        Self { trace, sites, representative: representatives(trace), in_term: HashMap::new() }
+        let (stand_ins, representative) = (stand_ins(trace), representatives(trace));
+        Self { trace, sites, stand_ins, representative, in_term: HashMap::new() }
     }
 
     /// Where the event stands in the program.
     pub fn location(&self, event: EventId) -> Location {
         match self.trace.event(event).site {
             Some(site) => Location::Source(self.sites[site.index()]),
-            None => Location::Event(event),
+            None => Location::Event(self.stand_ins.get(event.index()).copied().unwrap_or(event)),
         }
     }
 
@@ -110,6 +114,58 @@ impl<'t> Accesses<'t> {
         for variable in variables.clone() {
             self.add(out, variable, false);
         }
+    }
+}
+
+/// From so many threads on, those that take the same steps are one program. Without code locations
+/// every pair of them would be a question of its own; fewer threads are told apart, because a reader
+/// wants to see each.
+const ALIKE: usize = 16;
+
+/// What a thread does in a step: operation, what it is about, and where.
+type Step<'t> = (&'t str, usize, Option<SiteId>);
+
+/// For events without a site: the event at the same place of the first thread that takes the same
+/// steps. Empty where every event has a site or stands for itself.
+fn stand_ins(trace: &Trace) -> Vec<EventId> {
+    if trace.threads.len() < ALIKE || trace.events.iter().all(|event| event.site.is_some()) {
+        return Vec::new();
+    }
+    let chains = trace.events_by_thread();
+    let mut programs: HashMap<Vec<Step<'_>>, Vec<usize>> = HashMap::new();
+    for (thread, chain) in chains.iter().enumerate() {
+        let steps = chain.iter().map(|&event| {
+            let event = trace.event(event);
+            (event.op.keyword(), subject(&event.op), event.site)
+        });
+        programs.entry(steps.collect()).or_default().push(thread);
+    }
+    let mut stand_ins: Vec<EventId> = (0..trace.events.len()).map(EventId::from).collect();
+    for threads in programs.values().filter(|threads| threads.len() >= ALIKE) {
+        for &thread in threads {
+            for (&event, &first) in chains[thread].iter().zip(&chains[threads[0]]) {
+                stand_ins[event.index()] = first;
+            }
+        }
+    }
+    stand_ins
+}
+
+/// What the step is about, as a number.
+fn subject(op: &Op) -> usize {
+    match op {
+        Op::Read(access) | Op::Write(access) => access.variable.index(),
+        Op::ReadModifyWrite(step) => step.variable.index(),
+        Op::Acquire(step) | Op::AcquireFailed(step) | Op::Release(step) => step.lock.index(),
+        Op::WaitBegin { condition, .. } | Op::WaitEnd { condition, .. } => condition.index(),
+        Op::Signal(object)
+        | Op::Broadcast(object)
+        | Op::SemaphoreWait(object)
+        | Op::SemaphoreWaitFailed(object)
+        | Op::SemaphorePost(object)
+        | Op::BarrierArrive(object)
+        | Op::BarrierLeave(object) => object.index(),
+        _ => usize::MAX,
     }
 }
 

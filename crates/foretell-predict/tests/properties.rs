@@ -242,3 +242,15 @@ fn what_a_flag_excludes_needs_no_formula() {
         assert_eq!(prediction.statistics.solver.checks, 0, "{threads} threads");
     }
 }
+
+#[test]
+fn many_threads_that_do_the_same_are_one_program() {
+    let threads: Vec<String> = (0..200).map(|thread| format!("T{thread}")).collect();
+    let events: String = (0..200)
+        .map(|thread| format!("T{thread} read x = {thread}\nT{thread} write x = {}\n", thread + 1))
+        .collect();
+    let declarations = format!("thread {}\nvar x = 0", threads.join(", "));
+    let prediction = ask(FindingKind::Race, &declarations, &events);
+    assert_eq!(prediction.properties[0].questions, 2, "read and write, write and write");
+    assert_eq!(prediction.findings.len(), 2);
+}
