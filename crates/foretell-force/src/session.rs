@@ -42,6 +42,10 @@ const TRIES: usize = 3;
 const CONTROLS: u64 = 3;
 /// Scheduling points of a run at most: its events have to fit into memory.
 pub const MOST_POINTS: u64 = 20_000_000;
+/// Conflicts for a question about a forced run.
+const SMALL_BUDGET: u64 = 5_000;
+/// Instances of a question about a forced run, and ways to leave its path.
+const SMALL_INSTANCES: usize = 8;
 /// Traces of one level that are predicted from.
 const MOST_BASES: usize = 32;
 
@@ -160,6 +164,8 @@ pub struct Counts {
     pub untried: usize,
     /// Ways to leave the path that the budget left untried.
     pub untried_paths: usize,
+    /// Questions about forced runs that were not decided.
+    pub undecided_beyond: usize,
 }
 
 /// Everything that a test found.
@@ -252,7 +258,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     };
     let failed = campaign.failed_already();
     let mut bases = vec![recorded.trace.clone()];
-    let prediction = campaign.predict(&bases[0])?;
+    let prediction = campaign.predict(&bases[0], Effort::Full)?;
     campaign.unseen.extend(prediction.unseen.iter().cloned());
     let mut jobs = campaign.jobs(0, &bases[0], &prediction);
     for level in 0..=options.depth {
@@ -274,7 +280,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
                 campaign.beyond.push("the budget ended before all paths were looked at".into());
                 break;
             }
-            let deeper = campaign.predict(&trace)?;
+            let deeper = campaign.predict(&trace, Effort::Small)?;
             jobs.extend(campaign.jobs(bases.len(), &trace, &deeper));
             bases.push(trace);
         }
@@ -301,6 +307,10 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
         let untried = counts.untried_paths;
         beyond
             .push(format!("{untried} ways to leave the path were not tried: the budget is spent"));
+    }
+    if counts.undecided_beyond > 0 {
+        let undecided = counts.undecided_beyond;
+        beyond.push(format!("{undecided} questions about forced runs were not decided"));
     }
     let mut said = HashSet::new();
     unseen.retain(|sentence| said.insert(sentence.clone()));
@@ -411,6 +421,13 @@ struct Job {
     members: Vec<Finding>,
 }
 
+/// How hard to predict.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effort {
+    Full,
+    Small,
+}
+
 struct Campaign<'a> {
     options: &'a Options,
     digest: InputDigest,
@@ -435,8 +452,15 @@ impl Campaign<'_> {
         self.runner.runs() >= self.options.runs || self.started.elapsed() >= self.options.time
     }
 
-    fn predict(&self, trace: &Trace) -> Result<Prediction, TestError> {
-        let options = &self.options.predict;
+    /// What can be predicted from a trace; from forced runs with less effort, as there are many.
+    fn predict(&self, trace: &Trace, effort: Effort) -> Result<Prediction, TestError> {
+        let mut options = self.options.predict.clone();
+        if effort == Effort::Small {
+            options.budget.conflicts = options.budget.conflicts.min(SMALL_BUDGET);
+            options.instances = options.instances.min(SMALL_INSTANCES);
+            options.divergences = options.divergences.min(SMALL_INSTANCES);
+        }
+        let options = &options;
         let mut prediction = predict(trace, options).map_err(TestError::Predict)?;
         prediction.divergences = divergences(trace, options).map_err(TestError::Predict)?;
         let refused = &prediction.divergences.internal_errors;
@@ -453,8 +477,9 @@ impl Campaign<'_> {
         let mut jobs: Vec<Job> = Vec::new();
         for finding in &prediction.findings {
             if finding.schedule.is_none() {
-                if self.groups.insert(format!("open {}", finding.group)) {
-                    self.open.push(finding.clone());
+                match base {
+                    0 => self.open.push(finding.clone()),
+                    _ => self.counts.undecided_beyond += 1,
                 }
                 continue;
             }
