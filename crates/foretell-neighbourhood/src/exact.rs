@@ -41,7 +41,7 @@ pub(crate) fn bad_neighbourhood(system: &mut System, limits: &Limits) -> BadNeig
             failing = FailingRun::new(system, run);
         }
         disjuncts.push(atoms.clone());
-        Some(atoms)
+        Some(vec![atoms])
     });
     let mut work = oracle.work;
     work.iterations = disjuncts.len();

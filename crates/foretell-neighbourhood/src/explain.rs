@@ -221,7 +221,7 @@ pub(crate) fn explain_program(
     let started = Instant::now();
     let found = match options.exact {
         true => exact::bad_neighbourhood(&mut system, &options.limits),
-        false => succinct::bad_neighbourhood(&mut system, &options.limits),
+        false => succinct::bad_neighbourhood(&mut system, &lines, &options.limits),
     };
     let shown = |event: EventId| instrumented.shown[event.index()];
     let bad = HbFormula::new(

@@ -41,6 +41,8 @@ pub enum End {
 pub struct Placement {
     /// The innermost function with both ends in one call; `None` where the trace has no calls.
     pub function: Option<Box<str>>,
+    /// The event of that call.
+    pub call: Option<EventId>,
     /// Where it begins.
     pub begin: End,
     /// Where it ends.
@@ -114,6 +116,7 @@ impl Frames {
         };
         Placement {
             function: a.map(|id| call(id).function.clone()),
+            call: a.map(|id| call(id).event),
             begin: end(inner_a, region.first),
             end: end(inner_b, region.last),
         }

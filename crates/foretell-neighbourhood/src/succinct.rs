@@ -21,6 +21,7 @@ use crate::engine::flow;
 use crate::engine::inputs::Assignment;
 use crate::engine::system::{StepId, System};
 use crate::formula::{Atom, HbFormula, NormalForm};
+use crate::lines::Lines;
 
 /// How much work may be done. States and steps, not seconds: the same on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -498,12 +499,13 @@ pub(crate) fn place_combinations(system: &System) -> u64 {
 /// Above this, bad runs are enumerated by excluding disjuncts with partial-order reduction.
 const SMALL: u64 = 60_000;
 
-/// All bad interleavings as a disjunction of what `generalise` makes of each failing run.
+/// All bad interleavings as a disjunction of what `generalise` makes of each failing run: a disjunct
+/// that holds of the run, and others that may come with it.
 pub(crate) fn enumerate(
     system: &mut System,
     limits: &Limits,
     given: &[Vec<Atom>],
-    mut generalise: impl FnMut(&mut System, &Run) -> Option<Vec<Atom>>,
+    mut generalise: impl FnMut(&mut System, &Run) -> Option<Vec<Vec<Atom>>>,
 ) -> (Option<&'static str>, u64) {
     if place_combinations(system) <= SMALL || system.threads.len() <= 2 {
         let nothing = vec![None; system.steps.len()];
@@ -549,11 +551,12 @@ pub(crate) fn enumerate(
         let disjunct = match covering {
             Some(disjunct) => disjunct,
             None => {
-                let Some(atoms) = generalise(system, &run) else {
+                let Some(new) = generalise(system, &run) else {
                     return (Some("the formula grew beyond its budget"), visited);
                 };
-                disjuncts.push(atoms.clone());
-                atoms
+                let first = new[0].clone();
+                disjuncts.extend(new);
+                first
             }
         };
         for atom in disjunct {
@@ -570,7 +573,11 @@ pub(crate) fn enumerate(
 }
 
 /// Algorithm 2.
-pub(crate) fn bad_neighbourhood(system: &mut System, limits: &Limits) -> BadNeighbourhood {
+pub(crate) fn bad_neighbourhood(
+    system: &mut System,
+    lines: &Lines,
+    limits: &Limits,
+) -> BadNeighbourhood {
     let mut generaliser = Generaliser::new(limits);
     let mut disjuncts: Vec<Vec<Atom>> = Vec::new();
     let mut failing = None;
@@ -585,8 +592,11 @@ pub(crate) fn bad_neighbourhood(system: &mut System, limits: &Limits) -> BadNeig
         if failing.is_none() {
             failing = FailingRun::new(system, run);
         }
-        disjuncts.push(atoms.clone());
-        Some(atoms)
+        let mut new = vec![atoms];
+        let others = generaliser.in_other_iterations(system, lines, &new[0], &disjuncts);
+        new.extend(others);
+        disjuncts.extend(new.iter().cloned());
+        Some(new)
     });
     let plain = HbFormula::new(NormalForm::Disjunctive, disjuncts.clone(), &system.known);
     let mut formula = plain;
@@ -599,14 +609,79 @@ pub(crate) fn bad_neighbourhood(system: &mut System, limits: &Limits) -> BadNeig
     BadNeighbourhood { formula, incomplete, work, failing }
 }
 
+/// Formulas of at most so many disjuncts are tried with weaker ones.
+const WEAKENED_DISJUNCTS: usize = 64;
+
 /// Redundant disjuncts are looked for in formulas of at most so many.
 const PRUNED_DISJUNCTS: usize = 40;
 
 impl Generaliser {
+    /// What is wrong in one iteration of a loop is mostly wrong in the others: the disjunct moved to
+    /// other iterations, each thread's by one number, where that is quickly seen to be right.
+    fn in_other_iterations(
+        &mut self,
+        system: &mut System,
+        lines: &Lines,
+        atoms: &[Atom],
+        known: &[Vec<Atom>],
+    ) -> Vec<Vec<Atom>> {
+        let mut threads: Vec<usize> = atoms
+            .iter()
+            .flat_map(|atom| [atom.before, atom.after])
+            .map(|event| system.known.thread(event))
+            .collect();
+        threads.sort_unstable();
+        threads.dedup();
+        let rounds = |thread: usize| {
+            let of_thread = atoms
+                .iter()
+                .flat_map(|atom| [atom.before, atom.after])
+                .filter(|&event| system.known.thread(event) == thread);
+            of_thread.map(|event| lines.events(lines.line(event)).len()).min().unwrap_or(1)
+        };
+        let counts: Vec<usize> = threads.iter().map(|&thread| rounds(thread)).collect();
+        if threads.len() != 2 || counts.iter().all(|&count| count < 2) || !system.is_closed() {
+            return Vec::new();
+        }
+        let moved = |system: &System, shifts: [i64; 2]| -> Option<Vec<Atom>> {
+            let event = |event: EventId| -> Option<EventId> {
+                let shift = match system.known.thread(event) == threads[0] {
+                    true => shifts[0],
+                    false => shifts[1],
+                };
+                let of_line = lines.events(lines.line(event));
+                let place = of_line.iter().position(|&other| other == event)?;
+                let place = usize::try_from(place as i64 + shift).ok()?;
+                of_line.get(place).copied()
+            };
+            let moved =
+                atoms.iter().map(|atom| Some(Atom::new(event(atom.before)?, event(atom.after)?)));
+            let moved: Vec<Atom> = moved.collect::<Option<_>>()?;
+            system.known.simplify_conjunction(&moved).filter(|simple| simple.len() == atoms.len())
+        };
+        let seen: HashSet<&[Atom]> = known.iter().map(Vec::as_slice).collect();
+        let mut new = Vec::new();
+        let (one, two) = (counts[0] as i64, counts[1] as i64);
+        for first in 1 - one..one {
+            for second in 1 - two..two {
+                if (first, second) == (0, 0) {
+                    continue;
+                }
+                let Some(candidate) = moved(system, [first, second]) else { continue };
+                if !seen.contains(candidate.as_slice())
+                    && self.good.excludes_cheaply(system, &candidate)
+                {
+                    new.push(candidate);
+                }
+            }
+        }
+        new
+    }
+
     /// The weakened formula where it has fewer disjuncts, without disjuncts that others cover.
     fn improve(&mut self, system: &mut System, formula: HbFormula, complete: bool) -> HbFormula {
         let mut best = formula;
-        if best.clauses().len() > 1 {
+        if (2..=WEAKENED_DISJUNCTS).contains(&best.clauses().len()) {
             let weaker = self.weakened(system, &best);
             if weaker.clauses().len() < best.clauses().len() {
                 best = weaker;

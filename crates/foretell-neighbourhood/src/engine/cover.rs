@@ -49,6 +49,8 @@ pub(crate) struct Cover<'a> {
     /// By step: disjunct and atom.
     mentions: HashMap<StepId, Vec<(usize, usize)>>,
     violated: BitSet,
+    /// Disjuncts that hold where the search stands.
+    holding: BitSet,
     known: KeyMap<State, Vec<BitSet>>,
     /// Steps visited.
     pub(crate) visited: u64,
@@ -64,6 +66,7 @@ impl<'a> Cover<'a> {
             disjuncts: Vec::new(),
             mentions: HashMap::new(),
             violated: BitSet::default(),
+            holding: BitSet::default(),
             known: KeyMap::default(),
             visited: 0,
         }
@@ -89,14 +92,24 @@ impl<'a> Cover<'a> {
             self.violated.insert(number);
         }
         self.disjuncts.push(disjunct);
+        self.note(number);
     }
 
-    /// Runs the search. `generalise` gets each failing run outside the formula and gives the atoms
-    /// of a disjunct that holds of it (each atom's first event is in the run), or `None` to stop.
+    /// Does the disjunct hold now?
+    fn note(&mut self, number: usize) {
+        let disjunct = &self.disjuncts[number];
+        match disjunct.violated == 0 && disjunct.satisfied == disjunct.atoms.len() {
+            true => self.holding.insert(number),
+            false => self.holding.remove(number),
+        }
+    }
+
+    /// Runs the search. `generalise` gets each failing run outside the formula and gives disjuncts,
+    /// the first of which holds of it (each atom's first event is in the run), or `None` to stop.
     pub(crate) fn run(
         &mut self,
         budget: u64,
-        mut generalise: impl FnMut(&mut System, &Run) -> Option<Vec<Atom>>,
+        mut generalise: impl FnMut(&mut System, &Run) -> Option<Vec<Vec<Atom>>>,
     ) -> Coverage {
         let undecided = self.system.inputs.undecided();
         let Some(initial) = self.system.initial_state() else { return Coverage::Complete };
@@ -105,10 +118,7 @@ impl<'a> Cover<'a> {
         let mut frames = vec![self.frame(initial, None)];
         while let Some(frame) = frames.last_mut() {
             // a disjunct that was learnt below may hold already here
-            let held = self.disjuncts.len().checked_sub(1).filter(|&last| {
-                let disjunct = &self.disjuncts[last];
-                disjunct.violated == 0 && disjunct.satisfied == disjunct.atoms.len()
-            });
+            let held = self.holding.first();
             if let Some(last) = held {
                 frame.reasons.insert(last);
                 frame.next = frame.choices.len();
@@ -149,13 +159,10 @@ impl<'a> Cover<'a> {
                 && cover.is_none()
             {
                 let run = Run { steps: order.clone(), failure: Some(failure), state };
-                let Some(atoms) = generalise(self.system, &run) else { return Coverage::Stopped };
+                let Some(new) = generalise(self.system, &run) else { return Coverage::Stopped };
                 cover = Some(self.disjuncts.len());
-                self.add(&atoms, &place);
-                debug_assert!({
-                    let new = &self.disjuncts[self.disjuncts.len() - 1];
-                    new.violated == 0 && new.satisfied == new.atoms.len()
-                });
+                new.iter().for_each(|atoms| self.add(atoms, &place));
+                debug_assert!(cover.is_some_and(|number| self.holding.contains(number)));
             }
             let mut descend = None;
             if let Some(number) = cover {
@@ -217,25 +224,29 @@ impl<'a> Cover<'a> {
     /// The step was taken; gives a disjunct that now holds.
     fn mark(&mut self, step: StepId, place: &[Option<usize>]) -> Option<usize> {
         let mut holds = None;
-        for &(number, at) in self.mentions.get(&step).into_iter().flatten() {
+        let mentions = self.mentions.remove(&step).unwrap_or_default();
+        for &(number, at) in &mentions {
             let disjunct = &mut self.disjuncts[number];
             let (before, after) = disjunct.atoms[at];
             if before == step && place[after].is_none() {
                 disjunct.satisfied += 1;
-                if disjunct.violated == 0 && disjunct.satisfied == disjunct.atoms.len() {
-                    holds = Some(number);
-                }
             } else if after == step && place[before].is_none() {
                 disjunct.violated += 1;
                 self.violated.insert(number);
             }
+            self.note(number);
+            if self.holding.contains(number) {
+                holds = Some(number);
+            }
         }
+        self.mentions.insert(step, mentions);
         holds
     }
 
     /// The step, the last one taken, is taken back (`place` has it no more).
     fn unmark(&mut self, step: StepId, place: &[Option<usize>]) {
-        for &(number, at) in self.mentions.get(&step).into_iter().flatten() {
+        let mentions = self.mentions.remove(&step).unwrap_or_default();
+        for &(number, at) in &mentions {
             let disjunct = &mut self.disjuncts[number];
             let (before, after) = disjunct.atoms[at];
             if before == step && place[after].is_none() {
@@ -246,6 +257,8 @@ impl<'a> Cover<'a> {
                     self.violated.remove(number);
                 }
             }
+            self.note(number);
         }
+        self.mentions.insert(step, mentions);
     }
 }

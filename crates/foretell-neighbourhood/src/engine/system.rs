@@ -56,6 +56,12 @@ impl BitSet {
         }
     }
 
+    /// The smallest.
+    pub(crate) fn first(&self) -> Option<usize> {
+        let word = self.0.iter().position(|&word| word != 0)?;
+        Some(word * 64 + self.0[word].trailing_zeros() as usize)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.0.len() * 64).filter(|&number| self.contains(number))
     }

@@ -10,7 +10,7 @@
 use foretell_model::ctp::{Action, ConcurrentTraceProgram, Role};
 use foretell_trace::{EventId, ObjectId, Term, Value, VariableId};
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::{Primitive, Region};
 use crate::engine::system::System;
@@ -161,20 +161,24 @@ pub(crate) fn same_code(system: &System, lines: &Lines, regions: &[Region]) -> V
     join_regions(known, lines, grown)
 }
 
+/// Pairs of regions with a lock between them, both ways round.
+pub(crate) fn links(locks: &[PairLock]) -> HashSet<(Region, Region)> {
+    locks.iter().flat_map(|lock| [(lock.one, lock.two), (lock.two, lock.one)]).collect()
+}
+
 /// MULTITHREAD.LOCK: locks between all pairs of some regions become one; what remains is one lock
 /// for each pair.
 pub(crate) fn multithread(locks: &[PairLock]) -> Vec<Primitive> {
     let mut left = locks.to_vec();
     let mut primitives = Vec::new();
+    let links = links(locks);
+    let linked = |a: Region, b: Region| links.contains(&(a, b));
+    let mut nodes: Vec<Region> = locks.iter().flat_map(|lock| [lock.one, lock.two]).collect();
+    nodes.sort();
+    nodes.dedup();
     while let Some(&seed) = left.first() {
         let mut clique = vec![seed.one, seed.two];
-        let linked = |a: Region, b: Region| {
-            locks
-                .iter()
-                .any(|lock| (lock.one, lock.two) == (a, b) || (lock.one, lock.two) == (b, a))
-        };
-        let nodes: Vec<Region> = locks.iter().flat_map(|lock| [lock.one, lock.two]).collect();
-        for node in nodes {
+        for &node in &nodes {
             let fits =
                 clique.iter().all(|&member| member.thread != node.thread && linked(member, node));
             if fits {

@@ -2,7 +2,7 @@
 //! need no lock among themselves, become one readers-writer lock.
 
 use super::{Primitive, Region};
-use crate::synthesis::lock::PairLock;
+use crate::synthesis::lock::{PairLock, links};
 
 /// The readers-writer lock that does what all these locks do, if there is one that lets at least
 /// two threads run together.
@@ -10,9 +10,8 @@ pub(crate) fn add(locks: &[PairLock]) -> Option<Primitive> {
     let mut nodes: Vec<Region> = locks.iter().flat_map(|lock| [lock.one, lock.two]).collect();
     nodes.sort();
     nodes.dedup();
-    let linked = |a: Region, b: Region| {
-        locks.iter().any(|lock| (lock.one, lock.two) == (a, b) || (lock.one, lock.two) == (b, a))
-    };
+    let links = links(locks);
+    let linked = |a: Region, b: Region| links.contains(&(a, b));
     let mut best: Option<(Vec<Region>, Vec<Region>)> = None;
     for &seed in &nodes {
         let mut shared = vec![seed];

@@ -1,8 +1,8 @@
 //! Every interleaving of a small trace, run by the independent interpreter.
 
-use foretell_model::ctp::{Action, ConcurrentTraceProgram};
+use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::validate::{Configuration, Interpreter};
-use foretell_trace::{EventId, ThreadId, Value, VariableId};
+use foretell_trace::{EventId, Value, VariableId};
 
 /// What one interleaving does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,56 +117,4 @@ impl Search<'_> {
         }
         true
     }
-}
-
-/// A random run: threads that can go on are chosen at random. `None` when it gets stuck.
-pub fn random_run(
-    ctp: &ConcurrentTraceProgram,
-    interpreter: &Interpreter,
-    start: &Configuration,
-    mut choose: impl FnMut(usize) -> usize,
-) -> Option<(Vec<usize>, Class)> {
-    let mut state = start.clone();
-    let mut place = vec![usize::MAX; ctp.events.len()];
-    let mut class = Class::Good;
-    for depth in 0..ctp.events.len() {
-        let mut possible: Vec<(EventId, Configuration, bool)> = Vec::new();
-        for thread in 0..ctp.threads.len() {
-            let Some(event) = interpreter.next_event(&state, ThreadId::from(thread)) else {
-                continue;
-            };
-            let mut after = state.clone();
-            let choices: Vec<(VariableId, Value)> = match &ctp.event(event).action {
-                Action::Transition { changed, .. } => changed
-                    .iter()
-                    .map(|&v| (v, Value::zero(ctp.variables[v.index()].sort)))
-                    .collect(),
-                _ => Vec::new(),
-            };
-            if let Ok(effect) = interpreter.step(&mut after, event, &choices) {
-                possible.push((event, after, effect.violation));
-            }
-        }
-        if possible.is_empty() {
-            return None;
-        }
-        let (event, after, violation) = possible.swap_remove(choose(possible.len()));
-        place[event.index()] = depth;
-        state = after;
-        if violation {
-            class = Class::Bad;
-            break;
-        }
-    }
-    if class == Class::Bad {
-        // what has not run comes later, thread after thread
-        let mut depth = ctp.events.len();
-        for &event in ctp.threads.iter().flatten() {
-            if place[event.index()] == usize::MAX {
-                place[event.index()] = depth;
-                depth += 1;
-            }
-        }
-    }
-    Some((place, class))
 }

@@ -5,6 +5,7 @@ mod brute;
 mod corner;
 mod expected;
 mod finding;
+mod ordered;
 mod paper;
 mod random;
 mod regions;

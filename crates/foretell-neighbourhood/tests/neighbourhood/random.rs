@@ -7,11 +7,12 @@ use foretell_model::brute::Interleavings;
 use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::testing::Random;
 use foretell_neighbourhood::synthesis::insert::with_primitives;
-use foretell_neighbourhood::{Options, Verdict, Verification, explain};
+use foretell_neighbourhood::{Atom, Options, Verdict, Verification, explain};
 use foretell_trace::{EventId, Trace};
 
 use crate::brute::{Class, closed, interleavings};
 use crate::ctrc;
+use crate::ordered::{SecondOpinion, agree};
 
 /// Two or three threads over two counters, with guards, assertions, and now and then an atomic
 /// section or a fixed order.
@@ -135,4 +136,24 @@ fn a_verified_fix_removes_every_bad_interleaving_and_keeps_a_good_one() {
         assert!(complete, "seed {seed}: no good interleaving is left");
     }
     assert!(verified > 20, "only {verified} verified fixes");
+}
+
+/// The exploration and the order solver on random traces under random orders.
+#[test]
+fn the_engine_and_the_order_solver_agree() {
+    for seed in 0..120 {
+        let trace = ctrc(&random_text(seed));
+        let mut opinion = SecondOpinion::new(&trace);
+        let mut random = Random::new(seed);
+        for number in 0..3 {
+            let mut atoms = Vec::new();
+            for _ in 0..number {
+                let (a, b) = (random.below(trace.events.len()), random.below(trace.events.len()));
+                if trace.events[a].thread != trace.events[b].thread {
+                    atoms.push(Atom::new(EventId::from(a), EventId::from(b)));
+                }
+            }
+            agree(&format!("seed {seed}"), &trace, &mut opinion, &atoms);
+        }
+    }
 }
