@@ -93,6 +93,13 @@ pub enum Command {
     /// interleaving is left and no deadlock is added, or it says that this could not be shown. For a
     /// recorded run, everything that `foretell predict` finds is explained.
     Explain(ExplainArguments),
+    /// Patch the source: add the synchronisation that repairs what is predicted.
+    ///
+    /// Prints a unified diff (or applies it) that puts locks around the statements that must not be
+    /// torn apart, using a lock the program already has where one fits. Only what is verified on the
+    /// trace goes into the patch; what cannot be patched is said in words. Build the result, record
+    /// it and predict again.
+    Fix(FixArguments),
     /// Prove the assertions of a small concurrent program for all its executions, or give a
     /// counterexample.
     ///
@@ -517,6 +524,25 @@ pub struct ReplayArguments {
     /// The program and its arguments, after `--`. A C or C++ file is built first.
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub program: Vec<std::ffi::OsString>,
+}
+
+/// What to patch, and where.
+#[derive(Args, Debug)]
+pub struct FixArguments {
+    /// The trace file of a program that was built with `foretell cc` or `foretell c++`.
+    pub trace: PathBuf,
+    /// Only the finding whose id begins so.
+    #[arg(long, value_name = "ID")]
+    pub finding: Option<String>,
+    /// Where the source files lie, besides the current directory. Can be given again.
+    #[arg(long, value_name = "DIR")]
+    pub source: Vec<PathBuf>,
+    /// Print the patch and change nothing (the default).
+    #[arg(long, conflicts_with = "apply")]
+    pub diff: bool,
+    /// Change the source files as well.
+    #[arg(long)]
+    pub apply: bool,
 }
 
 /// What to explain, and how.

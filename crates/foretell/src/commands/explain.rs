@@ -77,7 +77,7 @@ fn findings(
     }
     if output.json() {
         let mut object = header(arguments, trace);
-        object["findings"] = explained
+        object["explanations"] = explained
             .iter()
             .map(|(finding, found)| {
                 json!({

@@ -41,10 +41,10 @@ pub fn explained(trace: &Trace, finding: &Finding) -> (Option<Explanation>, Opti
     let formula = (!clauses.is_empty())
         .then(|| Formula { text: bad.to_text(|event| names.event(event)), clauses });
     let explanation = Explanation { text: found.sentence.clone(), formula, edge };
-    (Some(explanation), fix(&found, &names))
+    (Some(explanation), fix(trace, &found, &names))
 }
 
-fn fix(found: &FindingExplanation, names: &Names<'_>) -> Option<Fix> {
+fn fix(trace: &Trace, found: &FindingExplanation, names: &Names<'_>) -> Option<Fix> {
     let synthesis = found.explanation.synthesis.as_ref()?;
     let steps: Vec<String> =
         synthesis.primitives.iter().map(|primitive| names.primitive(primitive)).collect();
@@ -52,5 +52,10 @@ fn fix(found: &FindingExplanation, names: &Names<'_>) -> Option<Fix> {
         Verification::Verified => (true, None),
         Verification::Unverified(why) => (false, Some(why.clone())),
     };
-    (!steps.is_empty()).then(|| Fix { text: steps.join("; "), diff: None, verified, reason })
+    // only a patch that does all of it
+    let whole = verified
+        .then(|| foretell_patch::patch(trace, &synthesis.primitives, &Default::default()))
+        .filter(|patch| patch.refused.is_empty() && !patch.files.is_empty());
+    let diff = whole.map(|patch| patch.files.iter().map(|file| file.diff()).collect());
+    (!steps.is_empty()).then(|| Fix { text: steps.join("; "), diff, verified, reason })
 }

@@ -1,0 +1,98 @@
+//! `foretell fix`: a patch that adds the synchronisation.
+
+use std::io::Write;
+
+use foretell_neighbourhood::{
+    Options, Primitive, Verification, explain_finding, finding_options, text::Names,
+};
+use foretell_patch::{Sources, patch};
+use foretell_predict::{Status, predict};
+use foretell_trace::format;
+use foretell_trace::validate::validate;
+use serde_json::json;
+
+use crate::cli::FixArguments;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// Finds, explains, patches.
+pub fn run(arguments: &FixArguments, output: &mut Output) -> Result<Exit, Failure> {
+    let trace = format::read_path(&arguments.trace)?;
+    let in_file = |error: &dyn std::fmt::Display| format!("{}: {error}", arguments.trace.display());
+    if let Some(fault) = validate(&trace).first() {
+        return Err(Failure::Input(in_file(fault)));
+    }
+    let prediction = predict(&trace, &foretell_predict::Options::default())
+        .map_err(|error| Failure::Input(in_file(&error)))?;
+    let options = Options { synthesis: true, ..finding_options() };
+    let mut primitives: Vec<Primitive> = Vec::new();
+    let mut told: Vec<String> = Vec::new();
+    let mut words: Vec<String> = Vec::new();
+    let mut found = false;
+    for finding in &prediction.findings {
+        let wanted = arguments.finding.as_ref().is_none_or(|id| finding.id.starts_with(id));
+        if finding.status != Status::Predicted || !wanted {
+            continue;
+        }
+        found = true;
+        let explained = explain_finding(&trace, finding, &options)
+            .map_err(|error| Failure::Input(in_file(&error)))?;
+        let explanation = &explained.explanation;
+        match &explanation.synthesis {
+            Some(synthesis) if synthesis.verification == Verification::Verified => {
+                let names = Names::new(&trace, explanation);
+                for primitive in &synthesis.primitives {
+                    if !primitives.contains(primitive) {
+                        told.push(names.primitive(primitive));
+                        primitives.push(primitive.clone());
+                    }
+                }
+            }
+            _ => words.push(explained.sentence.clone()),
+        }
+    }
+    let sources = Sources { directories: arguments.source.clone() };
+    let patch = patch(&trace, &primitives, &sources);
+    words.extend(
+        patch
+            .refused
+            .iter()
+            .map(|(number, reason)| format!("{} (not in the patch: {reason})", told[*number])),
+    );
+    words.dedup();
+    if arguments.apply {
+        for file in &patch.files {
+            format::write_whole(&file.path, |out| {
+                out.write_all(file.new.as_bytes())
+                    .map_err(|error| format::WriteError::Io { path: file.path.clone(), error })
+            })
+            .map_err(|error| Failure::Input(error.to_string()))?;
+            eprintln!("foretell: patched {}", file.path.display());
+        }
+    }
+    let diff: String = patch.files.iter().map(|file| file.diff()).collect();
+    if output.json() {
+        output.object(json!({
+            "version": 1,
+            "trace": {
+                "file": arguments.trace.display().to_string(),
+                "threads": trace.threads.len(),
+                "events": trace.events.len(),
+            },
+            "fix": {"diff": diff, "by_hand": words, "primitives": told},
+        }))?;
+    } else {
+        write!(output, "{diff}")?;
+        for sentence in &words {
+            eprintln!("foretell: by hand: {sentence}");
+        }
+        if !found {
+            eprintln!("foretell: nothing is predicted, so there is nothing to fix");
+        }
+    }
+    Ok(match (found, trace.metadata.gaps.is_empty()) {
+        (true, _) => Exit::Predicted,
+        (false, true) => Exit::NothingFound,
+        (false, false) => Exit::Incomplete,
+    })
+}
