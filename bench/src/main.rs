@@ -12,6 +12,7 @@
 //! cargo run --release -p foretell-bench -- planner          # Table 1 of 003, beside Fast Downward
 //! cargo run --release -p foretell-bench -- neighbourhood    # formulas beside TARA, and loops
 //! cargo run --release -p foretell-bench -- thesis           # tables 4, 5 and 6 of 002
+//! cargo run --release -p foretell-bench -- verify           # Table 4 of 001: both refinements
 //! cargo run --release -p foretell-bench -- generate-std N FILE [clean|racy]
 //! ```
 
@@ -27,6 +28,7 @@ mod schedule;
 mod thesis;
 mod trace_binary;
 mod trace_info;
+mod verify;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         ["trace-binary"] => trace_binary::run(),
         ["predict-families"] => predict::families(),
         ["predict-million"] => predict::million(),
+        ["verify"] => verify::table(),
         ["neighbourhood"] => neighbourhood::run(),
         ["thesis"] => thesis::tables(),
         ["solvers"] => predict::solvers(),

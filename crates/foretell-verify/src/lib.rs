@@ -11,6 +11,7 @@
 //! counterexample is an execution. *Can be missed*: nothing; what is not decided is unknown.
 
 pub mod abstraction;
+pub mod bounded;
 pub mod c;
 pub mod cegar;
 pub mod check;

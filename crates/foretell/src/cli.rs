@@ -105,9 +105,9 @@ pub enum Command {
     ///
     /// Reads C with pthreads (.c: integers, arrays of constant size, mutexes, conditions, semaphores,
     /// the __VERIFIER functions of SV-COMP) or guarded commands (.cmd). A proof is checked by an
-    /// independent pass and can be written to a file; a counterexample is run by an interpreter and,
-    /// for C, forced on the compiled program. What is not decided within the budget is unknown (exit
-    /// code 12), with what was learned.
+    /// independent pass and can be written to a file; a counterexample is run by an interpreter, for C
+    /// not yet on the compiled program (exit code 11). What is not decided within the budget is
+    /// unknown (exit code 12), with what was learned.
     Verify(VerifyArguments),
     /// Show a saved result again, or write it as HTML, SARIF, JUnit, Perfetto trace or text.
     ///
@@ -598,12 +598,6 @@ pub struct VerifyArguments {
     /// Only check this proof of the program.
     #[arg(long, value_name = "FILE", conflicts_with = "proof")]
     pub check: Option<PathBuf>,
-    /// Write the counterexample of a C program here, as a schedule.
-    #[arg(long, value_name = "FILE")]
-    pub schedule: Option<PathBuf>,
-    /// Do not force a counterexample on the compiled program.
-    #[arg(long)]
-    pub no_force: bool,
 }
 
 /// The refinements.

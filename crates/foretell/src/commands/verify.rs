@@ -41,6 +41,8 @@ pub fn run(arguments: &VerifyArguments, output: &mut Output) -> Result<Exit, Fai
     let report = verify(&program, &options).map_err(trouble)?;
     let mut exit = match &report.verdict {
         Verdict::Proved(_) => Exit::NothingFound,
+        // of C, the interpreter has seen it, not the compiled program
+        Verdict::Violated(_) if is_c(arguments) => Exit::Predicted,
         Verdict::Violated(_) => Exit::Confirmed,
         Verdict::Unknown(_) => Exit::Incomplete,
     };
@@ -78,11 +80,15 @@ fn read(arguments: &VerifyArguments) -> Result<Program, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::Input(format!("cannot read {shown}: {error}")))?;
     let options = c::Options { overflow: !arguments.no_overflow };
-    let program = match path.extension().and_then(|ending| ending.to_str()) {
-        Some("c") => c::parse(&shown, &text, options),
-        _ => text::parse(&shown, &text),
+    let program = match is_c(arguments) {
+        true => c::parse(&shown, &text, options),
+        false => text::parse(&shown, &text),
     };
     program.map_err(|error| Failure::Input(error.to_string()))
+}
+
+fn is_c(arguments: &VerifyArguments) -> bool {
+    arguments.program.extension().is_some_and(|ending| ending == "c")
 }
 
 fn render(program: &Program, report: &Report, refused: Option<&str>) -> String {
