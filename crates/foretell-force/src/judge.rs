@@ -118,3 +118,83 @@ pub fn outcome(
         _ => Outcome::Confirmed(effect),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Written;
+    use foretell_record::ExecutionPath;
+    use foretell_trace::format::text;
+    use std::time::Duration;
+
+    fn run(end: RunEnd, stdout: &str, events: &str) -> Run {
+        let text = format!("foretell-trace 1\nobserved\nthread main\n{events}");
+        Run {
+            end,
+            crash: None,
+            steps_taken: 0,
+            trace: text::read(&text).unwrap_or_else(|error| panic!("{error}")),
+            path: ExecutionPath::default(),
+            written: Written { stdout: stdout.into(), ..Written::default() },
+            time: Duration::ZERO,
+        }
+    }
+
+    /// What comes of the violation when the forced run is this one, and whether it counts.
+    fn judged(violation: Violation, forced: &Run) -> (Outcome, bool) {
+        let recorded = run(RunEnd::Exit(0), "fine\n", "main begin");
+        let verdict = judge(&Schedule::default(), violation, &recorded, forced);
+        let counts = verdict.counts(violation);
+        (verdict.outcome, counts)
+    }
+
+    #[test]
+    fn what_nobody_can_see_counts_for_races_and_marked_blocks_only() {
+        let same = run(RunEnd::Exit(0), "fine\n", "main begin");
+        for (violation, counts) in [
+            (Violation::Race, true),
+            (Violation::UseAfterFree, true),
+            (Violation::MarkedBlock, true),
+            (Violation::InferredBlock, false),
+            (Violation::Order, false),
+            (Violation::OtherPath, false),
+        ] {
+            assert_eq!(judged(violation, &same), (Outcome::Benign, counts), "{violation:?}");
+        }
+    }
+
+    #[test]
+    fn what_everybody_can_see_counts_always() {
+        let other = run(RunEnd::Exit(0), "wrong\n", "main begin");
+        for violation in [Violation::InferredBlock, Violation::Order, Violation::OtherPath] {
+            assert_eq!(judged(violation, &other), (Outcome::Confirmed(Effect::Output), true));
+        }
+    }
+
+    #[test]
+    fn an_assertion_that_holds_a_fault_that_does_not_come_and_threads_that_go_on_are_refuted() {
+        let same = run(RunEnd::Exit(0), "fine\n", "main begin");
+        for violation in [Violation::Assertion, Violation::Fault, Violation::Deadlock] {
+            let (outcome, counts) = judged(violation, &same);
+            assert!(
+                matches!(outcome, Outcome::Refuted(_)) && !counts,
+                "{violation:?}: {outcome:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_limit_decides_nothing() {
+        for end in [RunEnd::Hang, RunEnd::Refused("a device".into())] {
+            let (outcome, counts) = judged(Violation::Race, &run(end, "", "main begin"));
+            assert!(matches!(outcome, Outcome::NotForced(_)) && !counts, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_prediction_that_the_recorded_run_did_already_is_confirmed() {
+        let failed = run(RunEnd::Signal(libc::SIGABRT), "", "main assert false @ a.c:1");
+        let verdict = judge(&Schedule::default(), Violation::Assertion, &failed, &failed);
+        assert_eq!(verdict.outcome, Outcome::Confirmed(Effect::Assertion));
+    }
+}

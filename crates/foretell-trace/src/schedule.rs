@@ -18,9 +18,8 @@
 //! so it means the same in every run. What it does and where it stands are there for people, and
 //! for the replayer to say what it expected when the program does something else. `next` lines say
 //! before which events threads stand when the schedule ends (a race, a deadlock), `violation` what
-//! goes wrong there. The last line has
-//! the number of steps and the CRC-32 of everything above: a cut or edited schedule is refused, as
-//! is one for another build or other input ([`Schedule::check`]).
+//! goes wrong there. The last line has the number of steps and the CRC-32 of everything above: a cut
+//! or edited schedule is refused, as is one for another build or other input ([`Schedule::check`]).
 
 use std::fmt;
 use std::fmt::Write as _;
