@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Shows foretell at work on examples/; results go to demo-out/.
+# Shows foretell at work on examples/bank; results go to demo-out/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-foretell=target/release/foretell
+foretell=$PWD/target/release/foretell
 out=demo-out
+rm -rf "$out"
 mkdir -p "$out"
 
-# Runs a command that ends with one of the given exit codes.
+# Runs a command that ends with the given exit code.
 expect() {
   local wanted=$1 code=0
   shift
@@ -18,23 +19,22 @@ expect() {
 }
 
 echo "== a real program: every access is locked, and it ends well"
-"$foretell" cc -O1 -g examples/bank/bank.c -o "$out/bank" -pthread
-expect 0 "$foretell" record -o "$out/bank.ftrace" -- "$out/bank"
+cp examples/bank/bank.c "$out/bank.c"
+cd "$out"
+expect 0 "$foretell" cc -O1 -g bank.c -o bank -pthread
+expect 0 ./bank
 echo
-echo "== what could have gone wrong in that run"
-expect 11 "$foretell" predict "$out/bank.ftrace" --schedules "$out/recorded-schedules"
+echo "== one run is recorded; what it predicts is forced on the program, explained and repaired"
+expect 10 "$foretell" test ./bank --json result.json --html report.html --sarif result.sarif
 echo
-echo "== the same bank, written as a text trace: every access is locked, 100 + 10 + 20 = 130"
-expect 0 "$foretell" trace validate examples/traces/bank.ft
+echo "== the same again, from the schedule file"
+schedule=$(ls foretell-schedules/*.schedule | head -n 1)
+head -n 12 "$schedule"
+expect 10 "$foretell" replay "$schedule" -- ./bank
 echo
-echo "== what could have gone wrong"
-expect 11 "$foretell" predict examples/traces/bank.ft --schedules "$out/schedules"
-expect 11 "$foretell" --format json predict examples/traces/bank.ft --schedules "$out/schedules" >"$out/result.json"
+echo "== the fix as a patch; with it nothing is found any more"
+expect 0 "$foretell" record -o bank.ftrace -- ./bank
+expect 11 "$foretell" fix bank.ftrace --apply
+expect 0 "$foretell" test bank.c
 echo
-echo "== a schedule that makes it happen"
-head -n 12 "$(ls "$out"/schedules/*.schedule | head -n 1)"
-echo
-echo "== why, and what to add"
-expect 11 "$foretell" explain examples/traces/bank.ctrc --svg "$out/bank.svg"
-echo
-echo "demo: $out/result.json, $out/schedules/, $out/bank.svg"
+echo "demo: $out/report.html (open it in a browser), $out/result.json, $out/foretell-schedules/"
