@@ -15,6 +15,7 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use foretell_predict::finding::access_info;
+use foretell_predict::progress::Phase;
 use foretell_predict::region::Regions;
 use foretell_predict::{
     Divergences, Finding, FindingKind, PredictError, Prediction, Status, WitnessSchedule,
@@ -530,6 +531,7 @@ impl Campaign<'_> {
 
     /// Forces, several at once; gives the traces of runs that took a path nobody took before.
     fn force(&mut self, bases: &[Trace], jobs: Vec<Job>) -> Vec<Trace> {
+        self.options.predict.progress.begin(Phase::Forcing, jobs.len());
         let next = AtomicUsize::new(0);
         type Result = (usize, Option<(Tested, Option<Run>)>);
         let results: Mutex<Vec<Result>> = Mutex::new(Vec::new());
@@ -544,6 +546,7 @@ impl Campaign<'_> {
                         let result =
                             (!this.is_spent()).then(|| this.force_one(&bases[job.base], job));
                         results.lock().unwrap_or_else(|e| e.into_inner()).push((number, result));
+                        this.options.predict.progress.advance();
                     }
                 });
             }

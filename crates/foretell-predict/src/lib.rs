@@ -33,6 +33,7 @@ pub mod orders;
 pub mod pattern;
 pub mod planner;
 mod predict;
+pub mod progress;
 pub mod question;
 pub mod race;
 pub mod region;

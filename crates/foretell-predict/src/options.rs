@@ -6,6 +6,7 @@ use foretell_solve::encode::Mode;
 use foretell_solve::{Backend, Budget};
 
 use crate::filter::Filters;
+use crate::progress::Progress;
 use crate::question::FindingKind;
 use crate::region::Regions;
 
@@ -38,6 +39,8 @@ pub struct Options {
     pub partition: Option<(u32, u32)>,
     /// Write every question to the solver into this folder, as SMT-LIB.
     pub dump_smt2: Option<PathBuf>,
+    /// Told how far the work has come.
+    pub progress: Progress,
 }
 
 impl Default for Options {
@@ -56,6 +59,7 @@ impl Default for Options {
             divergences: 32,
             partition: None,
             dump_smt2: None,
+            progress: Progress::default(),
         }
     }
 }

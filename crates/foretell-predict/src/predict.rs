@@ -24,6 +24,7 @@ use crate::flag_section::add_flag_sections;
 use crate::goal::Goal;
 use crate::options::{Model, Options};
 use crate::pattern::AccessPattern;
+use crate::progress::Phase;
 use crate::question::{FindingKind, Instance, Question, Shape, Subject};
 use crate::witness::context_switches;
 use crate::{assertion, crash, deadlock, order, race};
@@ -84,9 +85,11 @@ pub fn predict(trace: &Trace, options: &Options) -> Result<Prediction, PredictEr
     let order = MustOrder::new(trace)?;
     let locks = Locksets::new(trace);
     let mut prediction = first_words(trace);
+    options.progress.begin(Phase::Candidates, 0);
     let mut questions = collect(trace, &order, &locks, options, &mut prediction);
     prediction.statistics.candidate_time = started.elapsed();
     retain_part(&mut questions, options);
+    options.progress.begin(Phase::Solving, questions.len());
     let solving = Instant::now();
     let chains = trace.events_by_thread();
     let whole = !in_windows(trace, options) && options.partition.is_none();
@@ -97,7 +100,10 @@ pub fn predict(trace: &Trace, options: &Options) -> Result<Prediction, PredictEr
         for group in groups(&questions) {
             let ways: Vec<&[Instance]> =
                 group.iter().map(|question| question.instances.as_slice()).collect();
-            asker.ask(&ways, &mut |number, answer| recorder.record(group[number], answer))?;
+            asker.ask(&ways, &mut |number, answer| {
+                recorder.record(group[number], answer);
+                options.progress.advance();
+            })?;
         }
         recorder.prediction.statistics.solver = asker.cost;
         recorder.prediction.statistics.events_after_slicing = asker.longest;

@@ -451,7 +451,7 @@ pub struct Timeline {
     /// The few steps that tell the story.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<u32>,
-    /// Values in the predicted order that differ from the recorded ones.
+    /// Values in the predicted order that differ from the recorded ones; `?` where they are not known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<u32, String>,
     /// Who wrote what a read returns, in both orders.

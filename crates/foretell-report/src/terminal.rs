@@ -151,25 +151,25 @@ pub(crate) fn entry(
     let head = look.paint(colour, &format!("{}[{}]", finding.status.name(), finding.kind.name()));
     writeln!(out, "{head}: {}", look.bold(&shown(&story::headline(finding))))?;
     let label = |text: &str| look.paint("36;1", text);
-    wrapped(out, look, &finding.detail)?;
-    wrapped(out, look, &story::certainty(finding))?;
+    wrapped(out, look, "", &finding.detail)?;
+    wrapped(out, look, "", &story::certainty(finding))?;
     source(out, look, report, finding)?;
     sides(out, look, finding)?;
     columns(out, look, report, finding)?;
     if let Some(forced) = &finding.forced {
-        writeln!(out, "  {} ended with {}", label("forced run:"), shown(&forced.ended))?;
+        wrapped(out, look, "forced run:", &format!("ended with {}", forced.ended))?;
         if let Some(branch) = &forced.first_differing_branch {
             let place = story::place(branch.file.as_deref(), branch.line).unwrap_or_default();
             let text = branch.text.as_deref().unwrap_or_default();
             let text = if text.is_empty() { String::new() } else { format!(": {text}") };
-            writeln!(out, "    first other branch {}{}", shown(&place), shown(&text))?;
+            wrapped(out, look, "", &format!("first other branch at {place}{text}"))?;
         }
         for text in forced.output_difference.iter().chain(&forced.stderr) {
             diff(out, look, text)?;
         }
     }
     if let Some(explanation) = &finding.explanation {
-        writeln!(out, "  {} {}", label("why:"), shown(explanation.text.trim_end()))?;
+        wrapped(out, look, "why:", &explanation.text)?;
         if let Some(edge) = &explanation.edge {
             let event = |name: &crate::report::EventName| {
                 let place = story::place(name.file.as_deref(), name.line);
@@ -177,7 +177,7 @@ pub(crate) fn entry(
                 shown(&format!("{}{place}", name.name))
             };
             let (before, after) = (event(&edge.before), event(&edge.after));
-            writeln!(out, "    it goes wrong when {before} comes before {after}")?;
+            wrapped(out, look, "", &format!("it goes wrong when {before} comes before {after}"))?;
         }
     }
     if let Some(fix) = &finding.fix {
@@ -186,7 +186,7 @@ pub(crate) fn entry(
             (false, Some(reason)) => format!("not verified: {}", shown(reason)),
             (false, None) => "not verified".to_owned(),
         };
-        writeln!(out, "  {} {} ({sure})", label("fix:"), shown(fix.text.trim_end()))?;
+        wrapped(out, look, "fix:", &format!("{} ({sure})", fix.text.trim_end()))?;
         if let Some(text) = &fix.diff {
             diff(out, look, text)?;
         }
@@ -207,20 +207,22 @@ pub(crate) fn entry(
     writeln!(out, "  {} {}", label("fingerprint:"), shown(&finding.fingerprint))
 }
 
-/// A sentence in lines of the allowed width.
-fn wrapped(out: &mut impl Write, look: Look, text: &str) -> io::Result<()> {
-    let mut line = String::new();
+/// A sentence in lines of the allowed width, after a label.
+fn wrapped(out: &mut impl Write, look: Look, label: &str, text: &str) -> io::Result<()> {
+    let mut used = 2 + length(label);
+    write!(out, "  {}", look.paint("36;1", label))?;
+    let mut first = label.is_empty();
     for word in shown(text).split_whitespace() {
-        if !line.is_empty() && length(&line) + 1 + length(word) + 2 > look.width {
-            writeln!(out, "  {line}")?;
-            line.clear();
+        if used + 1 + length(word) > look.width && used > 4 {
+            write!(out, "\n    ")?;
+            used = 4;
+            first = true;
         }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line += word;
+        write!(out, "{}{word}", if first { "" } else { " " })?;
+        used += usize::from(!first) + length(word);
+        first = false;
     }
-    if line.is_empty() { Ok(()) } else { writeln!(out, "  {line}") }
+    writeln!(out)
 }
 
 /// The source with the accesses of both sides marked.

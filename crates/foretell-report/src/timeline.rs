@@ -174,13 +174,24 @@ impl<'t> Timelines<'t> {
             })
         });
         let reads_from = reads_from.collect();
-        let values = run
-            .values
-            .iter()
-            .filter(|(id, _)| recorded.contains(id))
-            .filter_map(|(&id, value)| Some((id, shown(value.as_ref()?))))
-            .filter(|(id, value)| Some(value) != self.recorded_value(EventId(*id)).as_ref())
-            .collect();
+        let fails = |id: u32| {
+            let is_assertion = matches!(self.trace.event(EventId(id)).op, Op::Assert(_));
+            is_assertion && taking_part.contains(&id)
+        };
+        let mut values: BTreeMap<u32, String> = BTreeMap::new();
+        for (&id, value) in run.values.iter().filter(|(id, _)| recorded.contains(id)) {
+            let recorded = self.recorded_value(EventId(id));
+            let value = match value {
+                Some(value) => shown(value),
+                // An assertion that takes part in a finding fails, whatever made it so.
+                None if fails(id) => "false".to_owned(),
+                None if recorded.is_some() => "?".to_owned(),
+                None => continue,
+            };
+            if Some(&value) != recorded.as_ref() {
+                values.insert(id, value);
+            }
+        }
         Timeline {
             omitted: start + cut,
             recorded: recorded.into_iter().collect(),

@@ -197,15 +197,20 @@ impl Trace {
         chains
     }
 
-    /// Gives threads that are named by a number (as recorders do) the name of the first function
-    /// they call: `worker`, or `worker#1`, `worker#2` where several begin with it.
+    /// Gives threads that are named by a number (as recorders do) the name of the first function of
+    /// the program that they call: `worker`, or `worker#1`, `worker#2` where several begin with it.
     pub fn name_threads_by_function(&mut self) {
+        // A C++ thread begins in the library, which then calls the program.
+        let of_library =
+            |name: &str| ["std::", "void std::", "__"].iter().any(|begin| name.starts_with(begin));
         let mut functions: Vec<Option<Box<str>>> = vec![None; self.threads.len()];
         for event in &self.events {
-            if let (Op::Call(function), entry @ None) =
-                (&event.op, &mut functions[event.thread.index()])
-            {
-                *entry = Some(function.clone());
+            if let Op::Call(function) = &event.op {
+                let entry = &mut functions[event.thread.index()];
+                match entry {
+                    Some(known) if !of_library(known) || of_library(function) => {}
+                    _ => *entry = Some(function.clone()),
+                }
             }
         }
         let mut count: BTreeMap<Box<str>, (usize, usize)> = BTreeMap::new();
@@ -288,5 +293,29 @@ impl Indexer {
     /// The index that the next event of the thread gets.
     pub fn next_index(&self, thread: ThreadId) -> u32 {
         self.next.get(thread.index()).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::format::text;
+
+    #[test]
+    fn threads_are_named_by_what_they_run() {
+        let mut trace = text::read(
+            "foretell-trace 1
+             thread main, |0|, |1|, |2|, |3|, named
+             main call main
+             |0| call worker
+             |0| call helper
+             |1| call worker
+             |2| call |std::thread::_State_impl<main::$_0>::_M_run()|
+             |2| call reader
+             named call worker",
+        )
+        .unwrap();
+        trace.name_threads_by_function();
+        let names: Vec<&str> = trace.threads.iter().map(|thread| &*thread.name).collect();
+        assert_eq!(names, ["main", "worker#1", "worker#2", "reader", "3", "named"]);
     }
 }

@@ -5,6 +5,7 @@ mod commands;
 mod config;
 mod exit;
 mod output;
+mod progress;
 
 use std::ffi::OsString;
 use std::io::Write;

@@ -20,6 +20,7 @@ use crate::cli::{FilterArguments, ModelName, PredictArguments, SolverName};
 use crate::commands::{pddl, report, schedules};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::progress::Line;
 
 /// Predicts and prints.
 pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -45,10 +46,12 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
         budget: arguments.budget,
         goals: arguments.goal.clone(),
     };
+    let line = Line::show(&options.common.progress);
     let mut prediction =
         planner::predict(&trace, &options).map_err(|error| Failure::Input(in_file(&error)))?;
     prediction.divergences =
         divergences(&trace, &options.common).map_err(|error| Failure::Input(in_file(&error)))?;
+    drop(line);
     if let Some(directory) = &arguments.pddl {
         let problems = pddl::problems(&trace, &prediction, &arguments.goal)
             .map_err(|error| Failure::Input(in_file(&error)))?;

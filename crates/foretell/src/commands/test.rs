@@ -13,6 +13,7 @@ use foretell_force::session::{
     Conclusion, Options, Session, TestError, Tested, UNINTERRUPTED, test,
 };
 use foretell_predict::Prediction;
+use foretell_predict::progress::Phase;
 use foretell_record::RecordError;
 use foretell_report::report::{self, ForcedRun, Place, Report};
 use foretell_solve::Budget;
@@ -26,16 +27,21 @@ use crate::commands::report::{exit_of, print, suppress, write_files};
 use crate::commands::schedules;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::progress::Line;
 
 /// Tests and prints.
 pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failure> {
     let prepared = prepare(&arguments.program, &arguments.run)?;
-    let session = test(&prepared.program, &options(arguments)?).map_err(|error| match error {
+    let options = options(arguments)?;
+    options.predict.progress.begin(Phase::Recording, 0);
+    let line = Line::show(&options.predict.progress);
+    let session = test(&prepared.program, &options).map_err(|error| match error {
         TestError::Internal(_) | TestError::Run(RunError::Record(RecordError::Memory(_))) => {
             Failure::Internal(error.to_string())
         }
         _ => Failure::Input(error.to_string()),
     })?;
+    drop(line);
     let mut paths = BTreeMap::new();
     let kept = session.tested.iter().filter(|tested| tested.verdict.is_open() || tested.counts());
     let kept = kept.map(|tested| (tested.finding.id.as_str(), tested.schedule.clone()));

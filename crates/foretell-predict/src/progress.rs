@@ -1,0 +1,76 @@
+//! How far a long piece of work has come, for whoever wants to show it. Counting costs an atomic
+//! addition; nobody has to look.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+/// What is being done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Nothing that takes long.
+    #[default]
+    Idle,
+    /// The program runs and is recorded.
+    Recording,
+    /// The filters look for what could go wrong.
+    Candidates,
+    /// Questions are decided.
+    Solving,
+    /// Predictions are forced on the program.
+    Forcing,
+}
+
+const PHASES: [Phase; 5] =
+    [Phase::Idle, Phase::Recording, Phase::Candidates, Phase::Solving, Phase::Forcing];
+
+/// Shared by those who work and those who watch.
+#[derive(Clone, Debug, Default)]
+pub struct Progress(Arc<Counters>);
+
+#[derive(Debug, Default)]
+struct Counters {
+    phase: AtomicU8,
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Progress {
+    /// Something begins that has so many parts; 0 where that is not known.
+    pub fn begin(&self, phase: Phase, total: usize) {
+        self.0.done.store(0, Ordering::Relaxed);
+        self.0.total.store(total as u64, Ordering::Relaxed);
+        self.0.phase.store(phase as u8, Ordering::Relaxed);
+    }
+
+    /// One part is done.
+    pub fn advance(&self) {
+        self.0.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What is being done, how many parts are done, and of how many.
+    pub fn state(&self) -> (Phase, u64, u64) {
+        let phase = usize::from(self.0.phase.load(Ordering::Relaxed));
+        (
+            PHASES.get(phase).copied().unwrap_or_default(),
+            self.0.done.load(Ordering::Relaxed),
+            self.0.total.load(Ordering::Relaxed),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_watches_sees_what_is_done() {
+        let work = Progress::default();
+        let watched = work.clone();
+        assert_eq!(watched.state(), (Phase::Idle, 0, 0));
+        for phase in PHASES {
+            work.begin(phase, 3);
+            work.advance();
+            assert_eq!(watched.state(), (phase, 1, 3));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A line on standard error that says how far the work has come: only on a terminal, and only when
+//! it takes longer than a moment.
+
+use std::io::{IsTerminal, Write};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use foretell_predict::progress::{Phase, Progress};
+
+const EVERY: Duration = Duration::from_millis(200);
+
+/// Shows progress until it is dropped; the line is gone then.
+pub struct Line {
+    running: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Line {
+    /// Shows it if standard error is a terminal.
+    pub fn show(progress: &Progress) -> Self {
+        if !std::io::stderr().is_terminal() {
+            return Self { running: None };
+        }
+        let progress = progress.clone();
+        let (stop, stopped) = channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let mut begun = (Phase::Idle, Instant::now());
+            let mut shown = false;
+            while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                let (phase, done, total) = progress.state();
+                if phase != begun.0 {
+                    begun = (phase, Instant::now());
+                }
+                if let Some(text) = text(phase, done, total, begun.1.elapsed()) {
+                    eprint!("\r\x1b[K{text}");
+                    let _ = std::io::stderr().flush();
+                    shown = true;
+                }
+            }
+            if shown {
+                eprint!("\r\x1b[K");
+            }
+        });
+        Self { running: Some((stop, thread)) }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.running.take() {
+            drop(stop);
+            let _ = thread.join();
+        }
+    }
+}
+
+/// `solving 12 of 80, 34 a second, 2 s left`
+fn text(phase: Phase, done: u64, total: u64, time: Duration) -> Option<String> {
+    let word = match phase {
+        Phase::Idle => return None,
+        Phase::Recording => "recording",
+        Phase::Candidates => "looking for candidates",
+        Phase::Solving => "solving",
+        Phase::Forcing => "forcing",
+    };
+    let seconds = time.as_secs_f64();
+    if total == 0 {
+        return Some(format!("foretell: {word}, {seconds:.0} s"));
+    }
+    let mut text = format!("foretell: {word} {done} of {total}");
+    if done > 0 && seconds > 0.5 {
+        let rate = done as f64 / seconds;
+        let left = total.saturating_sub(done) as f64 / rate;
+        text += &format!(", {rate:.1} a second, {left:.0} s left");
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rate_and_rest_are_told_once_they_are_known() {
+        let after = |seconds| Duration::from_secs(seconds);
+        assert_eq!(text(Phase::Idle, 0, 0, after(9)), None);
+        assert_eq!(text(Phase::Recording, 0, 0, after(3)).unwrap(), "foretell: recording, 3 s");
+        assert_eq!(text(Phase::Solving, 0, 80, after(3)).unwrap(), "foretell: solving 0 of 80");
+        assert_eq!(
+            text(Phase::Solving, 20, 80, after(10)).unwrap(),
+            "foretell: solving 20 of 80, 2.0 a second, 30 s left"
+        );
+    }
+}
