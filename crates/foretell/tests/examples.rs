@@ -1,5 +1,6 @@
 //! The programs in `examples/`: built with `foretell cc`, recorded, predicted from and tested, each
-//! against what `examples/expected.json` says about it.
+//! against what `examples/expected.json` says about it. What was confirmed is replayed a hundred times
+//! (`FORETELL_REPLAYS` for another number), with more runs at once than there are cores.
 //!
 //! Places are named by marks in the sources (`BUG: first` in a comment), so that an edited example
 //! does not need new line numbers. Every program `NAME/NAME.c` has its entry and every entry its
@@ -9,7 +10,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;
+use std::time::Duration;
 
+use foretell_force::program::Program;
+use foretell_force::replay::replay;
+use foretell_force::session::UNINTERRUPTED;
+use foretell_trace::schedule::Schedule;
 use serde_json::Value;
 
 /// `examples/`.
@@ -155,8 +161,8 @@ impl Example<'_> {
         self.compare(wanted, &output)
     }
 
-    /// The whole thing: what was predicted is forced.
-    fn test(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
+    /// The whole thing: what was predicted is forced. Gives what was confirmed.
+    fn test(&self, program: &str, arguments: &[&str]) -> Result<Vec<Confirmed>, String> {
         let wanted = &self.expected["test"];
         let code = wanted["exit"].as_i64().ok_or("`test` has an exit code")?;
         let schedules = self.path("forced");
@@ -164,10 +170,23 @@ impl Example<'_> {
         test.extend(["--jobs", "1", program]);
         test.extend(arguments);
         let output = self.ends_with(code, &test)?;
-        self.compare(wanted, &output)
+        self.compare(wanted, &output)?;
+        let report: Value = serde_json::from_slice(&output.stdout).expect("compared");
+        let findings = report["findings"].as_array().into_iter().flatten();
+        findings
+            .filter(|finding| finding["status"] == "confirmed")
+            .map(|finding| {
+                Ok(Confirmed {
+                    name: format!("{} {}", text(self.expected, "name"), text(finding, "id")),
+                    program: Program::new(program, arguments.iter().map(Into::into).collect()),
+                    schedule: PathBuf::from(text(finding, "schedule")),
+                    effect: text(finding, "effect").to_owned(),
+                })
+            })
+            .collect()
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<Vec<Confirmed>, String> {
         let program = self.build()?;
         let arguments: Vec<&str> = self.expected["arguments"]
             .as_array()
@@ -178,6 +197,65 @@ impl Example<'_> {
         self.predict(&program, &arguments)?;
         self.test(&program, &arguments)
     }
+}
+
+/// A confirmed finding of an example.
+struct Confirmed {
+    name: String,
+    program: Program,
+    schedule: PathBuf,
+    effect: String,
+}
+
+impl Confirmed {
+    /// The same outcome in every replay: effect, end and output.
+    fn replay(&self, times: usize) -> Result<(), String> {
+        let text = std::fs::read_to_string(&self.schedule).map_err(|error| error.to_string())?;
+        let schedule = Schedule::parse(&text).map_err(|error| error.to_string())?;
+        let limit = Duration::from_secs(120);
+        let mut first = None;
+        for round in 1..=times {
+            let replayed = replay(&schedule, &self.program, &UNINTERRUPTED, limit)
+                .map_err(|error| format!("replay {round}: {error}"))?;
+            let effect = replayed.verdict.effect().map(|effect| effect.name());
+            if effect != Some(&self.effect) {
+                let outcome = &replayed.verdict.outcome;
+                return Err(format!("replay {round} gives {outcome:?}, not {}", self.effect));
+            }
+            let written = &replayed.run.written;
+            let outcome = (replayed.run.ended(), written.stdout.clone(), written.stderr.clone());
+            match &first {
+                None => first = Some(outcome),
+                Some(first) if *first == outcome => {}
+                Some(first) => return Err(format!("replay {round}: {outcome:?}, not {first:?}")),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Does the work for every item, so many at a time, and gives what went wrong.
+fn for_each<T: Sync>(
+    items: &[T],
+    at_once: usize,
+    work: impl Fn(&T) -> Result<(), String> + Sync,
+) -> Vec<String> {
+    let waiting = Mutex::new(items.iter());
+    let faults = Mutex::new(Vec::new());
+    let one_by_one = || {
+        loop {
+            let Some(item) = waiting.lock().expect("no panic").next() else { return };
+            if let Err(fault) = work(item) {
+                faults.lock().expect("no panic").push(fault);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(one_by_one);
+        }
+    });
+    faults.into_inner().expect("no panic")
 }
 
 #[test]
@@ -203,28 +281,27 @@ fn buggy_examples_are_confirmed_and_correct_ones_pass() {
     let expected = expected();
     let scratch =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("examples-{}", std::process::id()));
-    let waiting = Mutex::new(expected.iter());
-    let faults = Mutex::new(Vec::new());
-    let work = || {
-        loop {
-            let Some(entry) = waiting.lock().expect("no panic").next() else { return };
-            let name = text(entry, "name");
-            let folder = scratch.join(name);
-            std::fs::create_dir_all(&folder).expect("scratch folder");
-            let source = examples().join(name).join(text(entry, "source"));
-            let example = Example { expected: entry, source, folder };
-            if let Err(fault) = example.check() {
-                faults.lock().expect("no panic").push(format!("{name}: {fault}"));
-            }
-        }
-    };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(expected.len());
-    std::thread::scope(|scope| {
-        for _ in 0..cores {
-            scope.spawn(work);
-        }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let confirmed = Mutex::new(Vec::new());
+    let faults = for_each(&expected, cores, |entry| {
+        let name = text(entry, "name");
+        let folder = scratch.join(name);
+        std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+        let source = examples().join(name).join(text(entry, "source"));
+        let found = Example { expected: entry, source, folder }
+            .check()
+            .map_err(|fault| format!("{name}: {fault}"))?;
+        confirmed.lock().expect("no panic").extend(found);
+        Ok(())
     });
-    let faults = faults.into_inner().expect("no panic");
     assert!(faults.is_empty(), "{} examples fail:\n{}", faults.len(), faults.join("\n"));
+
+    let confirmed = confirmed.into_inner().expect("no panic");
+    assert!(confirmed.len() >= 15, "only {} findings to replay", confirmed.len());
+    let times = std::env::var("FORETELL_REPLAYS").ok().and_then(|n| n.parse().ok()).unwrap_or(100);
+    let faults = for_each(&confirmed, 2 * cores, |finding| {
+        finding.replay(times).map_err(|fault| format!("{}: {fault}", finding.name))
+    });
+    assert!(faults.is_empty(), "{} findings do not replay:\n{}", faults.len(), faults.join("\n"));
     let _ = std::fs::remove_dir_all(&scratch);
 }
