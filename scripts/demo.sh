@@ -25,7 +25,7 @@ expect 0 "$foretell" cc -O1 -g bank.c -o bank -pthread
 expect 0 ./bank
 echo
 echo "== one run is recorded; what it predicts is forced on the program, explained and repaired"
-expect 10 "$foretell" test ./bank --json result.json --html report.html --sarif result.sarif
+expect 10 "$foretell" test --json result.json --html report.html --sarif result.sarif ./bank
 echo
 echo "== the same again, from the schedule file"
 schedule=$(ls foretell-schedules/*.schedule | head -n 1)
