@@ -479,7 +479,8 @@ pub struct TestArguments {
     /// What to suppress and what to write.
     #[command(flatten)]
     pub outputs: ReportOutputs,
-    /// The program and its arguments. A C or C++ file is built first, with -O1 -g -pthread.
+    /// The program and its arguments; options of foretell stand before it. A C or C++ file is built
+    /// first, with -O1 -g -pthread.
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,

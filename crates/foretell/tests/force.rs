@@ -1,7 +1,7 @@
 //! Forcing as a user meets it: small programs, what `foretell test` says of them, and what
 //! `foretell replay` does with the schedules.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -445,22 +445,21 @@ fn replays_of_an_assertion_are_all_alike_under_load() {
 }
 
 #[test]
-fn replays_of_every_finding_of_the_examples_are_all_alike_under_load() {
-    let shop = Workshop::new("examples");
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let mut replayed = 0;
-    for name in ["abba_deadlock", "check_then_insert", "load_script", "rwlock_upgrade"] {
-        let source = examples.join(name).join(format!("{name}.c"));
-        if !shop.build(name, &std::fs::read_to_string(&source).unwrap()) {
-            return;
-        }
-        let program = format!("./{name}");
-        let (code, result) = shop.test(&["--schedules", &format!("{name}.schedules"), &program]);
-        assert_eq!(code, 10, "{name}");
-        for finding in result["findings"].as_array().unwrap() {
-            all_alike(&shop, finding["schedule"].as_str().unwrap(), &program, replays(10));
-            replayed += 1;
-        }
+fn the_replay_command_has_the_options_of_the_test() {
+    let shop = Workshop::new("options");
+    if !shop.build("bank", &bank("assert(balance == 130);")) {
+        return;
     }
-    assert!(replayed >= 4);
+    let (_, result) = shop.test(&["--after", "round-robin:3", "./bank"]);
+    let command = result["findings"][0]["replay"].as_str().expect("a command");
+    assert!(command.starts_with("foretell replay --after round-robin:3 "), "{command}");
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    assert_eq!(shop.foretell(&words).status.code(), Some(10), "{command}");
+}
+
+#[test]
+fn an_unknown_option_is_not_taken_for_a_program() {
+    let refused = Workshop::new("unknown").foretell(&["test", "--bogus", "bank.c"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("there is no option `--bogus`"));
 }

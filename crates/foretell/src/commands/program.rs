@@ -30,6 +30,12 @@ impl Drop for Folder {
 /// What was typed, ready to run.
 pub fn prepare(typed: &[OsString], run: &RunArguments) -> Result<Prepared, Failure> {
     let (first, rest) = typed.split_first().expect("clap demands a program");
+    if first.as_encoded_bytes().starts_with(b"-") {
+        let option = first.display();
+        return Err(Failure::Input(format!(
+            "there is no option `{option}`; options stand before the program, `--help` lists them"
+        )));
+    }
     let mut program = Program::new(first, rest.to_vec());
     program.stdin = stdin_file();
     program.inputs.clone_from(&run.input);

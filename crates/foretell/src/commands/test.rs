@@ -16,10 +16,11 @@ use foretell_predict::Prediction;
 use foretell_predict::progress::Phase;
 use foretell_record::RecordError;
 use foretell_report::report::{self, ForcedRun, Place, Report};
+use foretell_report::shell_word;
 use foretell_solve::Budget;
 use serde_json::json;
 
-use crate::cli::TestArguments;
+use crate::cli::{RunArguments, TestArguments};
 use crate::commands::explained::explained;
 use crate::commands::predict::filters;
 use crate::commands::program::prepare;
@@ -47,6 +48,9 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     let kept = kept.map(|tested| (tested.finding.id.as_str(), tested.schedule.clone()));
     schedules::write(&arguments.schedules, kept, &mut paths)?;
     let mut report = report(&session, &paths);
+    for replay in report.findings.iter_mut().filter_map(|finding| finding.replay.as_mut()) {
+        *replay = replay.replacen("replay", &format!("replay{}", same_runs(&arguments.run)), 1);
+    }
     suppress(&mut report, &arguments.outputs)?;
     print(&report, output)?;
     if !output.json() {
@@ -62,6 +66,20 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
         Conclusion::Incomplete => Exit::Incomplete,
         Conclusion::NothingFound => Exit::NothingFound,
     })
+}
+
+/// The options with which a replay runs the program as the test did.
+fn same_runs(run: &RunArguments) -> String {
+    let mut words = String::new();
+    if let Some(after) = &run.after {
+        words += &format!(" --after {after}");
+    }
+    for (option, files) in [("--input", &run.input), ("--writes", &run.writes)] {
+        for file in files {
+            words += &format!(" {option} {}", shell_word(&file.display().to_string()));
+        }
+    }
+    words
 }
 
 fn options(arguments: &TestArguments) -> Result<Options, Failure> {
