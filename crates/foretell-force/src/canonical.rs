@@ -82,7 +82,7 @@ fn fold(
 }
 
 /// The synchronisation objects of a step.
-fn objects(op: &Op) -> Vec<ObjectId> {
+pub(crate) fn objects(op: &Op) -> Vec<ObjectId> {
     match *op {
         Op::Acquire(step) | Op::AcquireFailed(step) | Op::Release(step) => vec![step.lock],
         Op::WaitBegin { condition, mutex } | Op::WaitEnd { condition, mutex, .. } => {

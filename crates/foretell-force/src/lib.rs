@@ -4,13 +4,15 @@
 //! [`run`] makes one controlled run, [`forced`] turns a schedule into turns and holds the run
 //! against it, [`effect`] compares it with the recorded run, [`judge`] says what that means for the
 //! prediction. [`replay`] does it for one schedule file, and [`session`] for everything that was
-//! predicted, and beyond the recorded path. Papers: the rescheduling phase of 003, the witness replay of 000, the forced interleavings
-//! and the execution-path analysis of 002.
+//! predicted, and past the recorded path, where [`beyond`] says how to go on and [`shrink`] which
+//! turn was the decisive one. Papers: the rescheduling phase of 003, the witness replay of 000, the
+//! forced interleavings and the execution-path analysis of 002.
 //!
 //! What is guaranteed: a confirmed finding has happened in the real program. What can be missed: a
 //! violation that needs input or a path that no run took; see [`program`] and [`effect`] for what
 //! is held constant and what is compared.
 
+pub mod beyond;
 pub mod canonical;
 pub mod effect;
 pub mod forced;
@@ -19,3 +21,4 @@ pub mod program;
 pub mod replay;
 pub mod run;
 pub mod session;
+pub mod shrink;

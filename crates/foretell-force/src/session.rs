@@ -26,12 +26,14 @@ use foretell_trace::schedule::Schedule;
 use foretell_trace::validate::validate;
 use foretell_trace::{EventId, Op, Trace};
 
+use crate::beyond;
 use crate::canonical;
 use crate::effect::{Effect, compare, fatal};
 use crate::forced::{Violation, forced_steps};
 use crate::judge::{Outcome, Verdict, judge};
 use crate::program::{InputDigest, Program};
 use crate::run::{Limits, Run, RunError, Runner};
+use crate::shrink::{Shrunk, shrink};
 
 /// No thread is interrupted, unless it has more events than this in one go.
 pub const UNINTERRUPTED: Policy = Policy::RoundRobin { quantum: LONG_TURN };
@@ -49,6 +51,8 @@ const SMALL_BUDGET: u64 = 5_000;
 const SMALL_INSTANCES: usize = 8;
 /// Traces of one level that are predicted from.
 const MOST_BASES: usize = 32;
+/// Of all runs, those that go on in other ways after a thread has left its path: one in so many.
+const SHARE_OF_WAYS: usize = 3;
 
 /// What to do, and how much of it.
 #[derive(Clone, Debug)]
@@ -136,6 +140,20 @@ pub struct Tested {
     pub stderr: String,
     /// Predictions at the same places with other threads, which were not forced.
     pub same_places: usize,
+    /// What was found out about a run past the recorded path that went wrong.
+    pub past: Option<Past>,
+}
+
+/// A run past the recorded path that went wrong: no prediction is about its events.
+#[derive(Clone, Debug)]
+pub struct Past {
+    /// Its events.
+    pub trace: Trace,
+    /// So many of them were forced.
+    pub steps: usize,
+    /// The first came before the second; in a run without the last forced turn it was the other way
+    /// round, and that run did not go wrong.
+    pub switch: Option<(EventId, EventId)>,
 }
 
 impl Tested {
@@ -165,6 +183,8 @@ pub struct Counts {
     pub untried: usize,
     /// Ways to leave the path that the budget left untried.
     pub untried_paths: usize,
+    /// Runs that went on in another way after a thread had left its path.
+    pub other_ways: usize,
     /// Questions about forced runs that were not decided.
     pub undecided_beyond: usize,
 }
@@ -247,6 +267,8 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
         limits,
         started,
         doubt: Doubt::new(&runner, &recorded, &options.base, limits),
+        other_ways: AtomicUsize::new(0),
+        ways_left_out: AtomicUsize::new(0),
         groups: HashSet::new(),
         prefixes: HashSet::new(),
         paths: HashSet::from([canonical::paths(&recorded.trace)]),
@@ -289,6 +311,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
             break;
         }
     }
+    let ways_left_out = campaign.ways_left_out.load(Ordering::Relaxed);
     let Campaign { mut tested, open, mut unseen, mut beyond, mut counts, paths, orders, .. } =
         campaign;
     if let Some(failed) = failed {
@@ -308,6 +331,11 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
         let untried = counts.untried_paths;
         beyond
             .push(format!("{untried} ways to leave the path were not tried: the budget is spent"));
+    }
+    if ways_left_out > 0 {
+        beyond.push(format!(
+            "{ways_left_out} further ways to go on after a thread had left its path were not tried"
+        ));
     }
     if counts.undecided_beyond > 0 {
         let undecided = counts.undecided_beyond;
@@ -422,6 +450,15 @@ struct Job {
     members: Vec<Finding>,
 }
 
+/// What came of a job.
+struct Forced {
+    tested: Tested,
+    /// The run of the schedule itself.
+    run: Option<Run>,
+    /// The canonical forms of the runs that went on in other ways.
+    orders: Vec<u64>,
+}
+
 /// How hard to predict.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Effort {
@@ -437,6 +474,8 @@ struct Campaign<'a> {
     limits: Limits,
     started: Instant,
     doubt: Doubt<'a>,
+    other_ways: AtomicUsize,
+    ways_left_out: AtomicUsize,
     groups: HashSet<String>,
     prefixes: HashSet<(u64, bool)>,
     paths: HashSet<u64>,
@@ -533,8 +572,7 @@ impl Campaign<'_> {
     fn force(&mut self, bases: &[Trace], jobs: Vec<Job>) -> Vec<Trace> {
         self.options.predict.progress.begin(Phase::Forcing, jobs.len());
         let next = AtomicUsize::new(0);
-        type Result = (usize, Option<(Tested, Option<Run>)>);
-        let results: Mutex<Vec<Result>> = Mutex::new(Vec::new());
+        let results: Mutex<Vec<(usize, Option<Forced>)>> = Mutex::new(Vec::new());
         let (this, queue) = (&*self, &jobs);
         std::thread::scope(|scope| {
             for _ in 0..this.options.jobs.clamp(1, jobs.len().max(1)) {
@@ -556,7 +594,7 @@ impl Campaign<'_> {
         let mut traces = Vec::new();
         for (number, result) in results {
             let job = &jobs[number];
-            let Some((tested, run)) = result else {
+            let Some(Forced { tested, run, orders }) = result else {
                 match job.violation {
                     Violation::OtherPath => self.counts.untried_paths += 1,
                     _ => {
@@ -570,6 +608,8 @@ impl Campaign<'_> {
                 Violation::OtherPath => self.tested.extend(self.seen_beyond(tested)),
                 _ => self.tested.push(tested),
             }
+            self.counts.other_ways += orders.len();
+            self.orders.extend(orders);
             let Some(run) = run else { continue };
             self.orders.insert(canonical::order(&run.trace, all_events(&run.trace)));
             let ended = matches!(run.end, RunEnd::Exit(_));
@@ -581,7 +621,7 @@ impl Campaign<'_> {
     }
 
     /// Forces a member of the group; when the program does not do it, the next one.
-    fn force_one(&self, base: &Trace, job: &Job) -> (Tested, Option<Run>) {
+    fn force_one(&self, base: &Trace, job: &Job) -> Forced {
         let mut result = None;
         for finding in job.members.iter().take(TRIES) {
             let (tested, run) = self.force_finding(base, job, finding);
@@ -591,7 +631,84 @@ impl Campaign<'_> {
                 break;
             }
         }
-        result.expect("a job has a member")
+        let (mut tested, run) = result.expect("a job has a member");
+        let mut orders = Vec::new();
+        if job.violation == Violation::OtherPath
+            && let Some(run) = &run
+        {
+            let bad = match tested.counts() {
+                true => Some(run.clone()),
+                false => self.go_on_otherwise(&mut tested, run, &mut orders),
+            };
+            if let Some(bad) = bad {
+                self.shrink(&mut tested, bad);
+            }
+        }
+        Forced { tested, run, orders }
+    }
+
+    /// A thread has left its path and nothing came of it: goes on in other ways until something
+    /// does. Only what ends a program badly counts: other output may be as good as the recorded one
+    /// when threads take short turns.
+    fn go_on_otherwise(
+        &self,
+        tested: &mut Tested,
+        first: &Run,
+        orders: &mut Vec<u64>,
+    ) -> Option<Run> {
+        if !matches!(first.end, RunEnd::Exit(_)) {
+            return None;
+        }
+        let ways = beyond::ways(&first.trace, first.steps_taken);
+        let most = self.options.runs / SHARE_OF_WAYS;
+        for (number, way) in ways.iter().enumerate() {
+            if self.is_spent() || self.other_ways.fetch_add(1, Ordering::Relaxed) >= most {
+                self.ways_left_out.fetch_add(ways.len() - number, Ordering::Relaxed);
+                break;
+            }
+            let after = way.after.as_ref().unwrap_or(&self.options.after);
+            let Ok(run) = self.runner.run(way.steps.clone(), after.clone(), self.limits) else {
+                continue;
+            };
+            orders.push(canonical::order(&run.trace, all_events(&run.trace)));
+            let difference = compare(self.recorded, &run);
+            let ends = matches!(run.end, RunEnd::Signal(_) | RunEnd::Deadlock(_));
+            if ends && difference.effect <= Effect::Hang {
+                let outcome = Outcome::Confirmed(difference.effect);
+                tested.verdict = Verdict { outcome, difference };
+                tested.ended = run.ended();
+                tested.stderr = String::from_utf8_lossy(&run.written.stderr).into_owned();
+                return Some(run);
+            }
+        }
+        None
+    }
+
+    /// Finds the decisive turn of a run that went wrong; the schedule ends with it.
+    fn shrink(&self, tested: &mut Tested, bad: Run) {
+        let wanted = tested.verdict.difference.clone();
+        let wrong = |run: &Run| {
+            let difference = compare(self.recorded, run);
+            // Who hangs where may be told in other words.
+            difference.effect == wanted.effect
+                && (difference.effect == Effect::Hang || difference.sentence == wanted.sentence)
+        };
+        // The whole of a run that never ends is no help.
+        if matches!(bad.end, RunEnd::Livelock(_)) {
+            return;
+        }
+        let order = all_events(&bad.trace);
+        let whole = Schedule::of_trace(&bad.trace, order, []);
+        let (steps, past) = (whole.steps.len(), bad.trace.clone());
+        let found = shrink(self.runner, bad, &self.options.after, self.limits, wrong);
+        let past = match found {
+            Some(Shrunk { steps, bad, switch }) => Past { trace: bad.trace, steps, switch },
+            None => Past { trace: past, steps, switch: None },
+        };
+        tested.schedule.steps =
+            Schedule::of_trace(&past.trace, (0..past.steps).map(EventId::from), []).steps;
+        tested.schedule.next.clear();
+        tested.past = Some(past);
     }
 
     fn force_finding(&self, base: &Trace, job: &Job, finding: &Finding) -> (Tested, Option<Run>) {
@@ -621,6 +738,7 @@ impl Campaign<'_> {
             ended,
             stderr,
             same_places: job.members.len() - 1,
+            past: None,
         };
         (tested, run)
     }
@@ -682,6 +800,7 @@ impl Campaign<'_> {
             ended: self.recorded.ended(),
             stderr: String::from_utf8_lossy(&self.recorded.written.stderr).into_owned(),
             same_places: 0,
+            past: None,
         })
     }
 }

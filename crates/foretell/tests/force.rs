@@ -286,6 +286,27 @@ fn a_second_insertion_past_the_recorded_path_is_found() {
     assert_eq!((code, &again["replay"]["effect"]), (10, &Value::from("assertion")));
 }
 
+/// The recorded run sells the last piece once. A second sale needs both threads between their look
+/// and their first change, and the change that the second thread's look would see is a later one.
+#[test]
+fn a_second_sale_that_needs_one_more_interruption_is_found() {
+    let shop = Workshop::new("sale");
+    let body = "static int stock = 1, reserved;\n\
+        static int available(void) { lock(); int n = stock - reserved; unlock(); return n; }\n\
+        static void reserve(void) { lock(); reserved++; unlock(); }\n\
+        static void ship(void) { lock(); reserved--; stock--; unlock(); }\n\
+        static void *clerk(void *x) { if (available() >= 1) { reserve(); ship(); } return x; }";
+    if !shop.build("sale", &two_threads(body, "clerk", "clerk", "assert(stock >= 0);")) {
+        return;
+    }
+    let tested = shop.test(&["./sale"]);
+    assert_eq!(told(&tested), "10: assertion confirmed assertion");
+    let result = &tested.1;
+    assert!(result["statistics"]["other_ways"].as_u64().is_some_and(|ways| ways > 0), "{result}");
+    let (code, again) = shop.replay(schedule_of(result, "assertion"), &["./sale"]);
+    assert_eq!((code, &again["replay"]["effect"]), (10, &Value::from("assertion")));
+}
+
 #[test]
 fn a_race_counts_whatever_comes_of_it() {
     let shop = Workshop::new("race");

@@ -123,6 +123,13 @@ fn summary(output: &mut Output, session: &Session) -> std::io::Result<()> {
         1 => writeln!(output, "folded         1 happened, and nobody can see it")?,
         folded => writeln!(output, "folded     {folded:>5} happened, and nobody can see them")?,
     }
+    if counts.other_ways > 0 {
+        let ways = counts.other_ways;
+        writeln!(
+            output,
+            "beyond     {ways:>5} of the runs went on in another way after a thread had left its path"
+        )?;
+    }
     if counts.frontier > 0 {
         let frontier = counts.frontier;
         writeln!(
@@ -175,6 +182,7 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
         ("behaviours", json!(counts.behaviours)),
         ("paths", json!(counts.paths)),
         ("frontier", json!(counts.frontier)),
+        ("other_ways", json!(counts.other_ways)),
         ("forced", json!(session.tested.len())),
         ("folded", json!(folded)),
         ("untried", json!(counts.untried)),
