@@ -8,9 +8,12 @@ done
 as_root=()
 [ "$(id -u)" -eq 0 ] || as_root=(sudo -n)
 echo "setup: installing chromium"
-if ! { command -v apt-get >/dev/null 2>&1 && "${as_root[@]}" apt-get update -qq &&
-  DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends \
-    chromium >/dev/null; }; then
+apt() {
+  timeout 600 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq \
+    -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@" </dev/null >/dev/null
+}
+if ! { command -v apt-get >/dev/null 2>&1 && apt update &&
+  apt install -y --no-install-recommends chromium; }; then
   echo "SKIPPED: chromium could not be installed; the HTML report is not opened in a browser" >&2
 fi
 exit 0

@@ -8,7 +8,7 @@ mkdir -p target
 rm -rf target/planners
 # Half an environment would look like a whole one to the tests: without the network there is none,
 # and the tests that compare with other planners say that they are skipped.
-if ! { python3 -m venv target/planners && target/planners/bin/pip install --quiet \
+if ! { python3 -m venv target/planners && timeout 600 target/planners/bin/pip install --quiet \
   --disable-pip-version-check up-fast-downward==1.0.0 pyperplan==2.1; }; then
   rm -rf target/planners
   echo "SKIPPED: other planners could not be installed from PyPI" >&2

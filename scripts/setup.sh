@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what foretell needs on its machine and lacks. Safe to run again and again.
+# Installs what foretell needs on its machine and lacks. Safe to run again and again. What cannot be
+# installed is named; it is an error only where nothing can be built or tested without it.
 set -euo pipefail
 
 # command it provides : Debian package
@@ -30,12 +31,28 @@ if [ "${#missing[@]}" -gt 0 ]; then
     echo "setup: please install: ${missing[*]} (no apt-get here)" >&2
     exit 1
   fi
-  as_root=()
-  [ "$(id -u)" -eq 0 ] || as_root=(sudo)
   echo "setup: installing ${missing[*]}"
-  "${as_root[@]}" apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  apt() {
+    local as_root=()
+    [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq \
+      -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@" </dev/null >/dev/null
+  }
+  # Old lists may still be good enough, and one package that fails must not cost the others.
+  apt update || echo "setup: the package lists could not be renewed" >&2
+  apt install -y --no-install-recommends "${missing[@]}" ||
+    for package in "${missing[@]}"; do
+      apt install -y --no-install-recommends "$package" ||
+        echo "setup: $package could not be installed; what needs it is skipped" >&2
+    done
 fi
+
+for tool in make cc c++ z3 clang-22 llvm-config-22; do
+  if ! command -v "$tool" >/dev/null 2>&1; then
+    echo "setup: nothing can be built or tested without $tool; please install it" >&2
+    exit 1
+  fi
+done
 
 if ! command -v cargo >/dev/null 2>&1; then
   echo "setup: please install Rust 1.95 or later with rustup; Debian's own is too old" >&2

@@ -47,7 +47,7 @@ fn source(name: &str, code: &str) -> PathBuf {
 fn recorded(program: &Path, policy: Policy) -> (RecordOutcome, Trace) {
     let mut options = RecordOptions::new(program, temporary("trace"));
     options.policy = policy;
-    options.hang_limit = Some(Duration::from_secs(60));
+    options.hang_limit = Some(Duration::from_secs(300));
     let outcome = record(&options).unwrap_or_else(|error| panic!("{error}"));
     let trace = foretell_trace::format::read_path(&options.output)
         .unwrap_or_else(|error| panic!("{error}"));

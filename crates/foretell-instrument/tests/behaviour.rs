@@ -12,7 +12,7 @@ fn program(name: &str) -> PathBuf {
 }
 
 fn run(program: &Path) -> Output {
-    Command::new("timeout").arg("60").arg(program).output().expect("run")
+    Command::new("timeout").arg("600").arg(program).output().expect("run")
 }
 
 /// Compares the plain program with what the instrumented one does at optimisation levels.

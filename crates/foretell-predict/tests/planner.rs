@@ -396,7 +396,7 @@ fn fast_downward_reads_the_pddl_and_finds_the_same_plan() {
         answer.map(|plan| planner.names(&plan.actions).join(" ")),
         Ok("Ac1,1 Ac1,2 Ac2,1 Ac2,2".into())
     );
-    std::fs::remove_dir_all(&directory).unwrap();
+    let _ = std::fs::remove_dir_all(&directory);
 }
 
 /// The export says the same as the embedded planner: on random traces, Fast Downward finds a plan
@@ -430,5 +430,5 @@ fn fast_downward_agrees_on_random_traces() {
         }
         assert!(seed < 400, "{plans} plans, {none} without");
     }
-    std::fs::remove_dir_all(&directory).unwrap();
+    let _ = std::fs::remove_dir_all(&directory);
 }

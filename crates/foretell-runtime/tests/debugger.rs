@@ -3,7 +3,6 @@
 mod common;
 
 use std::process::Command;
-use std::time::Duration;
 
 use common::{build, options, recorded, scratch, steps};
 use foretell_record::{Debugger, Policy, RecordError, record};
@@ -48,7 +47,6 @@ fn the_last_step_is_where_gdb_stops() {
         ],
         ..Debugger::default()
     });
-    options.hang_limit = Some(Duration::from_secs(120));
     let (outcome, _) = recorded(&options);
     assert_eq!(outcome.steps_taken, last + 1);
     let shown = std::fs::read_to_string(&log).expect("gdb writes its log");

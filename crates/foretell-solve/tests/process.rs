@@ -200,7 +200,7 @@ fn a_solver_that_dies_is_unknown_and_started_again() {
             other => panic!("{other:?}"),
         }
     }
-    std::fs::remove_dir_all(&directory).unwrap();
+    let _ = std::fs::remove_dir_all(&directory);
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn run(page: &str, folder: &Path) -> Vec<String> {
     // Cargo leaves the plugin and the runtime beside the test.
     let test = std::env::current_exe().unwrap();
     let output = Command::new("timeout")
-        .args(["180", "bash", "-c", &script])
+        .args(["1800", "bash", "-c", &script])
         .current_dir(folder)
         .env("PATH", format!("{}:{path}", foretell.parent().unwrap().display()))
         .env("FORETELL_LIB_DIR", test.parent().unwrap())

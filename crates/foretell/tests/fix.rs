@@ -54,5 +54,5 @@ fn the_bank_is_repaired_by_a_patch_that_compiles_and_leaves_nothing_to_predict()
 
     let (_, after) = predicted(&folder);
     assert!(!after.contains("predicted;"), "{after}");
-    std::fs::remove_dir_all(&folder).expect("our own folder");
+    let _ = std::fs::remove_dir_all(&folder);
 }

@@ -37,6 +37,9 @@ fn two_threads(body: &str, one: &str, other: &str, rest: &str) -> String {
     )
 }
 
+/// No result may depend on how busy the machine is.
+const UNHURRIED: &str = "[test]\nrun-limit = 900\ntime-limit = 3600\n[replay]\nrun-limit = 900\n";
+
 /// Every access is locked, the deposit as a whole is not.
 fn bank(rest: &str) -> String {
     let body = "static int balance = 100;\n\
@@ -53,6 +56,7 @@ impl Workshop {
         let name = format!("foretell-force-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join("foretell.toml"), UNHURRIED).unwrap();
         Self(path)
     }
 

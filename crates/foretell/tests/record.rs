@@ -187,7 +187,8 @@ fn json_goes_to_standard_output_and_the_program_s_output_to_standard_error() {
     assert!(stderr(&nothing).contains("foretell cc"), "{}", stderr(&nothing));
 }
 
-/// More events than the trace may have bytes, and a word at the end.
+/// More events than the trace may have bytes, and a word at the end. With a word after the number,
+/// the program waits for its standard input when it has come far.
 const MANY: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,6 +204,8 @@ int main(int count, char **words) {
       puts("far");
       fflush(stdout);
     }
+    if (i == 700000 && count > 2)
+      getchar();
   }
   puts("done");
   return 0;
@@ -243,7 +246,8 @@ fn a_killed_recorder_leaves_what_it_had_written_and_the_program_goes_on() {
     let scratch = Scratch::new("killed");
     let Some(program) = scratch.build("many", MANY) else { return };
     let trace = scratch.path("run.ftrace");
-    let mut recorder = command(&["record", "-o", &trace, "--", &program, "1200000"])
+    let mut recorder = command(&["record", "-o", &trace, "--", &program, "1200000", "wait"])
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -252,8 +256,11 @@ fn a_killed_recorder_leaves_what_it_had_written_and_the_program_goes_on() {
     let mut line = String::new();
     std::io::BufRead::read_line(&mut output, &mut line).unwrap();
     assert_eq!(line, "far\n");
+    // It cannot be over before the recorder is killed: the program waits for the end of its input.
+    let input = recorder.stdin.take();
     recorder.kill().unwrap();
     recorder.wait().unwrap();
+    drop(input);
     line.clear();
     std::io::BufRead::read_line(&mut output, &mut line).unwrap();
     assert_eq!(line, "done\n", "the program goes on without its recorder");

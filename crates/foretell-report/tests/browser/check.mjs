@@ -2,6 +2,9 @@
 // protocol over two pipes, so it needs Node.js and Chromium and nothing else.
 //
 //   node check.mjs CHROMIUM PLAIN.html HOSTILE.html LARGE.html [SCREENSHOTS]
+//
+// Ends with 0 when all is well, with 1 when a page is not what it should be, and with 3 when the
+// browser itself did not work: it did not start, it ended, or it did not answer.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,6 +18,16 @@ const browser = spawn(chromium, ["--headless", "--no-sandbox", "--disable-gpu", 
   "--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-pipe",
   `--user-data-dir=${profile}`], { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
 const [, , , to, from] = browser.stdio;
+
+// The browser, not a page, is at fault. Kills the whole of it: nothing may wait for it any longer.
+const noBrowser = (why) => {
+  console.log(`NO BROWSER: ${why}`);
+  browser.kill("SIGKILL");
+  process.exit(3);
+};
+browser.on("error", (error) => noBrowser(String(error)));
+to.on("error", () => {}); // its end is told by the exit
+from.on("error", () => {});
 
 let last = 0, buffer = "";
 const waiting = new Map(), listeners = new Set();
@@ -32,11 +45,17 @@ from.on("data", (chunk) => {
     }
   }
 });
-const send = (method, params = {}, sessionId = undefined) => new Promise((resolve, reject) => {
+// However busy the machine is: what takes longer than this does not come any more.
+const PATIENCE = 180_000;
+const patient = (what, promise) => {
+  const late = setTimeout(() => noBrowser(`no answer to ${what}`), PATIENCE);
+  return promise.finally(() => clearTimeout(late));
+};
+const send = (method, params = {}, sessionId = undefined) => patient(method, new Promise((resolve, reject) => {
   const id = ++last;
   waiting.set(id, { resolve, reject });
   to.write(JSON.stringify({ id, method, params, sessionId }) + "\0");
-});
+}));
 
 let failures = 0;
 const check = (what, holds, detail = "") => {
@@ -49,31 +68,48 @@ const open = async (file, width, height) => {
   const { targetId } = await send("Target.createTarget", { url: "about:blank" });
   const { sessionId } = await send("Target.attachToTarget", { targetId, flatten: true });
   const page = { complaints: [], requests: [] };
-  const loaded = new Promise((resolve) => listeners.add((message) => {
+  // Of which document: the empty page before ours is loaded, too, sooner or later.
+  const loaded = new Set();
+  let look = () => {};
+  listeners.add((message) => {
+    if (message.method === "Inspector.targetCrashed") noBrowser("a page crashed");
     if (message.sessionId !== sessionId) return;
     if (message.method === "Runtime.exceptionThrown") page.complaints.push(message.params.exceptionDetails.text);
     if (message.method === "Log.entryAdded") page.complaints.push(message.params.entry.text);
     if (message.method === "Runtime.consoleAPICalled") page.complaints.push(message.params.type);
     if (message.method === "Network.requestWillBeSent") page.requests.push(message.params.request.url);
-    if (message.method === "Page.loadEventFired") resolve();
-  }));
+    if (message.method === "Page.lifecycleEvent" && message.params.name === "load") {
+      loaded.add(message.params.loaderId);
+      look();
+    }
+  });
   const here = (method, params) => send(method, params, sessionId);
-  for (const domain of ["Page", "Runtime", "Log", "Network"]) await here(`${domain}.enable`);
+  for (const domain of ["Page", "Runtime", "Log", "Network", "Inspector"]) await here(`${domain}.enable`);
+  await here("Page.setLifecycleEventsEnabled", { enabled: true });
   await here("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 1, mobile: width < 500 });
   const url = pathToFileURL(file).href;
-  await here("Page.navigate", { url });
-  await loaded;
+  const { loaderId } = await here("Page.navigate", { url });
+  await patient(`loading ${url}`, new Promise((resolve) => {
+    look = () => { if (loaded.has(loaderId)) resolve(); };
+    look();
+  }));
   page.url = url;
   page.run = async (expression) => {
     const answer = await here("Runtime.evaluate", { expression, returnByValue: true, awaitPromise: true });
     if (answer.exceptionDetails) throw new Error(`${expression}: ${answer.exceptionDetails.exception?.description}`);
     return answer.result.value;
   };
+  // Keys and clicks reach a page only when it has been painted, and change it before the next frame.
+  page.painted = () => page.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))");
+  await page.painted();
   page.key = async (key, code) => {
     for (const type of ["keyDown", "keyUp"]) await here("Input.dispatchKeyEvent", { type, key, code, windowsVirtualKeyCode: { ArrowRight: 39, ArrowLeft: 37, End: 35, Home: 36 }[key] });
+    await page.painted();
   };
   page.click = async (x, y) => {
+    await page.painted(); // where it has scrolled to
     for (const type of ["mousePressed", "mouseReleased"]) await here("Input.dispatchMouseEvent", { type, x, y, button: "left", clickCount: 1 });
+    await page.painted();
   };
   page.picture = async (name) => {
     if (!pictures) return;
@@ -175,12 +211,14 @@ const tests = async () => {
   many.quiet("large");
 };
 
-browser.on("exit", (code) => { if (waiting.size) { console.log(`FAILED: the browser ended with ${code}`); process.exit(1); } });
+let over = false;
+browser.on("exit", (code) => { if (!over) noBrowser(`it ended with ${code}`); });
 try {
   await tests();
 } catch (error) {
   check("the page could be driven", false, String(error.stack || error));
 }
+over = true;
 await Promise.race([send("Browser.close").catch(() => {}), new Promise((resolve) => setTimeout(resolve, 3000))]);
 browser.kill();
 try {

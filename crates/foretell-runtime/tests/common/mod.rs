@@ -75,11 +75,14 @@ pub fn run(command: &mut Command) -> Output {
     output
 }
 
+/// For programs that should not hang: no machine is so busy that nothing happens for so long.
+pub const PATIENCE: Duration = Duration::from_secs(300);
+
 pub fn options(program: &Path, words: &[&str]) -> RecordOptions {
     let unique = format!("{:?}.ftrace", std::thread::current().id()).replace(['(', ')'], "");
     let mut options = RecordOptions::new(program, scratch(&unique));
     options.arguments = words.iter().map(Into::into).collect();
-    options.hang_limit = Some(Duration::from_secs(20));
+    options.hang_limit = Some(PATIENCE);
     options
 }
 
