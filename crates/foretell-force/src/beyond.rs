@@ -21,6 +21,9 @@ const OTHERS: usize = 2;
 /// Short turns, in events.
 const QUANTA: [u32; 3] = [3, 1, 7];
 
+/// So many ways at most.
+pub const MOST_WAYS: usize = STOPS * OTHERS + QUANTA.len();
+
 /// One way: steps, and who runs when after them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {

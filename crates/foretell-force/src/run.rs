@@ -217,9 +217,13 @@ impl<'p> Runner<'p> {
         for what in ["ftrace", "out", "err"] {
             let _ = std::fs::remove_file(file(what)); // the folder goes away in the end
         }
+        let mut crash = outcome.crash;
+        if let Some(crash) = &mut crash {
+            crash.site.file = below_here(&crash.site.file).into();
+        }
         Ok(Run {
             end: outcome.end,
-            crash: outcome.crash,
+            crash,
             steps_taken: outcome.steps_taken,
             trace,
             path: outcome.path,
@@ -227,6 +231,13 @@ impl<'p> Runner<'p> {
             time,
         })
     }
+}
+
+/// The file as the compiler was given it, where it lies below the working folder: the tables of the
+/// debugger have whole paths only.
+fn below_here(file: &str) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    Path::new(file).strip_prefix(here).map_or(file.to_owned(), |path| path.display().to_string())
 }
 
 /// The begin of a file; `None` when there is none.

@@ -52,7 +52,7 @@ const SMALL_INSTANCES: usize = 8;
 /// Traces of one level that are predicted from.
 const MOST_BASES: usize = 32;
 /// Of all runs, those that go on in other ways after a thread has left its path: one in so many.
-const SHARE_OF_WAYS: usize = 3;
+const SHARE_OF_WAYS: usize = 4;
 
 /// What to do, and how much of it.
 #[derive(Clone, Debug)]
@@ -162,6 +162,11 @@ impl Tested {
         self.verdict.counts(self.violation)
     }
 
+    /// It is what the recorded run itself did: nothing was predicted and nothing forced.
+    pub fn is_recorded(&self) -> bool {
+        self.finding.schedule.is_none() && self.past.is_none()
+    }
+
     /// It happened, and nobody can see it.
     pub fn is_folded(&self) -> bool {
         self.verdict.effect().is_some() && !self.counts()
@@ -187,6 +192,12 @@ pub struct Counts {
     pub other_ways: usize,
     /// Questions about forced runs that were not decided.
     pub undecided_beyond: usize,
+    /// Places where a thread may leave the path of a forced run that were not asked about or not
+    /// decided.
+    pub unasked_beyond: usize,
+    /// Steps at which a thread may leave its path that were not asked about one by one, because
+    /// others at the same code locations were.
+    pub same_places: usize,
 }
 
 /// Everything that a test found.
@@ -204,8 +215,9 @@ pub struct Session {
     pub open: Vec<Finding>,
     /// What was not seen or not done, one sentence each.
     pub unseen: Vec<String>,
-    /// What was not done past the recorded path, one sentence each. (That is endless in general, so
-    /// that it does not make a test incomplete.)
+    /// What was not done about forced runs, one sentence each. (Paths past the recorded one are
+    /// endless in general, so that this does not make a test incomplete; what a budget of the user
+    /// cut off is in `unseen`, and does.)
     pub beyond: Vec<String>,
     /// How much was done.
     pub counts: Counts,
@@ -267,7 +279,6 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
         limits,
         started,
         doubt: Doubt::new(&runner, &recorded, &options.base, limits),
-        other_ways: AtomicUsize::new(0),
         ways_left_out: AtomicUsize::new(0),
         groups: HashSet::new(),
         prefixes: HashSet::new(),
@@ -300,7 +311,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
         }
         for trace in traces {
             if campaign.is_spent() {
-                campaign.beyond.push("the budget ended before all paths were looked at".into());
+                campaign.unseen.push("the budget ended before all paths were looked at".into());
                 break;
             }
             let deeper = campaign.predict(&trace, Effort::Small)?;
@@ -329,23 +340,43 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     }
     if counts.untried_paths > 0 {
         let untried = counts.untried_paths;
-        beyond
+        unseen
             .push(format!("{untried} ways to leave the path were not tried: the budget is spent"));
+    }
+    if counts.same_places > 0 {
+        beyond.push(format!(
+            "{} more steps of these runs stand at code locations that were examined (other \
+             iterations, other threads); they were not examined one by one",
+            counts.same_places
+        ));
     }
     if ways_left_out > 0 {
         beyond.push(format!(
             "{ways_left_out} further ways to go on after a thread had left its path were not tried"
         ));
     }
-    if counts.undecided_beyond > 0 {
-        let undecided = counts.undecided_beyond;
-        beyond.push(format!("{undecided} questions about forced runs were not decided"));
+    if counts.undecided_beyond + counts.unasked_beyond > 0 {
+        beyond.push(format!(
+            "{} questions about forced runs were not decided and {} not asked: less effort is spent \
+             on them than on the recorded run",
+            counts.undecided_beyond, counts.unasked_beyond
+        ));
     }
     let mut said = HashSet::new();
     unseen.retain(|sentence| said.insert(sentence.clone()));
     beyond.retain(|sentence| said.insert(sentence.clone()));
     tested.sort_by_key(|tested| (!tested.counts(), tested.violation));
     Ok(Session { recorded, prediction, bases, tested, open, unseen, beyond, counts })
+}
+
+/// What was not asked about the places where a thread may leave the recorded path.
+fn left_unasked(found: &Divergences) -> impl Iterator<Item = String> + use<> {
+    let sentence = |count: usize, what: &str| {
+        (count > 0).then(|| format!("{count} places where a thread may leave its path {what}"))
+    };
+    let left_out = sentence(found.left_out, "were not examined: there are too many");
+    let undecided = sentence(found.undecided, "were not decided");
+    left_out.into_iter().chain(undecided)
 }
 
 fn all_events(trace: &Trace) -> impl Iterator<Item = EventId> + use<> {
@@ -474,7 +505,6 @@ struct Campaign<'a> {
     limits: Limits,
     started: Instant,
     doubt: Doubt<'a>,
-    other_ways: AtomicUsize,
     ways_left_out: AtomicUsize,
     groups: HashSet<String>,
     prefixes: HashSet<(u64, bool)>,
@@ -539,12 +569,10 @@ impl Campaign<'_> {
     /// Prefixes after which a thread may leave its path. Those that are causally the same as one
     /// before are left out.
     fn other_paths(&mut self, base: usize, trace: &Trace, found: &Divergences) -> Vec<Job> {
-        self.beyond.extend(found.unseen.iter().cloned());
-        if found.undecided > 0 {
-            self.beyond.push(format!(
-                "at {} places it is not decided whether a thread can leave its path",
-                found.undecided
-            ));
+        self.counts.same_places += found.same_places;
+        match base {
+            0 => self.unseen.extend(left_unasked(found)),
+            _ => self.counts.unasked_beyond += found.left_out + found.undecided,
         }
         let mut jobs = Vec::new();
         for divergence in found.found.iter().cloned() {
@@ -574,6 +602,10 @@ impl Campaign<'_> {
         let next = AtomicUsize::new(0);
         let results: Mutex<Vec<(usize, Option<Forced>)>> = Mutex::new(Vec::new());
         let (this, queue) = (&*self, &jobs);
+        // Which of them may go on in other ways does not depend on who is first.
+        let share = (this.options.runs / SHARE_OF_WAYS).saturating_sub(this.counts.other_ways);
+        let first_path = queue.iter().position(|job| job.violation == Violation::OtherPath);
+        let allowed = first_path.unwrap_or(0) + share / beyond::MOST_WAYS;
         std::thread::scope(|scope| {
             for _ in 0..this.options.jobs.clamp(1, jobs.len().max(1)) {
                 scope.spawn(|| {
@@ -581,8 +613,8 @@ impl Campaign<'_> {
                         let number = next.fetch_add(1, Ordering::Relaxed);
                         queue.get(number).map(|job| (number, job))
                     } {
-                        let result =
-                            (!this.is_spent()).then(|| this.force_one(&bases[job.base], job));
+                        let result = (!this.is_spent())
+                            .then(|| this.force_one(&bases[job.base], job, number < allowed));
                         results.lock().unwrap_or_else(|e| e.into_inner()).push((number, result));
                         this.options.predict.progress.advance();
                     }
@@ -620,8 +652,9 @@ impl Campaign<'_> {
         traces
     }
 
-    /// Forces a member of the group; when the program does not do it, the next one.
-    fn force_one(&self, base: &Trace, job: &Job) -> Forced {
+    /// Forces a member of the group; when the program does not do it, the next one. `allowed`: a
+    /// thread that leaves its path may go on in other ways.
+    fn force_one(&self, base: &Trace, job: &Job, allowed: bool) -> Forced {
         let mut result = None;
         for finding in job.members.iter().take(TRIES) {
             let (tested, run) = self.force_finding(base, job, finding);
@@ -638,7 +671,7 @@ impl Campaign<'_> {
         {
             let bad = match tested.counts() {
                 true => Some(run.clone()),
-                false => self.go_on_otherwise(&mut tested, run, &mut orders),
+                false => self.go_on_otherwise(&mut tested, run, allowed, &mut orders),
             };
             if let Some(bad) = bad {
                 self.shrink(&mut tested, bad);
@@ -654,15 +687,15 @@ impl Campaign<'_> {
         &self,
         tested: &mut Tested,
         first: &Run,
+        allowed: bool,
         orders: &mut Vec<u64>,
     ) -> Option<Run> {
         if !matches!(first.end, RunEnd::Exit(_)) {
             return None;
         }
         let ways = beyond::ways(&first.trace, first.steps_taken);
-        let most = self.options.runs / SHARE_OF_WAYS;
         for (number, way) in ways.iter().enumerate() {
-            if self.is_spent() || self.other_ways.fetch_add(1, Ordering::Relaxed) >= most {
+            if !allowed || self.is_spent() {
                 self.ways_left_out.fetch_add(ways.len() - number, Ordering::Relaxed);
                 break;
             }

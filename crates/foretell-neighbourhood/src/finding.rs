@@ -102,6 +102,15 @@ pub fn explain_finding(
         {
             explanation.summaries = vec![summary];
         }
+        // 001 calls every read and write that are torn apart a data race; accesses under locks and
+        // atomic ones are none, and predict looks for those that are.
+        if finding.kind != FindingKind::Race {
+            for summary in &mut explanation.summaries {
+                if summary.kind == BugKind::DataRace {
+                    summary.kind = BugKind::AtomicityViolation;
+                }
+            }
+        }
         let shown =
             matches!(explanation.verdict, Verdict::Depends | Verdict::AllBad | Verdict::Deadlock);
         let found = FindingExplanation {

@@ -115,7 +115,7 @@ impl<'a> Names<'a> {
                 thread(&summary.first),
             ),
             (BugKind::DataRace | BugKind::AtomicityViolation, _) => format!(
-                "{} of thread `{}` and {} of `{}` must not overlap",
+                "{} of thread `{}` and {} of `{}` must each be one atomic step",
                 self.stretch(summary.first[0], summary.first[summary.first.len() - 1]),
                 thread(&summary.first),
                 self.stretch(summary.second[0], summary.second[summary.second.len() - 1]),

@@ -110,6 +110,32 @@ struct Lock {
     spots: Vec<(Spot, Vec<Region>)>,
 }
 
+/// What the locks that a patch adds are called.
+const LOCK: &str = "foretell_lock";
+/// What the semaphores that a patch adds are called.
+const ORDER: &str = "foretell_order";
+
+/// The source files that have a patch of ours which the recorded program did not have: the trace's
+/// lines mean nothing in them.
+pub fn patched_since(trace: &Trace, sources: &Sources) -> Vec<PathBuf> {
+    let recorded = |name: &str| {
+        let objects = trace.objects.iter().map(|object| &object.name);
+        let variables = trace.variables.iter().map(|variable| &variable.name);
+        objects.chain(variables).any(|known| known.starts_with(name))
+    };
+    let wanted: Vec<&str> = [LOCK, ORDER].into_iter().filter(|name| !recorded(name)).collect();
+    let mut files: Vec<&str> = trace.sites.iter().map(|site| &*site.file).collect();
+    files.sort_unstable();
+    files.dedup();
+    let mut found: Vec<PathBuf> = files.into_iter().filter_map(|file| sources.find(file)).collect();
+    found.dedup();
+    found.retain(|path| {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        wanted.iter().any(|name| text.contains(name))
+    });
+    found
+}
+
 /// Patches the sources with the primitives, whose events are the trace's.
 pub fn patch(trace: &Trace, primitives: &[Primitive], sources: &Sources) -> Patch {
     let mut maker = Maker {
@@ -317,7 +343,7 @@ impl Maker<'_> {
             files.dedup();
             files
         };
-        let name = self.new_name("foretell_lock");
+        let name = self.new_name(LOCK);
         let (kind, value) = match lock.readers_writer {
             false => ("pthread_mutex_t", "PTHREAD_MUTEX_INITIALIZER"),
             true => ("pthread_rwlock_t", "PTHREAD_RWLOCK_INITIALIZER"),
@@ -512,7 +538,7 @@ impl Maker<'_> {
             let thread = self.trace.event(event).thread.index();
             spots.push(self.spot(Region { thread, first: event, last: event }, false)?);
         }
-        let name = self.new_name("foretell_order");
+        let name = self.new_name(ORDER);
         let mut files = vec![spots[0].file.clone(), spots[1].file.clone()];
         files.dedup();
         for (number, file) in files.iter().enumerate() {

@@ -57,6 +57,10 @@ pub struct Divergences {
     pub impossible: usize,
     /// So many are not decided.
     pub undecided: usize,
+    /// So many code locations were left out by the limits.
+    pub left_out: usize,
+    /// So many further steps at code locations that were asked about were not asked about.
+    pub same_places: usize,
     /// What was not looked at or not decided, one sentence each.
     pub unseen: Vec<String>,
     /// Answers of a solver that our own validator refused. Always empty, or foretell has a bug.
@@ -169,6 +173,7 @@ pub fn divergences(trace: &Trace, options: &Options) -> Result<Divergences, Pred
     let mut questions = search.questions(&mut result);
     let most = options.divergences * QUESTIONS;
     if questions.len() > most {
+        result.left_out += questions.len() - most;
         result.unseen.push(format!(
             "{} further places where a read might see something else were not examined",
             questions.len() - most
@@ -203,6 +208,7 @@ pub fn divergences(trace: &Trace, options: &Options) -> Result<Divergences, Pred
     }
     result.found.sort_by_key(|found| !found.overlapping);
     if result.found.len() > options.divergences {
+        result.left_out += result.found.len() - options.divergences;
         result.unseen.push(format!(
             "{} further places where a read sees something else are not reported",
             result.found.len() - options.divergences
@@ -459,6 +465,7 @@ impl Search<'_> {
                 sample.kept
             })
             .collect();
+        result.same_places = usize::try_from(dropped).unwrap_or(usize::MAX);
         if dropped > 0 {
             result.unseen.push(format!(
                 "{dropped} further instances of reads at the same code locations were not examined"

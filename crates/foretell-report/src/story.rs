@@ -117,7 +117,7 @@ pub fn certainty(finding: &Finding) -> String {
     let reason = finding.reason.as_deref();
     match (finding.status, finding.effect) {
         (Status::Confirmed, Some(effect)) => {
-            format!("confirmed: {} in a forced run", effect.told())
+            format!("confirmed: {} {}", effect.told(), reason.unwrap_or("in a forced run"))
         }
         (Status::Confirmed, None) => "confirmed: it happened in a forced run".into(),
         (Status::Predicted, _) => match reason {

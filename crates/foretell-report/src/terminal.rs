@@ -157,7 +157,8 @@ pub(crate) fn entry(
     sides(out, look, finding)?;
     columns(out, look, report, finding)?;
     if let Some(forced) = &finding.forced {
-        wrapped(out, look, "forced run:", &format!("ended with {}", forced.ended))?;
+        let run = if finding.reason.is_some() { "the run:" } else { "forced run:" };
+        wrapped(out, look, run, &format!("ended with {}", forced.ended))?;
         if let Some(branch) = &forced.first_differing_branch {
             let place = story::place(branch.file.as_deref(), branch.line).unwrap_or_default();
             let text = branch.text.as_deref().unwrap_or_default();

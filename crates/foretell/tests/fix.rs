@@ -52,6 +52,12 @@ fn the_bank_is_repaired_by_a_patch_that_compiles_and_leaves_nothing_to_predict()
     let patched = std::fs::read_to_string(folder.join("bank.c")).expect("the example");
     assert!(patched.contains("pthread_mutex_lock(&foretell_lock);"), "{patched}");
 
+    let again = foretell(&folder, &["fix", "bank.ftrace", "--apply"]);
+    assert_eq!(again.status.code(), Some(11), "the trace is the old one");
+    assert!(text(&again.stderr).contains("already applied to bank.c"), "{}", text(&again.stderr));
+    let twice = std::fs::read_to_string(folder.join("bank.c")).expect("the example");
+    assert_eq!(twice, patched, "nothing is applied twice");
+
     let (_, after) = predicted(&folder);
     assert!(!after.contains("predicted;"), "{after}");
     let _ = std::fs::remove_dir_all(&folder);

@@ -140,7 +140,8 @@ fn a_failing_assertion_is_confirmed_and_explained() {
     let first = &result["findings"][0];
     assert!(first["forced"]["ended"].as_str().unwrap().contains("SIGABRT"), "{first}");
     assert!(first["forced"]["stderr"].as_str().unwrap().contains("balance == 130"), "{first}");
-    assert!(!first["explanation"]["text"].as_str().unwrap_or("").is_empty(), "{first}");
+    let why = first["explanation"]["text"].as_str().expect("why");
+    assert!(why.starts_with("atomicity violation on `balance`"), "every access is locked: {why}");
     let command = first["replay"].as_str().expect("a command");
     assert!(
         command.starts_with("foretell replay ") && command.ends_with(" -- ./bank"),
@@ -307,8 +308,29 @@ fn a_second_sale_that_needs_one_more_interruption_is_found() {
     assert_eq!(told(&tested), "10: assertion confirmed assertion");
     let result = &tested.1;
     assert!(result["statistics"]["other_ways"].as_u64().is_some_and(|ways| ways > 0), "{result}");
+    let can_leave = result["divergences"].as_array().expect("where a thread can leave its path");
+    assert!(!can_leave.is_empty(), "{result}");
+    let said = text(&shop.foretell(&["test", "./sale"]).stdout);
+    assert!(said.contains(&format!("{} can leave the recorded path", can_leave.len())), "{said}");
     let (code, again) = shop.replay(schedule_of(result, "assertion"), &["./sale"]);
     assert_eq!((code, &again["replay"]["effect"]), (10, &Value::from("assertion")));
+}
+
+#[test]
+fn what_a_budget_leaves_out_makes_a_test_incomplete() {
+    let shop = Workshop::new("budget");
+    let body = "static int seen[2];\n\
+        static int look(void) { lock(); int n = seen[0]; unlock(); return n; }\n\
+        static void set(void) { lock(); seen[0] = 1; unlock(); }\n\
+        static void *work(void *x) { if (look()) lock(), unlock(); else set(); return x; }";
+    if !shop.build("budget", &two_threads(body, "work", "work", "")) {
+        return;
+    }
+    assert_eq!(shop.test(&["./budget"]).0, 0);
+    let (code, result) = shop.test(&["--runs", "1", "./budget"]);
+    let unseen = result["unseen"].to_string();
+    assert_eq!(code, 12, "{unseen}");
+    assert!(unseen.contains("were not tried: the budget is spent"), "{unseen}");
 }
 
 #[test]
@@ -336,6 +358,38 @@ fn a_bad_recorded_run_is_itself_a_finding() {
     let (code, _) = shop.replay(schedule_of(result, "assertion"), &["./bad"]);
     assert_eq!(code, 10);
     assert_eq!(shop.test(&["./bad", "argument"]).0, 0);
+    let said = text(&shop.foretell(&["test", "./bad"]).stdout);
+    assert!(said.contains("confirmed: the assertion failed in the recorded run"), "{said}");
+    assert!(!said.contains("forced run"), "{said}");
+}
+
+#[test]
+fn how_the_recorded_run_ended_is_said_with_its_place_below_the_working_folder() {
+    let shop = Workshop::new("ended");
+    let body = "static void *nothing(void *x) { return x; }";
+    let rest = "if (count > 1) { int *volatile nowhere = 0; *nowhere = 1; } return 3;";
+    if !shop.build("ended", &two_threads(body, "nothing", "nothing", rest)) {
+        return;
+    }
+    let tested = shop.foretell(&["test", "./ended"]);
+    let said = text(&tested.stdout);
+    assert_eq!(tested.status.code(), Some(0), "{said}");
+    assert!(said.contains("the recorded run ended with exit 3"), "{said}");
+    let said = text(&shop.foretell(&["test", "./ended", "crash"]).stdout);
+    assert!(said.contains("died: signal 11 (SIGSEGV) at ended.c:"), "{said}");
+}
+
+#[test]
+fn a_trace_is_not_taken_for_a_result() {
+    let shop = Workshop::new("trace");
+    if !shop.build("bank", &bank("")) {
+        return;
+    }
+    assert!(shop.foretell(&["record", "-o", "bank.ftrace", "--", "./bank"]).status.success());
+    let refused = shop.foretell(&["report", "bank.ftrace"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let errors = text(&refused.stderr);
+    assert!(errors.contains("this is a trace, and a result is expected"), "{errors}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::Write;
 use foretell_neighbourhood::{
     Options, Primitive, Verification, explain_finding, finding_options, text::Names,
 };
-use foretell_patch::{Sources, patch};
+use foretell_patch::{Patch, Sources, patch, patched_since};
 use foretell_predict::{Status, predict};
 use foretell_trace::format;
 use foretell_trace::validate::validate;
@@ -52,7 +52,23 @@ pub fn run(arguments: &FixArguments, output: &mut Output) -> Result<Exit, Failur
         }
     }
     let sources = Sources { directories: arguments.source.clone() };
-    let patch = patch(&trace, &primitives, &sources);
+    let patched = patched_since(&trace, &sources);
+    let patch = match patched.is_empty() {
+        true => patch(&trace, &primitives, &sources),
+        false => Patch::default(),
+    };
+    let again: Vec<String> = patched
+        .iter()
+        .map(|file| {
+            format!(
+                "the patch is already applied to {}; build and record again to see what is left",
+                file.display()
+            )
+        })
+        .collect();
+    if !again.is_empty() {
+        words.clear();
+    }
     words.extend(
         patch
             .refused
@@ -79,10 +95,13 @@ pub fn run(arguments: &FixArguments, output: &mut Output) -> Result<Exit, Failur
                 "threads": trace.threads.len(),
                 "events": trace.events.len(),
             },
-            "fix": {"diff": diff, "by_hand": words, "primitives": told},
+            "fix": {"diff": diff, "by_hand": words, "primitives": told, "applied": again},
         }))?;
     } else {
         write!(output, "{diff}")?;
+        for sentence in &again {
+            eprintln!("foretell: {sentence}");
+        }
         for sentence in &words {
             eprintln!("foretell: by hand: {sentence}");
         }

@@ -28,7 +28,11 @@ pub fn run(arguments: &ReportArguments, output: &mut Output) -> Result<Exit, Fai
     if size > LARGEST_RESULT {
         return Err(failed(&"larger than 1 GiB: not a result of foretell"));
     }
-    let text = fs::read_to_string(path).map_err(|error| failed(&error))?;
+    let bytes = fs::read(path).map_err(|error| failed(&error))?;
+    let text = String::from_utf8(bytes).map_err(|_| failed(&not_a_result(path)))?;
+    if text.starts_with("foretell-") {
+        return Err(failed(&not_a_result(path)));
+    }
     let mut report = Report::from_json(&text).map_err(|error| failed(&error))?;
     suppress(&mut report, &arguments.outputs)?;
     // With a file to write, there is nothing to print.
@@ -37,6 +41,17 @@ pub fn run(arguments: &ReportArguments, output: &mut Output) -> Result<Exit, Fai
     }
     write_files(&report, &arguments.outputs)?;
     Ok(exit_of(&report))
+}
+
+/// What to do with a file that has no result in it.
+fn not_a_result(path: &Path) -> &'static str {
+    match format::read_path(path) {
+        Ok(_) => {
+            "this is a trace, and a result is expected: save one with `foretell test --json RESULT \
+             PROGRAM` or `foretell predict --json RESULT TRACE`"
+        }
+        Err(_) => "not a result of foretell",
+    }
 }
 
 /// Marks what the suppression files say.

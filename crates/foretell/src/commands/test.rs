@@ -14,7 +14,7 @@ use foretell_force::session::{
 };
 use foretell_predict::Prediction;
 use foretell_predict::progress::Phase;
-use foretell_record::RecordError;
+use foretell_record::{RecordError, RunEnd};
 use foretell_report::report::{self, ForcedRun, Place, Report};
 use foretell_report::shell_word;
 use foretell_solve::Budget;
@@ -108,6 +108,9 @@ fn options(arguments: &TestArguments) -> Result<Options, Failure> {
 /// What was forced, in two or three lines.
 fn summary(output: &mut Output, session: &Session) -> std::io::Result<()> {
     let counts = &session.counts;
+    if session.recorded.end != RunEnd::Exit(0) {
+        writeln!(output, "recorded   the recorded run ended with {}", session.recorded.ended())?;
+    }
     writeln!(
         output,
         "forced     {:>5} runs, {} behaviours, {} paths: {} confirmed, {} refuted, {} not tried",
@@ -150,7 +153,6 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
         shown.filter(|tested| !tested.is_folded()).map(|tested| tested.finding.clone())
     };
     let mut prediction = session.prediction.clone();
-    prediction.divergences.found.clear();
     prediction.unseen.clone_from(&session.unseen);
     prediction.findings = of_base(0).chain(session.open.iter().cloned()).collect();
     let mut report = Report::from_prediction(&session.bases[0], "", &prediction, schedules);
@@ -178,6 +180,7 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
     let counts = &session.counts;
     let folded = session.tested.iter().filter(|tested| tested.is_folded()).count();
     for (name, value) in [
+        ("recorded_end", json!(session.recorded.ended())),
         ("runs", json!(counts.runs)),
         ("behaviours", json!(counts.behaviours)),
         ("paths", json!(counts.paths)),
@@ -223,6 +226,9 @@ fn of_another_run(mut finding: report::Finding) -> report::Finding {
 fn judged(finding: &mut report::Finding, tested: &Tested) {
     let difference = &tested.verdict.difference;
     (finding.status, finding.reason) = match &tested.verdict.outcome {
+        _ if tested.is_recorded() => {
+            (report::Status::Confirmed, Some("in the recorded run".to_owned()))
+        }
         Outcome::Confirmed(_) | Outcome::Benign => (report::Status::Confirmed, None),
         Outcome::Refuted(why) => (report::Status::Refuted, Some(why.clone())),
         Outcome::NotForced(why) => (report::Status::Predicted, Some(why.clone())),
