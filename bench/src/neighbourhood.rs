@@ -67,9 +67,10 @@ fn measured(text: &str, synthesis: bool) -> Result<(Explanation, f64), String> {
 pub fn run() -> Result<(), String> {
     files()?;
     println!();
-    for (name, family, counts) in
-        [("lock (the paper's loop-x)", Family::Lock, [8, 16, 32]), ("own", Family::Own, [4, 8, 16])]
-    {
+    for (name, family, counts) in [
+        ("lock (the paper's loop-x)", Family::Lock, [8, 16, 32]),
+        ("own", Family::Own, [8, 16, 32]),
+    ] {
         println!("loop family {name}");
         let mut last: Option<f64> = None;
         for count in counts {

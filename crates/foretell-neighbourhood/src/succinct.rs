@@ -304,7 +304,16 @@ impl Oracle {
     }
 
     /// Two of the most important atoms that the abstract run finds enough, while neither is alone.
+    /// Of many atoms, those that others imply are no candidates: a loop gives one for each iteration,
+    /// which would push the few that matter out.
     fn cheap_pair(&mut self, system: &mut System, atoms: &[Atom]) -> Option<[Atom; 2]> {
+        let mut atoms = atoms.to_vec();
+        if atoms.len() > PAIRED
+            && let Some(strongest) = system.known.simplify_conjunction(&atoms)
+        {
+            let strongest: HashSet<Atom> = strongest.into_iter().collect();
+            atoms.retain(|atom| strongest.contains(atom));
+        }
         let start = atoms.len().saturating_sub(PAIRED);
         for (number, &first) in atoms.iter().enumerate().skip(start).rev() {
             for &second in atoms[start..number].iter().rev() {

@@ -9,9 +9,11 @@ use super::system::{StepId, System};
 use crate::formula::Atom;
 
 /// More values than this are "any value".
-const VALUES: usize = 40;
+const VALUES: usize = 80;
 /// More combinations of values than this are not tried.
 const COMBINATIONS: usize = 100;
+/// The same for a step that writes nothing: its first combination that passes is enough.
+const COMBINATIONS_OF_CHECK: usize = 2000;
 
 #[derive(Clone, Debug, PartialEq)]
 enum Values {
@@ -192,6 +194,10 @@ fn run_step(
     written: &mut [Vec<Values>],
     passed: &mut bool,
 ) -> bool {
+    let check_only = written[step].is_empty();
+    if check_only && *passed {
+        return false;
+    }
     let reads = system.steps[step].reads.clone();
     let mut choices: Vec<Values> = Vec::with_capacity(reads.len());
     for (&variable, sources) in reads.iter().zip(sources) {
@@ -217,7 +223,7 @@ fn run_step(
         }
     }
     let mut changed = false;
-    if combinations > COMBINATIONS {
+    if combinations > if check_only { COMBINATIONS_OF_CHECK } else { COMBINATIONS } {
         if choices.contains(&Values::Some(Vec::new())) {
             return false;
         }
@@ -247,6 +253,9 @@ fn run_step(
         if let Some(outcome) = system.passing_writes(step, &key) {
             changed |= !*passed;
             *passed = true;
+            if check_only {
+                break;
+            }
             for &(variable, value) in &outcome.writes {
                 if let Ok(at) = system.steps[step].writes.binary_search(&variable) {
                     changed |= written[step][at].join(&Values::Some(vec![value.0]));
