@@ -11,7 +11,7 @@
 //! (to end one) are taken, which makes the longest pair; so a loop of a million accesses costs what
 //! its code locations cost.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foretell_trace::{EventId, Op, ThreadId, Trace, VariableId};
 
@@ -57,13 +57,14 @@ struct Block {
     marked: bool,
     /// Pairs in it are not reported: the entry of a thread, or a call while only marks count.
     silent: bool,
-    variables: HashMap<VariableId, Vec<Occurrence>>,
+    /// In an order of their own: what is predicted, and in which order, is the same each time.
+    variables: BTreeMap<VariableId, Vec<Occurrence>>,
 }
 
 impl Block {
     /// The same block, with nothing in it.
     fn after_a_cut(&self) -> Self {
-        Self { marked: self.marked, silent: self.silent, variables: HashMap::new() }
+        Self { marked: self.marked, silent: self.silent, variables: BTreeMap::new() }
     }
 }
 
