@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use foretell_verify::bounded::{self, Bounded};
 use foretell_verify::proof::{Proof, ProofError};
 use foretell_verify::{
     Budget, Options, Program, Refinement, Report, Trouble, Verdict, c, text, verify,
@@ -177,5 +178,17 @@ fn c_that_is_outside_is_refused_with_its_line() {
             return;
         }
         assert_eq!(refused.line, line, "{refused}");
+    }
+}
+
+#[test]
+fn bounded_checking_sees_what_lies_within_its_bound_only() {
+    let program = read("dekker_bad.cmd");
+    for (steps, expected) in [(3, Bounded::NoneWithin(3)), (9, Bounded::Violated)] {
+        match bounded::check(&program, steps) {
+            Ok(found) => assert_eq!(found, expected),
+            Err(Trouble::NoSolver(why)) => eprintln!("SKIPPED: {why}"),
+            Err(other) => panic!("{other}"),
+        }
     }
 }
