@@ -1034,7 +1034,7 @@ impl<'a> Reader<'a> {
             Some(index) => cell(self.builder.terms(), &place.cells, index),
         };
         let temporary = self.temporary()?;
-        let visible = if place.shared { Visible::Access } else { Visible::No };
+        let visible = if place.shared { Visible::Read } else { Visible::No };
         let text = if place.shared { format!("read {said}") } else { String::new() };
         self.step(None, vec![(temporary, value)], visible, text);
         Ok((temporary, place.kind))
@@ -1054,7 +1054,7 @@ impl<'a> Reader<'a> {
                 assignments
             }
         };
-        let visible = if place.shared { Visible::Access } else { Visible::No };
+        let visible = if place.shared { Visible::Write } else { Visible::No };
         self.step(None, assignments, visible, said);
     }
 
@@ -1360,9 +1360,7 @@ impl<'a> Reader<'a> {
                 if !self.builder.end_atomic() {
                     return self.error("no atomic section is open here");
                 }
-                let out = self.fresh();
-                self.go(out);
-                self.resume(out);
+                self.step(None, Vec::new(), Visible::AtomicEnd, "");
                 done
             }
             "pthread_mutex_lock" | "pthread_mutex_unlock" | "pthread_mutex_trylock" => {
@@ -1376,11 +1374,11 @@ impl<'a> Reader<'a> {
                 let free = self.builder.terms().eq(cell, zero);
                 match name.as_str() {
                     "pthread_mutex_lock" => {
-                        self.step(Some(free), vec![(cell, mine)], Visible::Call, said);
+                        self.step(Some(free), vec![(cell, mine)], Visible::Lock, said);
                         done
                     }
                     "pthread_mutex_unlock" => {
-                        self.step(None, vec![(cell, zero)], Visible::Call, said);
+                        self.step(None, vec![(cell, zero)], Visible::Unlock, said);
                         done
                     }
                     _ => {
@@ -1390,7 +1388,7 @@ impl<'a> Reader<'a> {
                         let busy = terms.int(16); // EBUSY
                         let status = terms.ite(free, zero, busy);
                         let assignments = vec![(cell, owner), (result, status)];
-                        self.step(None, assignments, Visible::Call, said);
+                        self.step(None, assignments, Visible::TryLock, said);
                         Ok((result, Integer::INT))
                     }
                 }
@@ -1401,17 +1399,17 @@ impl<'a> Reader<'a> {
                 };
                 let cell = mutex.cells[0];
                 let free = self.builder.terms().eq(cell, zero);
-                self.step(None, vec![(cell, zero)], Visible::Call, said.clone());
+                self.step(None, vec![(cell, zero)], Visible::WaitBegin, said.clone());
                 self.step(
                     Some(free),
                     vec![(cell, mine)],
-                    Visible::Call,
+                    Visible::WaitEnd,
                     format!("{said} wakes up"),
                 );
                 done
             }
             "pthread_cond_signal" | "pthread_cond_broadcast" => {
-                self.step(None, Vec::new(), Visible::Call, said);
+                self.step(None, Vec::new(), Visible::Signal, said);
                 done
             }
             "sem_init" => {
@@ -1420,7 +1418,7 @@ impl<'a> Reader<'a> {
                 };
                 let (value, _) = self.value(&arguments[2])?;
                 let value = number(self.builder.terms(), value);
-                self.step(None, vec![(semaphore.cells[0], value)], Visible::Call, said);
+                self.step(None, vec![(semaphore.cells[0], value)], Visible::No, said);
                 done
             }
             "sem_wait" | "sem_post" => {
@@ -1430,12 +1428,12 @@ impl<'a> Reader<'a> {
                 let cell = semaphore.cells[0];
                 let terms = self.builder.terms();
                 let one = terms.int(1);
-                let (guard, change) = match name.as_str() {
-                    "sem_wait" => (less(terms, zero, cell), Operator::Sub),
-                    _ => (terms.bool(true), Operator::Add),
+                let (guard, change, visible) = match name.as_str() {
+                    "sem_wait" => (less(terms, zero, cell), Operator::Sub, Visible::SemaphoreWait),
+                    _ => (terms.bool(true), Operator::Add, Visible::SemaphorePost),
                 };
                 let value = terms.build(change, &[cell, one]);
-                self.step(Some(guard), vec![(cell, value)], Visible::Call, said);
+                self.step(Some(guard), vec![(cell, value)], visible, said);
                 done
             }
             "pthread_create" => self.create(arguments, said).and(done),
@@ -1452,7 +1450,7 @@ impl<'a> Reader<'a> {
                 let to = self.fresh();
                 let edge = self.builder.edge(thread, self.at, to, self.place);
                 edge.awaits = Some(other);
-                edge.visible = Visible::Call;
+                edge.visible = Visible::Join;
                 edge.text = said.into();
                 self.at = to;
                 done
@@ -1489,7 +1487,7 @@ impl<'a> Reader<'a> {
                 };
                 let result = self.temporary()?;
                 let value = self.any(integer);
-                self.step(None, vec![(result, value)], Visible::No, said);
+                self.step(None, vec![(result, value)], Visible::Input, said);
                 Ok((result, integer))
             }
             _ => self.inline(&name, arguments, own),
@@ -1538,7 +1536,7 @@ impl<'a> Reader<'a> {
         let to = self.fresh();
         let edge = self.builder.edge(self.thread, self.at, to, self.place);
         edge.starts = Some(new);
-        edge.visible = Visible::Call;
+        edge.visible = Visible::Fork;
         edge.text = said.into();
         self.at = to;
         self.pending.push((new, body, Some(argument)));

@@ -147,8 +147,7 @@ impl Pool {
         let edges: BTreeSet<EdgeId> = traces.iter().flatten().copied().collect();
         for &edge in &edges {
             for atom in comparisons(program, program.edges[edge].guard) {
-                let atom = without_inputs(program, atom);
-                let Some(atom) = atom else { continue };
+                let Some(atom) = about_state(program, edge, atom) else { continue };
                 let variables = program.variables_of(atom);
                 if matches!(program.terms.term(atom), Term::Apply(Operator::Le, _)) {
                     ordered |= variables;
@@ -301,6 +300,22 @@ fn without_inputs(program: &Program, atom: TermId) -> Option<TermId> {
     let inputs = program.terms.leaves(atom).into_iter();
     let mut inputs = inputs.filter(|&leaf| matches!(program.terms.term(leaf), Term::Symbol(_)));
     inputs.next().is_none().then_some(atom)
+}
+
+/// An atom of an edge's guard as one about the state after it: an input that a variable keeps is
+/// called by that variable.
+fn about_state(program: &mut Program, edge: EdgeId, atom: TermId) -> Option<TermId> {
+    if without_inputs(program, atom).is_some() {
+        return Some(atom);
+    }
+    let mut kept: HashMap<TermId, TermId> = HashMap::new();
+    for (variable, value) in program.edges[edge].assignments.clone() {
+        if without_inputs(program, value).is_none() {
+            kept.insert(value, program.terms.variable(variable, Sort::INT));
+        }
+    }
+    let atom = program.terms.substitute(atom, &mut kept, &mut |_, _| None);
+    without_inputs(program, atom)
 }
 
 /// A concrete state: values of the leaves.

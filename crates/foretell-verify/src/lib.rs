@@ -4,7 +4,8 @@
 //! predicates ([`abstraction`]), a model checker for it ([`mod@check`]), a test whether an abstract
 //! counterexample is real ([`path`]), and new predicates if it is not ([`refine`], by interpolating
 //! the one trace or the whole neighbourhood of it). A proof is checked again from its file
-//! ([`proof`]), a counterexample is run by an interpreter ([`run`]).
+//! ([`proof`]), a counterexample is run by an interpreter ([`run`]) and, for C, forced on the compiled
+//! program ([`compiled`]).
 //!
 //! *Guaranteed*: "proved" means that every sequentially consistent execution over mathematical
 //! integers is free of violations; the front ends say what they add to that ([`c`]). A
@@ -15,6 +16,7 @@ pub mod bounded;
 pub mod c;
 pub mod cegar;
 pub mod check;
+pub mod compiled;
 pub mod horn;
 pub mod path;
 pub mod program;

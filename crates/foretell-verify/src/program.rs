@@ -46,15 +46,40 @@ pub struct Place {
     pub column: u32,
 }
 
-/// What a small edge is for whoever forces a run on the compiled program.
+/// What the compiled program does in a small edge, where others can see it; for whoever forces a run
+/// on it ([`crate::compiled`]). Guarded commands are not compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visible {
-    /// A step that nobody else sees.
+    /// Nothing that anybody else sees.
     No,
-    /// Reads or writes of shared variables, as many as the compiled code does.
-    Access,
-    /// A call of the threads library.
-    Call,
+    /// Reads a shared variable.
+    Read,
+    /// Writes a shared variable.
+    Write,
+    /// Takes a mutex.
+    Lock,
+    /// Tries to take a mutex.
+    TryLock,
+    /// Gives a mutex back.
+    Unlock,
+    /// Begins to wait for a condition, and gives its mutex back.
+    WaitBegin,
+    /// Wakes up and has the mutex again.
+    WaitEnd,
+    /// Wakes who waits for a condition.
+    Signal,
+    /// Waits for a semaphore.
+    SemaphoreWait,
+    /// Increments a semaphore.
+    SemaphorePost,
+    /// Creates a thread.
+    Fork,
+    /// Waits for a thread's end.
+    Join,
+    /// Leaves an atomic section.
+    AtomicEnd,
+    /// Takes a value that the environment chooses.
+    Input,
 }
 
 /// A guarded assignment of one thread.
@@ -80,7 +105,7 @@ pub struct Edge {
     pub place: Place,
     /// What the statement says.
     pub text: Box<str>,
-    /// What the compiled program shows of it.
+    /// What the compiled program does (of a small edge).
     pub visible: Visible,
     /// The small edges it was joined from; itself when small.
     pub parts: Vec<EdgeId>,
@@ -388,7 +413,7 @@ impl Program {
                 ("", text) => text.into(),
                 (one, two) => format!("{one}; {two}").into(),
             },
-            visible: first.visible,
+            visible: Visible::No,
             parts: [first.parts, second.parts].concat(),
         })
     }
@@ -487,7 +512,17 @@ impl Builder {
         if id == VARIABLES {
             return None;
         }
-        self.program.variables.push(Variable { name: name.into(), local_of, initial });
+        // functions are inlined, and blocks may reuse a name: a proof calls variables by theirs
+        let said: Box<str> = name.into();
+        let mut name = said.clone();
+        let taken = |name: &str| self.program.variables.iter().any(|v| &*v.name == name);
+        for again in 2.. {
+            if !taken(&name) {
+                break;
+            }
+            name = format!("{said}#{again}").into();
+        }
+        self.program.variables.push(Variable { name, local_of, initial });
         Some(self.program.terms.variable(VariableId::from(id), Sort::INT))
     }
 

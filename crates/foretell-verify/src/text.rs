@@ -30,7 +30,7 @@ use std::fmt;
 
 use foretell_trace::{Operator, Sort, Term, TermId, TermStore, Value, VariableId};
 
-use crate::program::{Builder, Location, Place, Program, Visible, less};
+use crate::program::{Builder, Location, Place, Program, less};
 
 /// Deeper nesting than this is refused.
 const DEPTH: usize = 200;
@@ -387,7 +387,6 @@ impl Parser<'_> {
                 let edge = self.builder.edge(thread, head, to, place);
                 edge.guard = guard;
                 edge.text = format!("{said} is {value}").into();
-                edge.visible = Visible::Access;
             }
             let end = self.block(yes)?;
             if looping {
@@ -427,7 +426,6 @@ impl Parser<'_> {
                 let edge = self.builder.edge(thread, from, to, place);
                 edge.guard = guard;
                 edge.text = text.into();
-                edge.visible = Visible::Access;
             }
             return Ok(to);
         }
@@ -451,7 +449,6 @@ impl Parser<'_> {
                 edge.guard = guard;
                 edge.assignments = vec![(variable, value)];
                 edge.text = said;
-                edge.visible = Visible::Call;
                 return Ok(to);
             }
         }
@@ -524,7 +521,6 @@ impl Parser<'_> {
         edge.guard = guard;
         edge.assignments = assignments;
         edge.text = said;
-        edge.visible = Visible::Access;
         Ok(to)
     }
 
@@ -565,7 +561,6 @@ impl Parser<'_> {
             let edge = self.builder.edge(self.thread, from, error, place);
             edge.guard = guard;
             edge.text = format!("{said}: index outside").into();
-            edge.visible = Visible::Access;
         }
         self.builder.terms().not(outside)
     }

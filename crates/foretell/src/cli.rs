@@ -105,9 +105,10 @@ pub enum Command {
     ///
     /// Reads C with pthreads (.c: integers, arrays of constant size, mutexes, conditions, semaphores,
     /// the __VERIFIER functions of SV-COMP) or guarded commands (.cmd). A proof is checked by an
-    /// independent pass and can be written to a file; a counterexample is run by an interpreter, for C
-    /// not yet on the compiled program (exit code 11). What is not decided within the budget is
-    /// unknown (exit code 12), with what was learned.
+    /// independent pass and can be written to a file. A counterexample is run by an interpreter; that
+    /// of a C program is also forced on the compiled program, and `foretell replay` does it again (exit
+    /// code 11 when that fails, with the reason). What is not decided within the budget is unknown
+    /// (exit code 12), with what was learned.
     Verify(VerifyArguments),
     /// Show a saved result again, or write it as HTML, SARIF, JUnit, Perfetto trace or text.
     ///
@@ -593,6 +594,10 @@ pub struct VerifyArguments {
     /// C: do not look at executions with signed overflow (by default it is a violation).
     #[arg(long)]
     pub no_overflow: bool,
+    /// C: where to put the schedule of a counterexample and the program that it is for; created when
+    /// there is one.
+    #[arg(long, value_name = "DIR", default_value = "foretell-schedules")]
+    pub schedules: PathBuf,
     /// Write the proof here.
     #[arg(long, value_name = "FILE")]
     pub proof: Option<PathBuf>,

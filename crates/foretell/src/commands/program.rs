@@ -19,7 +19,18 @@ pub struct Prepared {
     _build: Option<Folder>,
 }
 
-struct Folder(PathBuf);
+/// A temporary folder, removed in the end.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    /// A folder of this process.
+    pub fn new() -> Result<Self, Failure> {
+        let path = std::env::temp_dir().join(format!("foretell-build-{}", std::process::id()));
+        std::fs::create_dir_all(&path)
+            .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
+        Ok(Self(path))
+    }
+}
 
 impl Drop for Folder {
     fn drop(&mut self) {
@@ -46,10 +57,7 @@ pub fn prepare(typed: &[OsString], run: &RunArguments) -> Result<Prepared, Failu
         Some("cc" | "cpp" | "cxx" | "C") => Language::Cxx,
         _ => return Ok(Prepared { program, _build: None }),
     };
-    let folder = std::env::temp_dir().join(format!("foretell-build-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| Failure::Input(format!("{}: {error}", folder.display())))?;
-    let folder = Folder(folder);
+    let folder = Folder::new()?;
     let binary = folder.0.join(source.file_stem().unwrap_or(first));
     build(language, source, &binary)?;
     program.called = Some(source.to_owned());

@@ -1,15 +1,22 @@
 //! `foretell verify`: a proof for all executions, or a counterexample.
 
+use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
+use foretell_report::shell_word;
 use foretell_trace::format;
+use foretell_verify::compiled::{self, Forced, NotForced};
 use foretell_verify::proof::Proof;
+use foretell_verify::run::Execution;
 use foretell_verify::{
     Budget, Options, Program, Refinement, Report, Trouble, Verdict, c, text, verify,
 };
 use serde_json::json;
 
 use crate::cli::{AbstractionName, RefinementName, VerifyArguments};
+use crate::commands::program::Folder;
+use crate::commands::schedules;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
@@ -39,12 +46,18 @@ pub fn run(arguments: &VerifyArguments, output: &mut Output) -> Result<Exit, Fai
         },
     };
     let report = verify(&program, &options).map_err(trouble)?;
-    let mut exit = match &report.verdict {
-        Verdict::Proved(_) => Exit::NothingFound,
-        // of C, the interpreter has seen it, not the compiled program
-        Verdict::Violated(_) if is_c(arguments) => Exit::Predicted,
-        Verdict::Violated(_) => Exit::Confirmed,
-        Verdict::Unknown(_) => Exit::Incomplete,
+    let compiled = match &report.verdict {
+        Verdict::Violated(execution) if is_c(arguments) => {
+            Some(force(arguments, &program, execution)?)
+        }
+        _ => None,
+    };
+    let mut exit = match (&report.verdict, &compiled) {
+        (Verdict::Proved(_), _) => Exit::NothingFound,
+        // guarded commands are run by the interpreter: there is nothing else that could run them
+        (Verdict::Violated(_), None | Some(Ok(_))) => Exit::Confirmed,
+        (Verdict::Violated(_), Some(Err(_))) => Exit::Predicted,
+        (Verdict::Unknown(_), _) => Exit::Incomplete,
     };
     let mut checked = None;
     if let Verdict::Proved(proof) = &report.verdict {
@@ -64,10 +77,77 @@ pub fn run(arguments: &VerifyArguments, output: &mut Output) -> Result<Exit, Fai
     }
     let refused = checked.and_then(Result::err).map(|error| error.to_string());
     match output.json() {
-        true => output.object(to_json(&program, &report, refused.as_deref()))?,
-        false => write!(output, "{}", render(&program, &report, refused.as_deref()))?,
+        true => output.object(to_json(&program, &report, refused.as_deref(), compiled.as_ref()))?,
+        false => {
+            write!(output, "{}", render(&program, &report, refused.as_deref()))?;
+            match &compiled {
+                Some(Ok(kept)) => write!(output, "{}", kept.render())?,
+                Some(Err(why)) => writeln!(output, "predicted, not confirmed: {why}")?,
+                None => {}
+            }
+        }
     }
     Ok(exit)
+}
+
+/// A counterexample that happened, and where its files are.
+struct Kept {
+    forced: Forced,
+    schedule: PathBuf,
+    program: PathBuf,
+}
+
+impl Kept {
+    fn replay(&self) -> String {
+        let word = |path: &Path| shell_word(&path.display().to_string());
+        format!("foretell replay {} -- {}", word(&self.schedule), word(&self.program))
+    }
+
+    fn render(&self) -> String {
+        let Forced { ended, runs, woken, .. } = &self.forced;
+        let woken = match woken {
+            true => " (a wait ended without a signal, as POSIX allows)",
+            false => "",
+        };
+        format!(
+            "confirmed: the compiled program did it, too{woken}: {ended}\n  forced in {runs} runs; \
+             again: {}\n",
+            self.replay()
+        )
+    }
+}
+
+/// Forces a counterexample on the compiled program and keeps what is needed to see it again.
+fn force(
+    arguments: &VerifyArguments,
+    program: &Program,
+    execution: &Execution,
+) -> Result<Result<Kept, NotForced>, Failure> {
+    let folder = Folder::new()?;
+    let source = &arguments.program;
+    let stem = source.file_stem().unwrap_or(source.as_os_str());
+    let kept = arguments.schedules.join(stem);
+    let forced = match compiled::force(program, execution, source, &folder.0, &kept) {
+        Ok(forced) => forced,
+        Err(why) => return Ok(Err(why)),
+    };
+    let mut paths = BTreeMap::new();
+    let id = stem.to_string_lossy();
+    schedules::write(&arguments.schedules, [(&*id, forced.schedule.clone())], &mut paths)?;
+    for file in [&forced.program, &forced.companion] {
+        install(file, &arguments.schedules)?;
+    }
+    let schedule = paths.remove(&*id).unwrap_or_default();
+    Ok(Ok(Kept { forced, schedule, program: kept }))
+}
+
+/// Copies a file into a folder; it is there as a whole or not at all.
+fn install(file: &Path, folder: &Path) -> Result<(), Failure> {
+    let name = file.file_name().unwrap_or_default();
+    let begun = folder.join(format!(".{}.{}", name.display(), std::process::id()));
+    std::fs::copy(file, &begun)
+        .and_then(|_| std::fs::rename(&begun, folder.join(name)))
+        .map_err(|error| Failure::Input(format!("{}: {error}", begun.display())))
 }
 
 fn trouble(trouble: Trouble) -> Failure {
@@ -127,7 +207,12 @@ fn render(program: &Program, report: &Report, refused: Option<&str>) -> String {
     text
 }
 
-fn to_json(program: &Program, report: &Report, refused: Option<&str>) -> serde_json::Value {
+fn to_json(
+    program: &Program,
+    report: &Report,
+    refused: Option<&str>,
+    compiled: Option<&Result<Kept, NotForced>>,
+) -> serde_json::Value {
     let (verdict, reason) = match (&report.verdict, refused) {
         (Verdict::Proved(_), None) => ("proved", None),
         (Verdict::Proved(_), Some(why)) => ("unknown", Some(why.to_string())),
@@ -148,6 +233,17 @@ fn to_json(program: &Program, report: &Report, refused: Option<&str>) -> serde_j
         }
         _ => None,
     };
+    let forced = compiled.map(|compiled| match compiled {
+        Ok(kept) => json!({
+            "status": "confirmed",
+            "reason": null,
+            "ended": kept.forced.ended,
+            "runs": kept.forced.runs,
+            "schedule": kept.schedule.display().to_string(),
+            "replay": kept.replay(),
+        }),
+        Err(why) => json!({"status": "predicted", "reason": why.to_string()}),
+    });
     json!({
         "version": 1,
         "program": {"command": [program.file]},
@@ -159,6 +255,7 @@ fn to_json(program: &Program, report: &Report, refused: Option<&str>) -> serde_j
             "states": report.statistics.states,
             "questions": report.statistics.questions,
             "execution": execution,
+            "forced": forced,
         },
     })
 }

@@ -1,0 +1,472 @@
+//! A counterexample on the compiled program: the same C file, built with foretell's compiler driver,
+//! is made to take the steps of the counterexample and to fail (the validation of 001 section 5 that
+//! a user can see; the rescheduling is that of 003).
+//!
+//! The environment of the counterexample is a *companion* C file: `__VERIFIER_nondet_*` give its
+//! values in its order, `__VERIFIER_atomic_begin` takes a recursive mutex, `__VERIFIER_assume` ends
+//! the run if it does not hold, `reach_error` aborts. The program itself is not changed; signed
+//! overflow and indices outside arrays trap (clang's sanitizers).
+//!
+//! The counterexample is a list of steps of the model; a schedule is a list of events of the program.
+//! They are matched turn by turn: the schedule so far is forced, then the thread whose turn it is runs
+//! alone, so that its events are the ones that it has in this interleaving whatever they depend on.
+//! The steps of its turn are found among them by kind, order and variable, and the schedule grows by
+//! the events up to the last one.
+//!
+//! *Guaranteed*: what is forced has happened in a run of the compiled program, judged as `foretell
+//! replay` judges. *Can be missed*: counterexamples that depend on the value of an uninitialised
+//! variable, and steps that the compiler left out; the reason is given.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use foretell_build::{BuildError, Language};
+use foretell_force::forced::Violation;
+use foretell_force::judge::Outcome;
+use foretell_force::program::Program as Compiled;
+use foretell_force::replay::{ReplayError, replay};
+use foretell_force::run::{Limits, Run, RunError, Runner};
+use foretell_force::session::UNINTERRUPTED;
+use foretell_record::RunEnd;
+use foretell_trace::schedule::{CreationPath, Schedule, Step};
+use foretell_trace::{Event, EventId, Op, Trace, VariableId};
+use foretell_wire::is_local;
+
+use crate::program::{EdgeId, Program, Visible, bit};
+use crate::run::Execution;
+
+/// A thread that runs alone has at most so many events.
+const LONGEST_TURN: u32 = 50_000;
+
+/// What a single run may cost.
+const LIMITS: Limits = Limits { time: Duration::from_secs(20), points: 1_000_000 };
+
+/// The companion's variable that counts the values given; a write of it is the step that takes one.
+const INPUTS_TAKEN: &str = "foretell_inputs_taken";
+
+/// The companion's mutex for atomic sections.
+const ATOMIC_MUTEX: &str = "foretell_atomic_section";
+
+/// Stands for `pthread_cond_wait` where the counterexample wakes up without a signal.
+const WAKES_BY_ITSELF: &str = "foretell_cond_wait";
+
+/// A counterexample that happened.
+#[derive(Debug)]
+pub struct Forced {
+    /// The compiled program.
+    pub program: PathBuf,
+    /// The generated file that was compiled with it.
+    pub companion: PathBuf,
+    /// How to make it happen again.
+    pub schedule: Schedule,
+    /// How the run ended.
+    pub ended: String,
+    /// Runs that it took.
+    pub runs: usize,
+    /// A wait for a condition ended without a signal (which POSIX allows and the C library here does
+    /// not do by itself).
+    pub woken: bool,
+}
+
+/// Why a counterexample was not forced.
+#[derive(Debug)]
+pub enum NotForced {
+    /// Foretell's compiler driver cannot be used.
+    Driver(BuildError),
+    /// The program was not compiled; what the compiler said.
+    Compiler(String),
+    /// A file cannot be written.
+    File(PathBuf, std::io::Error),
+    /// The program cannot be run.
+    Run(RunError),
+    /// The program did not come to a step of the counterexample.
+    Step {
+        /// The step.
+        step: String,
+        /// What it did instead.
+        why: String,
+    },
+    /// Every step was taken, and the violation did not happen.
+    Held(String),
+    /// The finished schedule was not followed again.
+    Replay(ReplayError),
+}
+
+impl fmt::Display for NotForced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotForced::Driver(error) => write!(f, "the program cannot be compiled: {error}"),
+            NotForced::Compiler(said) => write!(f, "the program was not compiled: {said}"),
+            NotForced::File(path, error) => write!(f, "{}: {error}", path.display()),
+            NotForced::Run(error) => error.fmt(f),
+            NotForced::Step { step, why } => {
+                write!(f, "the compiled program did not come to `{step}`: {why}")
+            }
+            NotForced::Held(why) => {
+                write!(f, "the compiled program took every step and did not fail: {why}")
+            }
+            NotForced::Replay(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for NotForced {}
+
+/// Compiles the program with the environment of the counterexample into a folder, and forces the
+/// counterexample on it.
+///
+/// `called`: where the compiled program will lie; the schedule calls it so.
+pub fn force(
+    program: &Program,
+    execution: &Execution,
+    source: &Path,
+    folder: &Path,
+    called: &Path,
+) -> Result<Forced, NotForced> {
+    let plain = attempt(program, execution, source, folder, called, false);
+    let waits = |step: &crate::run::Step| program.edges[step.edge].visible == Visible::WaitEnd;
+    match plain {
+        Err(NotForced::Step { .. }) if execution.steps.iter().any(waits) => {
+            attempt(program, execution, source, folder, called, true).or(plain)
+        }
+        _ => plain,
+    }
+}
+
+fn attempt(
+    program: &Program,
+    execution: &Execution,
+    source: &Path,
+    folder: &Path,
+    called: &Path,
+    woken: bool,
+) -> Result<Forced, NotForced> {
+    let stem = source.file_stem().unwrap_or(source.as_os_str());
+    let binary = folder.join(stem);
+    let companion = folder.join(stem).with_added_extension("companion.c");
+    std::fs::write(&companion, companion_of(program, execution))
+        .map_err(|error| NotForced::File(companion.clone(), error))?;
+    compile(source, &companion, &binary, woken)?;
+    let mut compiled = Compiled::new(&binary, Vec::new());
+    compiled.called = Some(called.to_owned());
+    let runner = Runner::new(&compiled).map_err(NotForced::Run)?;
+    let (trace, steps) = follow(program, execution, &runner)?;
+    let mut schedule = Schedule::of_trace(&trace, [], []);
+    schedule.steps = steps;
+    let input = compiled.digest().map_err(|error| NotForced::File(binary.clone(), error))?;
+    schedule.input = Some(input.to_string().into());
+    schedule.violation = Some(violation(program, execution).name().into());
+    let replayed = replay(&schedule, &compiled, &UNINTERRUPTED, LIMITS.time);
+    let replayed = replayed.map_err(NotForced::Replay)?;
+    let ended = match (&replayed.run.end, execution.steps.last()) {
+        // a trap has no line of its own
+        (RunEnd::Signal(libc::SIGILL), Some(step)) => {
+            format!("trap in {}", program.describe(step.edge))
+        }
+        _ => replayed.run.ended(),
+    };
+    match replayed.verdict.outcome {
+        Outcome::Confirmed(_) if replayed.counts() => {
+            let runs = runner.runs() + 1;
+            Ok(Forced { program: binary, companion, schedule, ended, runs, woken })
+        }
+        Outcome::Refuted(why) | Outcome::NotForced(why) => Err(NotForced::Held(why)),
+        _ => Err(NotForced::Held(ended)),
+    }
+}
+
+/// A failed assertion, or a trap.
+fn violation(program: &Program, execution: &Execution) -> Violation {
+    let last = execution.steps.last().map_or("", |step| &*program.edges[step.edge].text);
+    match last.ends_with("signed overflow") || last.ends_with("index outside the array") {
+        true => Violation::Fault,
+        false => Violation::Assertion,
+    }
+}
+
+/// What the environment does, as C.
+fn companion_of(program: &Program, execution: &Execution) -> String {
+    let inputs = execution.steps.iter().filter_map(|step| {
+        let taken = program.edges[step.edge].visible == Visible::Input;
+        taken.then(|| step.assigned.first().map_or(0, |&(_, value)| value))
+    });
+    // a value of unsigned 64 bits is the same bits
+    let inputs: Vec<String> = inputs.map(|value| format!("{}ull", value as u64)).collect();
+    let mut text = format!(
+        "/* Made by `foretell verify {}`: what the environment does in its counterexample. */\n\
+         #include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n\n\
+         #define WEAK __attribute__((weak))\n\n\
+         static const unsigned long long inputs[] = {{{}}};\n\
+         unsigned {INPUTS_TAKEN} = 0;\n\n\
+         static unsigned long long next_input(void) {{\n\
+         \x20 unsigned n = {INPUTS_TAKEN}++;\n\
+         \x20 return n < {} ? inputs[n] : 0;\n}}\n\n",
+        program.file,
+        if inputs.is_empty() { "0".to_owned() } else { inputs.join(", ") },
+        inputs.len(),
+    );
+    for (name, kind) in NONDET {
+        let _ =
+            writeln!(text, "WEAK {kind} __VERIFIER_nondet_{name}(void) {{ return next_input(); }}");
+    }
+    let _ = write!(
+        text,
+        "\npthread_mutex_t {ATOMIC_MUTEX} = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;\n\
+         WEAK void __VERIFIER_atomic_begin(void) {{ pthread_mutex_lock(&{ATOMIC_MUTEX}); }}\n\
+         WEAK void __VERIFIER_atomic_end(void) {{ pthread_mutex_unlock(&{ATOMIC_MUTEX}); }}\n\n\
+         WEAK void __VERIFIER_assume(int holds) {{\n\
+         \x20 if (holds) return;\n\
+         \x20 fputs(\"foretell: an assumption does not hold in this run\\n\", stderr);\n\
+         \x20 _exit(77);\n}}\n\
+         WEAK void assume_abort_if_not(int holds) {{ __VERIFIER_assume(holds); }}\n\
+         WEAK void reach_error(void) {{ abort(); }}\n\
+         WEAK void __VERIFIER_error(void) {{ abort(); }}\n\n\
+         /* POSIX allows a wait to end without a signal. */\n\
+         int {WAKES_BY_ITSELF}(pthread_cond_t *condition, pthread_mutex_t *mutex) {{\n\
+         \x20 (void)condition;\n\
+         \x20 pthread_mutex_unlock(mutex);\n\
+         \x20 return pthread_mutex_lock(mutex);\n}}\n",
+    );
+    text
+}
+
+/// The functions of SV-COMP that give a value, and their types.
+const NONDET: [(&str, &str); 10] = [
+    ("int", "int"),
+    ("uint", "unsigned"),
+    ("bool", "_Bool"),
+    ("_Bool", "_Bool"),
+    ("char", "signed char"),
+    ("uchar", "unsigned char"),
+    ("short", "short"),
+    ("ushort", "unsigned short"),
+    ("long", "long"),
+    ("ulong", "unsigned long"),
+];
+
+fn compile(source: &Path, companion: &Path, binary: &Path, woken: bool) -> Result<(), NotForced> {
+    // Unoptimised, so that every access of the source is one of the program.
+    let words = [
+        "-O0",
+        "-g",
+        "-w",
+        "-pthread",
+        "-D_GNU_SOURCE",
+        "-fsanitize=signed-integer-overflow,array-bounds",
+        "-fsanitize-trap=signed-integer-overflow,array-bounds",
+    ];
+    let mut words: Vec<OsString> = words.map(OsString::from).into();
+    if woken {
+        words.push(format!("-Dpthread_cond_wait={WAKES_BY_ITSELF}").into());
+    }
+    words.extend(["-o".into(), binary.into(), source.into(), companion.into()]);
+    let mut command = foretell_build::command(Language::C, words).map_err(NotForced::Driver)?;
+    let output = command.output().map_err(|error| NotForced::Compiler(error.to_string()))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let first = said.lines().find(|line| line.contains("error")).unwrap_or("it fails");
+            Err(NotForced::Compiler(first.to_owned()))
+        }
+    }
+}
+
+/// A step of the counterexample that the compiled program shows.
+struct Wanted {
+    thread: CreationPath,
+    what: What,
+    /// Described by this one.
+    edge: EdgeId,
+}
+
+enum What {
+    /// What the edge does.
+    Edge(Visible),
+    /// The thread ends: somebody waits for it, and the model has no step for it.
+    End,
+}
+
+/// The steps of the counterexample that the compiled program shows, up to the last one of the thread
+/// that fails: what others do after it cannot matter.
+fn wanted(program: &Program, execution: &Execution) -> Vec<Wanted> {
+    let mut paths: HashMap<usize, CreationPath> = HashMap::new();
+    let mut children: HashMap<usize, u32> = HashMap::new();
+    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut last = 0;
+    let fails = execution.steps.last().map(|step| program.edges[step.edge].thread);
+    for step in &execution.steps {
+        let edge = &program.edges[step.edge];
+        let thread = paths.entry(edge.thread).or_default().clone();
+        if edge.visible == Visible::No {
+            continue;
+        }
+        if let Some(started) = edge.starts {
+            let number = children.entry(edge.thread).or_default();
+            let mut path = thread.clone();
+            path.0.push(*number);
+            *number += 1;
+            paths.insert(started, path);
+        }
+        if let Some(ended) = edge.awaits {
+            let ended = paths.entry(ended).or_default().clone();
+            // at once after its last step, or now
+            let after = wanted.iter().rposition(|step| step.thread == ended);
+            let at = after.map_or(wanted.len(), |after| after + 1);
+            wanted.insert(at, Wanted { thread: ended, what: What::End, edge: step.edge });
+        }
+        wanted.push(Wanted { thread, what: What::Edge(edge.visible), edge: step.edge });
+        if Some(edge.thread) == fails {
+            last = wanted.len();
+        }
+    }
+    wanted.truncate(last);
+    wanted
+}
+
+/// The schedule of the counterexample, and a trace of the program that it is for.
+fn follow(
+    program: &Program,
+    execution: &Execution,
+    runner: &Runner<'_>,
+) -> Result<(Trace, Vec<Step>), NotForced> {
+    let wanted = wanted(program, execution);
+    let turns: Vec<&[Wanted]> = wanted.chunk_by(|a, b| a.thread == b.thread).collect();
+    let mut steps: Vec<Step> = Vec::new();
+    for (number, turn) in turns.iter().enumerate() {
+        let (run, events) = alone(runner, &steps, &turn[0].thread)?;
+        let mut at = 0;
+        for wanted in *turn {
+            let is_it = |(event, _): &(EventId, Step)| is(program, wanted, &run.trace, *event);
+            let Some(further) = events[at..].iter().position(is_it) else {
+                let step = program.describe(wanted.edge);
+                return Err(NotForced::Step { step, why: ended(&run) });
+            };
+            at += further + 1;
+        }
+        if number + 1 < turns.len() {
+            steps.extend(events.into_iter().take(at).map(|(_, step)| step));
+            continue;
+        }
+        if !matches!(run.end, RunEnd::Signal(_)) {
+            return Err(NotForced::Held(ended(&run)));
+        }
+        // up to the end, in case that it does more before it fails (it prints)
+        let seen = events.iter().rposition(|(_, step)| !is_local(&step.operation));
+        let seen = seen.map_or(at, |last| at.max(last + 1));
+        steps.extend(events.into_iter().take(seen).map(|(_, step)| step));
+        return Ok((run.trace, steps));
+    }
+    // the thread fails by itself, before anybody can see it
+    let run = runner.run(Vec::new(), UNINTERRUPTED, LIMITS).map_err(NotForced::Run)?;
+    let first = (!run.trace.events.is_empty()).then(|| EventId::from(0));
+    let steps = Schedule::of_trace(&run.trace, first, []).steps;
+    Ok((run.trace, steps))
+}
+
+/// How the run of a thread alone ended, for people.
+fn ended(run: &Run) -> String {
+    match &run.end {
+        RunEnd::Diverged(divergence) => divergence.reason.clone(),
+        _ => run.ended(),
+    }
+}
+
+/// Forces the steps, then lets the thread run alone for as long as it can: the run, and the thread's
+/// events behind the steps.
+fn alone(
+    runner: &Runner<'_>,
+    steps: &[Step],
+    thread: &CreationPath,
+) -> Result<(Run, Vec<(EventId, Step)>), NotForced> {
+    let before = steps.iter().filter(|step| step.thread == *thread).count();
+    let mut forced = steps.to_vec();
+    // A step that is too far away to be taken: until then the turn is the thread's.
+    forced.push(Step {
+        thread: thread.clone(),
+        index: before as u32 + LONGEST_TURN,
+        operation: "end".into(),
+        site: None,
+    });
+    let run = runner.run(forced, UNINTERRUPTED, LIMITS).map_err(NotForced::Run)?;
+    if run.steps_taken < steps.len() {
+        let step = &steps[run.steps_taken];
+        let step = format!("step {} of thread {}", step.index, step.thread);
+        return Err(NotForced::Step { step, why: ended(&run) });
+    }
+    let trace = &run.trace;
+    let own = trace.threads.iter().position(|other| other.path == thread.0);
+    let own = own.map(|own| trace.events_by_thread().swap_remove(own)).unwrap_or_default();
+    let behind = &own[before.min(own.len())..];
+    let behind_steps = Schedule::of_trace(trace, behind.iter().copied(), []).steps;
+    let events = behind.iter().copied().zip(behind_steps).collect();
+    Ok((run, events))
+}
+
+/// Is the event the step of the counterexample?
+fn is(program: &Program, wanted: &Wanted, trace: &Trace, event: EventId) -> bool {
+    let event = trace.event(event);
+    let visible = match wanted.what {
+        What::Edge(visible) => visible,
+        What::End => return event.op == Op::ThreadEnd,
+    };
+    let of_section =
+        |lock: &foretell_trace::LockStep| &*trace.objects[lock.lock.index()].name == ATOMIC_MUTEX;
+    match (visible, &event.op) {
+        (Visible::Read, Op::Read(access)) | (Visible::Write, Op::Write(access)) => {
+            accesses(program, wanted.edge, trace, event, access.variable)
+        }
+        (Visible::Input, Op::Write(access)) => {
+            &*trace.variables[access.variable.index()].name == INPUTS_TAKEN
+        }
+        (Visible::Lock | Visible::TryLock | Visible::WaitEnd, Op::Acquire(lock))
+        | (Visible::TryLock, Op::AcquireFailed(lock))
+        | (Visible::Unlock | Visible::WaitBegin, Op::Release(lock)) => !of_section(lock),
+        (Visible::AtomicEnd, Op::Release(lock)) => of_section(lock),
+        (Visible::WaitBegin, Op::WaitBegin { .. })
+        | (Visible::WaitEnd, Op::WaitEnd { .. })
+        | (Visible::Signal, Op::Signal(_) | Op::Broadcast(_))
+        | (Visible::SemaphoreWait, Op::SemaphoreWait(_))
+        | (Visible::SemaphorePost, Op::SemaphorePost(_))
+        | (Visible::Fork, Op::Fork(_))
+        | (Visible::Join, Op::Join(_)) => true,
+        _ => false,
+    }
+}
+
+/// Is it the variable of the edge? Globals have names; locals that others see have none in a trace,
+/// there the line decides.
+fn accesses(
+    program: &Program,
+    edge: EdgeId,
+    trace: &Trace,
+    event: &Event,
+    variable: VariableId,
+) -> bool {
+    let touched = match program.edges[edge].visible {
+        Visible::Write => program.writes(edge),
+        _ => program.reads(edge),
+    };
+    let shared = touched & program.shared();
+    let wanted = (0..program.variables.len()).find(|&v| shared & bit(VariableId::from(v)) != 0);
+    let Some(wanted) = wanted else { return false };
+    let wanted = &*program.variables[wanted].name;
+    let found = &*trace.variables[variable.index()].name;
+    match wanted.contains('.') {
+        false => base_name(found) == base_name(wanted),
+        true => {
+            let line = event.site.map_or(0, |site| trace.sites[site.index()].line);
+            found.starts_with("0x") && line == program.edges[edge].place.line
+        }
+    }
+}
+
+/// `cells` of `cells[3]`
+fn base_name(name: &str) -> &str {
+    let end = name.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(name.len());
+    &name[..end]
+}
