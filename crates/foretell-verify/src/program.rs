@@ -334,7 +334,7 @@ impl Program {
         }
     }
 
-    /// Drops assignments to locals that nobody reads any more.
+    /// Drops assignments to locals that nobody reads any more, unless they name an input.
     fn without_dead_values(&mut self) {
         let shared = self.shared();
         for index in 0..self.threads.len() {
@@ -347,7 +347,9 @@ impl Program {
                     for &edge in &thread.outgoing[location] {
                         let behind = live[self.edges[edge].to];
                         let kept = self.edges[edge].assignments.iter();
-                        let kept = kept.filter(|(v, _)| (behind | shared) & bit(*v) != 0);
+                        let kept = kept.filter(|(v, value)| {
+                            (behind | shared) & bit(*v) != 0 || self.names_input(edge, *value)
+                        });
                         let used = kept
                             .fold(self.variables_of(self.edges[edge].guard), |all, &(_, value)| {
                                 all | self.variables_of(value)
@@ -360,7 +362,10 @@ impl Program {
             }
             for &edge in thread.outgoing.iter().flatten() {
                 let behind = live[self.edges[edge].to] | shared;
-                self.edges[edge].assignments.retain(|(v, _)| behind & bit(*v) != 0);
+                let mut assignments = std::mem::take(&mut self.edges[edge].assignments);
+                assignments
+                    .retain(|&(v, value)| behind & bit(v) != 0 || self.names_input(edge, value));
+                self.edges[edge].assignments = assignments;
                 let edge = &mut self.edges[edge];
                 let used: Vec<TermId> =
                     edge.assignments.iter().map(|&(_, v)| v).chain([edge.guard]).collect();
@@ -369,6 +374,14 @@ impl Program {
                 edge.inputs.retain(|input| leaves.contains(input));
             }
         }
+    }
+
+    /// Is the value an input that the edge's guard is about? Then its variable is the only name by
+    /// which a predicate can say what the guard demands.
+    fn names_input(&self, edge: EdgeId, value: TermId) -> bool {
+        let is_input = |leaf: &TermId| matches!(self.terms.term(*leaf), Term::Symbol(_));
+        let constrained = self.terms.leaves(self.edges[edge].guard);
+        self.terms.leaves(value).iter().any(|leaf| is_input(leaf) && constrained.contains(leaf))
     }
 
     fn without_unused_edges(mut self) -> Program {
