@@ -25,6 +25,7 @@ mod planner;
 mod predict;
 mod record;
 mod schedule;
+mod spin;
 mod thesis;
 mod trace_binary;
 mod trace_info;
