@@ -6,13 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io;
 use std::path::PathBuf;
 
 use foretell_abi::{BinaryOp, CastOp};
-use foretell_trace::format::binary::{
-    ChunkEncoder, ChunkSealer, Compression, FILE_HEADER, Name, Step,
-};
+use foretell_trace::format::binary::{ChunkEncoder, Name, Step};
 use foretell_trace::{
     Access, Condition, Event, LockMode, LockStep, MemoryOrder, MemoryRange, ObjectId, ObjectKind,
     Op, Operator, ReadModifyWrite, Scope, SiteId, Sort, TermId, ThreadId, Value, VariableId,
@@ -23,11 +21,10 @@ use foretell_wire::{HELD_FIXED, Kind, TERM_SHADOW, access, format_path, lock};
 use crate::forced::Comparison;
 use crate::hash::FastMap;
 use crate::memory::{Location, Memory};
+use crate::output::Output;
 use crate::path::ExecutionPath;
 use crate::symbols::Symbols;
 
-/// Chunks are sealed when their records reach this many bytes.
-const CHUNK_BYTES: usize = 1 << 18;
 /// Terms that are known again, and reads of a thread whose terms are. A term that fell out is
 /// written again: the reader of a trace takes equal terms for one. The tables stay small enough to
 /// lie in the processor's caches, where a table of all terms would not.
@@ -36,104 +33,6 @@ const RECENT_READS: usize = 1 << 9;
 
 /// Places whose sites are at hand.
 const RECENT_SITES: usize = 1024;
-
-/// Where chunks go.
-struct Output {
-    file: File,
-    encoder: Box<ChunkEncoder>,
-    sealer: ChunkSealer,
-    records: Vec<u8>,
-    /// Where the chunks begin that are in the file, with the number of events before each.
-    chunks: Vec<(u64, u64)>,
-    bytes: u64,
-    /// Events in sealed chunks and in the open one.
-    events: u64,
-    failed: Option<io::Error>,
-}
-
-impl Output {
-    fn new(mut file: File) -> io::Result<Self> {
-        file.write_all(&FILE_HEADER)?;
-        Ok(Self {
-            file,
-            encoder: Box::new(ChunkEncoder::new()),
-            sealer: ChunkSealer::new(Compression::Lz4),
-            records: Vec::with_capacity(CHUNK_BYTES * 2),
-            chunks: Vec::new(),
-            bytes: FILE_HEADER.len() as u64,
-            events: 0,
-            failed: None,
-        })
-    }
-
-    /// Appends the next event.
-    #[inline]
-    fn event(&mut self, encode: impl FnOnce(&mut ChunkEncoder, &mut Vec<u8>)) {
-        if self.failed.is_none() {
-            self.events += 1;
-            self.add(encode);
-        }
-    }
-
-    /// Appends what is no event.
-    #[inline]
-    fn add(&mut self, encode: impl FnOnce(&mut ChunkEncoder, &mut Vec<u8>)) {
-        if self.failed.is_none() {
-            encode(&mut self.encoder, &mut self.records);
-            if self.records.len() >= CHUNK_BYTES {
-                self.seal();
-            }
-        }
-    }
-
-    /// Writes the open chunk. If that fails, everything from there on is lost.
-    fn seal(&mut self) {
-        let events = self.events - u64::from(self.encoder.events());
-        let chunk = self.sealer.seal(&mut self.encoder, &mut self.records);
-        match self.file.write_all(chunk) {
-            Ok(()) => {
-                self.chunks.push((self.bytes, events));
-                self.bytes += chunk.len() as u64;
-            }
-            Err(error) => {
-                self.events = events;
-                self.failed = Some(error);
-            }
-        }
-    }
-
-    /// What could not be written.
-    fn lost(&self) -> Option<String> {
-        let error = self.failed.as_ref()?;
-        Some(format!("events after number {} were lost: {error}", self.events))
-    }
-
-    /// Ends the file: `last` writes what is to be said at the end. When the disk is full, chunks
-    /// are given up until there is room.
-    fn finish(&mut self, mut last: impl FnMut(&mut ChunkEncoder, &mut Vec<u8>)) -> io::Result<u64> {
-        if self.failed.is_none() {
-            self.seal();
-        }
-        loop {
-            self.file.set_len(self.bytes)?;
-            self.file.seek(SeekFrom::Start(self.bytes))?;
-            self.records.clear();
-            last(&mut self.encoder, &mut self.records);
-            if let Some(lost) = self.lost() {
-                self.encoder.gap(&lost, &mut self.records);
-            }
-            self.encoder.end(self.events, &mut self.records);
-            let chunk = self.sealer.seal(&mut self.encoder, &mut self.records);
-            let Err(error) = self.file.write_all(chunk).and_then(|()| self.file.flush()) else {
-                return Ok(self.bytes + chunk.len() as u64);
-            };
-            let Some((at, events)) = self.chunks.pop() else { return Err(error) };
-            self.bytes = at;
-            self.events = events;
-            self.failed.get_or_insert(error);
-        }
-    }
-}
 
 /// A thread as far as it has been converted.
 #[derive(Default)]
@@ -343,7 +242,7 @@ impl Converter {
         let symbolic = self.modules > 0 && self.concrete_modules == 0;
         let mut gaps = sentences(&self.gaps);
         let restrictions = sentences(&self.restrictions);
-        let bytes = self.output.finish(|encoder, records| {
+        let written = self.output.finish(|encoder, records| {
             encoder.properties(symbolic, true, records);
             encoder.command(command.iter().map(String::as_str), records);
             if let Some(build_id) = build_id {
@@ -356,15 +255,14 @@ impl Converter {
                 encoder.restriction(restriction, records);
             }
         })?;
-        let lost = self.output.lost();
-        gaps.extend(lost.clone());
+        gaps.extend(written.lost.clone());
         Ok(Summary {
-            events: self.output.events,
-            bytes,
+            events: written.events,
+            bytes: written.bytes,
             threads: self.threads.len() as u32,
             gaps,
             restrictions,
-            lost,
+            lost: written.lost,
             crash: self.crash,
             instrumented: self.modules > 0,
             symbolic,
@@ -566,7 +464,7 @@ impl Converter {
         if let Some(schedule) = &mut self.schedule {
             schedule.event(thread, index, keyword, site.map(SiteId::index));
         }
-        Some(Step { sequence: self.output.events, thread, index, site })
+        Some(Step { sequence: self.output.events(), thread, index, site })
     }
 
     fn event(&mut self, kind: Kind, detail: u8, place: u64, words: &mut Words) -> Option<()> {
@@ -656,7 +554,10 @@ impl Converter {
             Kind::Fence => Op::Fence(memory_order(detail)?),
             Kind::Branch => {
                 let term = self.optional(words.next()? as u32, 1)?;
-                Op::Branch(Condition { term, outcome: detail & 1 == 1 })
+                let condition = Condition { term, outcome: detail & 1 == 1 };
+                let at = self.next_step(site, "branch")?;
+                self.output.event(|encoder, records| encoder.branch(at, condition, records));
+                return Some(());
             }
             Kind::Assert => {
                 let mut term = self.optional(words.next()? as u32, 1)?;
@@ -811,15 +712,20 @@ impl Converter {
         TermId(self.terms - 1)
     }
 
+    /// The term with this key. A `fresh` one is not looked for: there cannot be one yet.
+    #[inline]
     fn intern(
         &mut self,
         key: Key,
+        fresh: bool,
         encode: impl FnOnce(TermId, &mut ChunkEncoder, &mut Vec<u8>),
     ) -> TermId {
         let way = key.way();
-        let (recent, term) = self.recent_terms[way];
-        if recent == key {
-            return term;
+        if !fresh {
+            let (recent, term) = self.recent_terms[way];
+            if recent == key {
+                return term;
+            }
         }
         let id = self.next_term();
         self.output.add(|encoder, records| encode(id, encoder, records));
@@ -837,7 +743,7 @@ impl Converter {
             Value::BitVec { bits, .. } => bits,
             _ => 0,
         };
-        self.intern(Key::Constant(width, bits), |id, encoder, records| {
+        self.intern(Key::Constant(width, bits), false, |id, encoder, records| {
             encoder.constant_term(id, &value, records);
         })
     }
@@ -847,7 +753,10 @@ impl Converter {
         for (part, argument) in parts.iter_mut().zip(arguments) {
             *part = argument.0;
         }
-        self.intern(Key::Apply(operator, parts), |id, encoder, records| {
+        // Nothing has been made of the newest term so far.
+        let newest = self.terms.wrapping_sub(1);
+        let fresh = parts.contains(&newest) && self.terms != 0;
+        self.intern(Key::Apply(operator, parts), fresh, |id, encoder, records| {
             encoder.apply_term(id, operator, arguments, records);
         })
     }
@@ -896,7 +805,7 @@ impl Converter {
             _ if from == to => term,
             CastOp::Truncate if to == 1 => {
                 let bit = self.apply(Operator::Extract { high: 0, low: 0 }, &[term]);
-                let one = self.intern(Key::Constant(0, 1), |id, encoder, records| {
+                let one = self.intern(Key::Constant(0, 1), false, |id, encoder, records| {
                     encoder.constant_term(id, &Value::bit_vec(1, 1), records);
                 });
                 self.apply(Operator::Eq, &[bit, one])

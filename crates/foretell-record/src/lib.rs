@@ -11,6 +11,7 @@ mod find;
 mod forced;
 mod hash;
 mod memory;
+mod output;
 mod path;
 mod ring;
 mod symbols;

@@ -10,16 +10,27 @@ struct Granule {
     current: u64,
     /// What was there before the first event.
     initial: u64,
-    /// The variable that is accessed most: number plus 1, 0 for none yet.
-    variable: u32,
+    /// The first variable that begins in each half: number plus 1, 0 for none yet. Two, because
+    /// most memory is accessed in words of eight or of four bytes.
+    variables: [u32; 2],
     /// How often this memory became another location.
     generation: u32,
     /// Which bytes of `current` are known, one bit each.
     known: u8,
     /// Which bytes of `initial` are known.
     initially: u8,
-    /// Offset and size of `variable` in bits 0..4 and 4..8.
-    shape: u8,
+    /// Offset and size of each of `variables` in bits 0..4 and 4..8.
+    shapes: [u8; 2],
+}
+
+impl Granule {
+    /// The variable of accesses to this address of this size, if it is one of the two at hand.
+    #[inline]
+    fn variable(&self, address: u64, size: u8) -> Option<u32> {
+        let half = half(address);
+        let number = self.variables[half];
+        (number != 0 && self.shapes[half] == shape(address, size)).then(|| number - 1)
+    }
 }
 
 const GRANULES: usize = 512;
@@ -61,11 +72,13 @@ pub struct Location {
 }
 
 /// Bits of the bytes `offset .. offset + size` of a granule.
+#[inline]
 fn mask(offset: u64, size: u8) -> u8 {
     (((1u32 << size) - 1) << offset) as u8
 }
 
 /// The same as a mask of the granule's 64 bits.
+#[inline]
 fn wide(mask: u8) -> u64 {
     /// Made once: this is asked several times an event.
     static MASKS: [u64; 256] = {
@@ -86,7 +99,14 @@ fn wide(mask: u8) -> u64 {
     MASKS[mask as usize]
 }
 
-/// Offset and size of an access, see [`Granule::shape`].
+/// The half of its granule that the address lies in.
+#[inline]
+fn half(address: u64) -> usize {
+    (address >> 2 & 1) as usize
+}
+
+/// Offset and size of an access, see [`Granule::shapes`].
+#[inline]
 fn shape(address: u64, size: u8) -> u8 {
     (address % 8) as u8 | size << 4
 }
@@ -131,11 +151,10 @@ impl Memory {
     pub fn read_again(&mut self, address: u64, size: u8, value: u64) -> Option<u32> {
         let granule = self.granule(address);
         let touched = mask(address % 8, size);
-        let same = granule.shape == shape(address, size)
-            && granule.known & touched == touched
-            && (granule.current ^ value << (address % 8 * 8)) & wide(touched) == 0;
-        (same && granule.variable != 0 && address % 8 + u64::from(size) <= 8)
-            .then(|| granule.variable - 1)
+        let same = granule.known & touched == touched
+            && (granule.current ^ value << (address % 8 * 8)) & wide(touched) == 0
+            && address % 8 + u64::from(size) <= 8;
+        if same { granule.variable(address, size) } else { None }
     }
 
     /// The variable of a write to memory that was accessed in this shape before and whose content
@@ -144,16 +163,13 @@ impl Memory {
     pub fn written_again(&mut self, address: u64, size: u8, value: u64) -> Option<u32> {
         let granule = self.granule(address);
         let touched = mask(address % 8, size);
-        let same = granule.shape == shape(address, size)
-            && granule.known & touched == touched
-            && granule.variable != 0
-            && address % 8 + u64::from(size) <= 8;
-        if !same {
+        if granule.known & touched != touched || address % 8 + u64::from(size) > 8 {
             return None;
         }
+        let variable = granule.variable(address, size)?;
         let bits = wide(touched);
         granule.current = (granule.current & !bits) | (value << (address % 8 * 8) & bits);
-        Some(granule.variable - 1)
+        Some(variable)
     }
 
     /// What the memory held before any event, from outside knowledge.
@@ -254,7 +270,10 @@ impl Memory {
             let Some(&page) = self.by_number.get(&number) else { continue };
             for (index, granule) in self.pages[page as usize].iter_mut().enumerate() {
                 let at = (number << 12) + 8 * index as u64;
-                if at + 8 > address && at < end && (granule.known != 0 || granule.variable != 0) {
+                if at + 8 > address
+                    && at < end
+                    && (granule.known != 0 || granule.variables != [0; 2])
+                {
                     let generation = granule.generation + 1;
                     *granule = Granule { generation, ..Granule::default() };
                 }
@@ -269,18 +288,18 @@ impl Memory {
         size: u8,
         define: impl FnOnce(Location) -> u32,
     ) -> u32 {
-        let shape = shape(address, size);
+        let half = half(address);
         let granule = self.granule(address);
-        if granule.variable != 0 && granule.shape == shape {
-            return granule.variable - 1;
+        if let Some(number) = granule.variable(address, size) {
+            return number;
         }
         let generation = granule.generation;
-        if granule.variable == 0 {
+        if granule.variables[half] == 0 {
             let location = Location { generation, initial: self.initial(address, size) };
             let number = define(location);
             let granule = self.granule(address);
-            granule.variable = number + 1;
-            granule.shape = shape;
+            granule.variables[half] = number + 1;
+            granule.shapes[half] = shape(address, size);
             return number;
         }
         let key = (address, size, generation);

@@ -1,7 +1,7 @@
 //! Records to bytes: what the recorder calls for every event. Nothing here panics, and nothing
 //! allocates as long as the caller's buffer has room.
 
-use super::varint::{put, put_wide, step, zigzag, zigzag_wide};
+use super::varint::{SHORT, Short, put, put_wide, step, zigzag, zigzag_wide};
 use crate::event::{Access, Condition, Event, LockMode, LockStep, MemoryOrder, Op};
 use crate::id::{ObjectId, SiteId, TermId, ThreadId, VariableId};
 use crate::term::{Operator, ScalarSort, Sort, Term, TermStore, Value};
@@ -390,6 +390,12 @@ impl ChunkEncoder {
         self.access(code::WRITE, access, at, out);
     }
 
+    /// Appends [`Op::Branch`].
+    #[inline]
+    pub fn branch(&mut self, at: Step, condition: Condition, out: &mut Vec<u8>) {
+        self.condition(code::BRANCH, condition, at, out);
+    }
+
     /// Appends [`Op::RegionBegin`].
     pub fn region_begin(&mut self, at: Step, region: Name<'_>, out: &mut Vec<u8>) {
         self.start(code::REGION_BEGIN, 0, at, out);
@@ -439,20 +445,55 @@ impl ChunkEncoder {
         self.last = self.last.max(at.sequence);
     }
 
+    /// What almost all records are. They are put together in place; those that do not follow
+    /// straight on the previous event begin in the general way.
     #[inline]
     fn access(&mut self, code: u8, access: &Access, at: Step, out: &mut Vec<u8>) {
         let attributes = order_number(access.order)
             | flag(access.value.is_none(), attribute::NO_VALUE)
             | flag(access.term.is_some(), attribute::TERM)
             | flag(access.address.is_some(), attribute::ADDRESS);
-        self.start(code, attributes, at, out);
-        self.variable_id(access.variable, out);
+        let context = &self.context;
+        let follows = context.thread == Some(at.thread)
+            && context.next_index == at.index
+            && context.next_sequence == at.sequence;
+        if !follows {
+            self.start(code, attributes, at, out);
+        }
+        out.extend_from_slice(&[0; SHORT]);
+        let Some(mut short) = Short::at_end(out) else { return };
+        let context = &mut self.context;
+        if follows {
+            let site_changed = at.site != context.site;
+            let marks = flag(site_changed, code::SITE) | flag(attributes != 0, code::ATTRIBUTES);
+            short.byte(code | marks);
+            if attributes != 0 {
+                short.byte(attributes);
+            }
+            if site_changed {
+                let last = context.site.map_or(0, |site| site.0);
+                short.put(at.site.map_or(0, |site| 1 + step(last, site.0)));
+                context.site = at.site;
+            }
+            context.next_index = at.index.wrapping_add(1);
+            context.next_sequence = at.sequence.wrapping_add(1);
+            self.events = self.events.saturating_add(1);
+            self.first = self.first.min(at.sequence);
+            self.last = self.last.max(at.sequence);
+        }
+        short.put(step(context.variable, access.variable.0));
+        context.variable = access.variable.0;
         if let Some(value) = access.value {
-            self.value(access.variable, value, out);
+            let last = &mut context.values[access.variable.index() % TABLE];
+            short.put(zigzag(value.wrapping_sub(*last) as i64));
+            *last = value;
         }
         for term in [access.term, access.address].into_iter().flatten() {
-            self.term_id(term, out);
+            short.put(step(context.term, term.0));
+            context.term = term.0;
         }
+        let unused = SHORT - short.length();
+        out.truncate(out.len() - unused);
     }
 
     fn lock(&mut self, code: u8, lock: LockStep, at: Step, out: &mut Vec<u8>) {
@@ -462,6 +503,7 @@ impl ChunkEncoder {
         self.object_id(lock.lock, out);
     }
 
+    #[inline]
     fn condition(&mut self, code: u8, condition: Condition, at: Step, out: &mut Vec<u8>) {
         let attributes = flag(condition.outcome, attribute::OUTCOME)
             | flag(condition.term.is_some(), attribute::TERM);
@@ -481,21 +523,25 @@ impl ChunkEncoder {
         self.object_id(object, out);
     }
 
+    #[inline]
     fn variable_id(&mut self, variable: VariableId, out: &mut Vec<u8>) {
         put(out, step(self.context.variable, variable.0));
         self.context.variable = variable.0;
     }
 
+    #[inline]
     fn object_id(&mut self, object: ObjectId, out: &mut Vec<u8>) {
         put(out, step(self.context.object, object.0));
         self.context.object = object.0;
     }
 
+    #[inline]
     fn term_id(&mut self, term: TermId, out: &mut Vec<u8>) {
         put(out, step(self.context.term, term.0));
         self.context.term = term.0;
     }
 
+    #[inline]
     fn value(&mut self, variable: VariableId, value: u64, out: &mut Vec<u8>) {
         let last = &mut self.context.values[variable.index() % TABLE];
         put(out, zigzag(value.wrapping_sub(*last) as i64));
@@ -518,6 +564,7 @@ impl ChunkEncoder {
         }
     }
 
+    #[inline]
     fn define(&mut self, kind: u8, out: &mut Vec<u8>) {
         self.definitions = self.definitions.saturating_add(1);
         out.extend_from_slice(&[code::DEFINITION, kind]);
@@ -610,6 +657,7 @@ impl ChunkEncoder {
 
     /// Defines a term that is an operator and its arguments; those must have smaller ids. It need
     /// not be simplified: the reader does that.
+    #[inline]
     pub fn apply_term(
         &mut self,
         id: TermId,
@@ -617,31 +665,42 @@ impl ChunkEncoder {
         arguments: &[TermId],
         out: &mut Vec<u8>,
     ) {
-        self.define(definition::TERM, out);
-        put(out, u64::from(id.0));
+        self.definitions = self.definitions.saturating_add(1);
+        out.extend_from_slice(&[0; SHORT]);
+        let Some(mut short) = Short::at_end(out) else { return };
+        short.byte(code::DEFINITION);
+        short.byte(definition::TERM);
+        short.put(u64::from(id.0));
         match operator {
             Operator::Extract { high, low } => {
-                out.push(term_kind::EXTRACT);
-                put(out, u64::from(high));
-                put(out, u64::from(low));
+                short.byte(term_kind::EXTRACT);
+                short.put(u64::from(high));
+                short.put(u64::from(low));
             }
             Operator::ZeroExtend(by) => {
-                out.push(term_kind::ZERO_EXTEND);
-                put(out, u64::from(by));
+                short.byte(term_kind::ZERO_EXTEND);
+                short.put(u64::from(by));
             }
             Operator::SignExtend(by) => {
-                out.push(term_kind::SIGN_EXTEND);
-                put(out, u64::from(by));
+                short.byte(term_kind::SIGN_EXTEND);
+                short.put(u64::from(by));
             }
-            plain => out.push(operator_number(plain).unwrap_or_default()),
+            plain => short.byte(operator_number(plain).unwrap_or_default()),
         }
-        put(out, arguments.len() as u64);
-        for argument in arguments {
+        short.put(arguments.len() as u64);
+        let (at_hand, more) = arguments.split_at(arguments.len().min(3));
+        for argument in at_hand {
+            short.put(u64::from(id.0.wrapping_sub(argument.0)));
+        }
+        let unused = SHORT - short.length();
+        out.truncate(out.len() - unused);
+        for argument in more {
             put(out, u64::from(id.0.wrapping_sub(argument.0)));
         }
     }
 
     /// Defines the term for what a read returned.
+    #[inline]
     pub fn read_value_term(
         &mut self,
         id: TermId,
@@ -657,6 +716,7 @@ impl ChunkEncoder {
     }
 
     /// Defines a constant term.
+    #[inline]
     pub fn constant_term(&mut self, id: TermId, value: &Value, out: &mut Vec<u8>) {
         self.leaf(id, term_kind::CONSTANT, out);
         put_value(value, out);
@@ -692,6 +752,7 @@ impl ChunkEncoder {
         }
     }
 
+    #[inline]
     fn leaf(&mut self, id: TermId, kind: u8, out: &mut Vec<u8>) {
         self.define(definition::TERM, out);
         put(out, u64::from(id.0));
@@ -814,6 +875,7 @@ fn put_unkeyed(text: &str, out: &mut Vec<u8>) {
     put_text(text, out);
 }
 
+#[inline]
 fn put_scalar_sort(sort: ScalarSort, out: &mut Vec<u8>) {
     out.push(match sort {
         ScalarSort::Bool => 65,
@@ -824,6 +886,7 @@ fn put_scalar_sort(sort: ScalarSort, out: &mut Vec<u8>) {
 }
 
 /// A scalar sort is one byte: the width of a bit-vector, or 65 to 67. An array is 68 and two.
+#[inline]
 fn put_sort(sort: Sort, out: &mut Vec<u8>) {
     match sort {
         Sort::Scalar(scalar) => put_scalar_sort(scalar, out),
@@ -836,6 +899,7 @@ fn put_sort(sort: Sort, out: &mut Vec<u8>) {
 }
 
 /// A value is its sort and then its bits, numbers, or entries.
+#[inline]
 fn put_value(value: &Value, out: &mut Vec<u8>) {
     put_sort(value.sort(), out);
     put_content(value, out);

@@ -34,6 +34,64 @@ fn put_long(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
+/// Room for the longest record that has a few numbers and no text.
+pub(super) const SHORT: usize = 64;
+
+/// A short record that is put together in place, at the end of a buffer: room for it is made once,
+/// not for each of its numbers.
+pub(super) struct Short<'a> {
+    bytes: &'a mut [u8; SHORT],
+    length: usize,
+}
+
+impl<'a> Short<'a> {
+    /// Fills the last [`SHORT`] bytes of the buffer from their beginning.
+    #[inline]
+    pub(super) fn at_end(buffer: &'a mut [u8]) -> Option<Self> {
+        Some(Self { bytes: buffer.last_chunk_mut()?, length: 0 })
+    }
+
+    /// How many bytes are filled.
+    #[inline]
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Appends a byte.
+    #[inline]
+    pub(super) fn byte(&mut self, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(self.length) {
+            *place = byte;
+            self.length += 1;
+        }
+    }
+
+    /// Appends the number as [`put`] does.
+    #[inline]
+    pub(super) fn put(&mut self, value: u64) {
+        if value < 0x80 {
+            return self.byte(value as u8); // most are, and always the same ones
+        }
+        if value >> 56 != 0 {
+            return self.put_long(value);
+        }
+        let (bytes, length) = spread(value);
+        if let Some(place) = self.bytes.get_mut(self.length..self.length + 8) {
+            place.copy_from_slice(&bytes.to_le_bytes());
+            self.length += length;
+        }
+    }
+
+    #[cold]
+    fn put_long(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.byte(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.byte(value as u8);
+    }
+}
+
 /// Appends a number of up to 128 bits in 1 to 19 bytes.
 pub(super) fn put_wide(out: &mut Vec<u8>, mut value: u128) {
     while value >= 0x80 {
@@ -83,6 +141,12 @@ mod tests {
             put(&mut fast, value);
             put_long(&mut slow, value);
             assert_eq!(fast, slow, "{value:#x}");
+            let mut buffer = [0; SHORT];
+            let mut short = Short { bytes: &mut buffer, length: 0 };
+            short.byte(7);
+            short.put(value);
+            let length = short.length();
+            assert_eq!(&buffer[..length], slow, "{value:#x}");
         }
     }
 }
