@@ -2,8 +2,10 @@
 //! synchronisation is logged. The second step is [`crate::record`] with
 //! [`crate::RecordOptions::replay`].
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,9 +13,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use foretell_wire::environment;
-use foretell_wire::sync_log::{self, ThreadLog};
+use foretell_wire::sync_log::{self, BLOCK_HEAD, BLOCK_WORDS, FIRST_BLOCK, Window};
 
-use crate::{Partial, RecordError, RecordOptions, RunEnd, SignalsPassOn, find, prepare, redirect};
+use crate::{RecordError, RecordOptions, RunEnd, SignalsPassOn, find, prepare, redirect};
 
 /// What a sync-only recording gave.
 #[derive(Clone, Debug)]
@@ -52,20 +54,56 @@ pub fn record_sync_only(options: &RecordOptions) -> Result<SyncOutcome, RecordEr
     command.env(environment::LOG, &place);
     redirect(&mut command, options)?;
     let end = run(&mut command, &program, options.time_limit)?;
-    let threads = collect(&place).map_err(write_error)?;
-    if threads.is_empty() {
+    let windows = windows(&place).map_err(write_error)?;
+    if windows.is_empty() {
         return Err(RecordError::NotAttached { program, end });
     }
-    let mut partial = Partial::new(&options.output).map_err(write_error)?;
-    let mut bytes = 0;
-    for piece in sync_log::format(&threads) {
-        let piece = bytes_of(&piece);
-        partial.file.write_all(piece).map_err(write_error)?;
-        bytes += piece.len();
+    let log = place.join(sync_log::BLOCKS_NAME);
+    let (entries, bytes) = complete(&log, &windows).map_err(write_error)?;
+    fs::rename(&log, &options.output).map_err(write_error)?;
+    Ok(SyncOutcome { end, threads: windows.len(), entries, bytes })
+}
+
+/// Puts what is missing into the file with the blocks. Gives the number of entries and of bytes.
+fn complete(log: &Path, windows: &[Window]) -> io::Result<(usize, usize)> {
+    let file = File::options().read(true).write(true).open(log)?;
+    let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+    let blocks = (length / 8).saturating_sub(FIRST_BLOCK).div_ceil(BLOCK_WORDS);
+    let mut entries = 0;
+    let mut written: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut block = 0;
+    while block < blocks {
+        let mut head = [0; 16];
+        file.read_exact_at(&mut head, place_of(block))?;
+        let head = u128::from_le_bytes(head);
+        let Some((thread, count, further)) = sync_log::block_parts(head as u64) else {
+            block += 1;
+            continue;
+        };
+        block += 1 + further;
+        let sequence = written.entry(thread).or_default();
+        if *sequence == (head >> 64) as u64 {
+            *sequence += 1;
+            entries += count;
+        }
     }
-    partial.complete(&options.output).map_err(write_error)?;
-    let entries = threads.iter().map(|thread| count(&thread.words)).sum();
-    Ok(SyncOutcome { end, threads: threads.len(), entries, bytes })
+    for window in windows {
+        if window.sequence == written.get(&window.thread).copied().unwrap_or(0) {
+            entries += count(&window.words);
+        }
+    }
+    let end = sync_log::format_windows(windows);
+    let bytes = place_of(blocks) as usize + end.len() * 8;
+    // What was cut off in the last block is missing, not something else.
+    file.set_len(place_of(blocks))?;
+    file.write_all_at(bytes_of(&end), place_of(blocks))?;
+    file.write_all_at(bytes_of(&sync_log::format_begin(blocks)), 0)?;
+    Ok((entries, bytes))
+}
+
+/// Where the block begins, in bytes.
+fn place_of(block: usize) -> u64 {
+    8 * (FIRST_BLOCK as u64 + block as u64 * BLOCK_WORDS as u64)
 }
 
 fn count(words: &[u64]) -> usize {
@@ -107,30 +145,29 @@ fn run(
     })
 }
 
-/// Puts the files of all threads together: what was written out, then the window.
-fn collect(directory: &Path) -> io::Result<Vec<ThreadLog>> {
-    let mut threads = Vec::new();
+/// The windows that the threads left.
+fn windows(directory: &Path) -> io::Result<Vec<Window>> {
+    let mut windows = Vec::new();
     for file in fs::read_dir(directory)? {
         let path = file?.path();
-        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
-        let Some(thread) = name.strip_suffix(".log") else { continue };
-        let steps = match thread {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let Some(thread) = name.strip_suffix(sync_log::WINDOW_ENDING) else { continue };
+        let Some((number, steps)) = thread.split_once(sync_log::NAME_MARK) else { continue };
+        let steps = match steps {
             "-" => Ok(Vec::new()),
-            thread => thread.split('.').map(str::parse).collect::<Result<_, _>>(),
+            steps => steps.split('.').map(str::parse).collect::<Result<_, _>>(),
         };
-        let Ok(steps) = steps else { continue };
-        let mut words = read_words(&path)?;
-        words.truncate(sync_log::window_entries(&words).len());
-        // A thread that was just being born when the program ended has a file and no window yet.
-        let window = match read_words(&path.with_file_name(format!("{thread}.tail"))) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            window => window?,
+        let (Ok(thread), Ok(path_of_thread)) = (number.parse(), steps) else { continue };
+        // A thread that was just being born when the program ended has an empty window.
+        let words = read_words(&path)?;
+        let (sequence, entries) = match words.split_at_checked(BLOCK_HEAD) {
+            Some((head, entries)) => (head[1], sync_log::window_entries(entries).to_vec()),
+            None => (0, Vec::new()),
         };
-        words.extend_from_slice(sync_log::window_entries(&window));
-        threads.push(ThreadLog { path: steps, words });
+        windows.push(Window { thread, path: path_of_thread, sequence, words: entries });
     }
-    threads.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(threads)
+    windows.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(windows)
 }
 
 fn read_words(path: &Path) -> io::Result<Vec<u64>> {

@@ -85,7 +85,8 @@ pub(crate) use real;
 
 /// Defines wrappers that libc's callers meet instead of libc's function. The program counter of the
 /// call is kept in [`crate::local::caller`]. `fn pthread_mutex_lock as lock(...)` gives the body a
-/// name of its own, for callers inside the runtime.
+/// name of its own, for callers inside the runtime; `as lock or other, (...)` sends threads that the
+/// scheduler does not know straight to `other`, which takes and gives the same.
 macro_rules! interpose {
     () => {};
     (fn $name:ident($($argument:ident : $type:ty),* $(,)?) -> $result:ty $body:block
@@ -108,6 +109,34 @@ macro_rules! interpose {
             unsafe { $body }
         }
         interpose!(@naked $name, ($($argument: $type),*), $result, {}, $inner);
+        interpose!($($rest)*);
+    };
+    (fn $name:ident as $inner:ident or $free:path, ($($argument:ident : $type:ty),* $(,)?)
+        -> $result:ty $body:block $($rest:tt)*) => {
+        #[allow(missing_docs, clippy::missing_safety_doc)] // as libc's function
+        pub unsafe extern "C-unwind" fn $inner($($argument: $type),*) -> $result {
+            #[allow(unused_unsafe)]
+            // SAFETY: called as libc's function would be.
+            unsafe { $body }
+        }
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        #[allow(missing_docs, clippy::missing_safety_doc)] // as libc's function
+        pub unsafe extern "C-unwind" fn $name($($argument: $type),*) -> $result {
+            core::arch::naked_asm!(
+                "mov r10, qword ptr [rip + foretell_current@gottpoff]",
+                "cmp qword ptr fs:[r10], 0",
+                "je 2f",
+                "mov r11, qword ptr [rsp]",
+                "mov r10, qword ptr [rip + foretell_caller@gottpoff]",
+                "mov qword ptr fs:[r10], r11",
+                "jmp {inner}",
+                "2:",
+                "jmp {free}",
+                inner = sym $inner,
+                free = sym $free,
+            )
+        }
         interpose!($($rest)*);
     };
     (@naked $name:ident, ($($argument:ident : $type:ty),*), $result:ty, { $($item:item)* },

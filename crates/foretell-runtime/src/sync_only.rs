@@ -8,10 +8,13 @@
 //! races are not ordered: a racy run may go another way when it is replayed.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, compiler_fence};
 
 use foretell_wire::format_path;
-use foretell_wire::sync_log::{Kind, WINDOW_WORDS, entry};
+use foretell_wire::sync_log::{
+    BLOCK_HEAD, BLOCK_WORDS, BLOCKS_NAME, FIRST_BLOCK, Kind, NAME_MARK, WINDOW_ENDING, block_head,
+    entry,
+};
 use libc::{
     c_int, c_uint, c_void, clockid_t, pthread_attr_t, pthread_barrier_t, pthread_cond_t,
     pthread_mutex_t, pthread_rwlock_t, pthread_t, sem_t, size_t, ssize_t, time_t, timespec,
@@ -29,8 +32,12 @@ use crate::wrappers::threads::Routine;
 pub struct Log {
     next: *mut u64,
     end: *mut u64,
+    /// The window begins as the block will that it becomes.
     window: *mut u64,
-    file: i32,
+    /// The thread's number in the log.
+    number: u32,
+    /// Words of the window that belong to the entries before them.
+    continued: usize,
     children: u32,
     path: Vec<u32>,
     /// The routine of the initialisation that this thread came to.
@@ -46,12 +53,30 @@ struct DirectoryCell(std::cell::UnsafeCell<Vec<u8>>);
 unsafe impl Sync for DirectoryCell {}
 /// Recording stopped for lack of space.
 static FAILED: AtomicBool = AtomicBool::new(false);
+/// The file with the blocks.
+static FILE: AtomicI32 = AtomicI32::new(-1);
+/// How many blocks were given out, and how many threads there have been.
+static BLOCKS: AtomicU64 = AtomicU64::new(0);
+static THREADS: AtomicU32 = AtomicU32::new(0);
+
+/// A new file of this name where the logs go.
+fn create_file(name: &str) -> i32 {
+    // SAFETY: written before any thread was created.
+    let mut path = unsafe { &*DIRECTORY.0.get() }.clone();
+    path.extend_from_slice(format!("/{name}\0").as_bytes());
+    sys::open(&path, libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC)
+}
 
 /// Begins to log, in the directory of that name.
 pub fn start(directory: Option<String>) -> Result<(), String> {
     let directory = directory.ok_or("the directory of the logs is not named")?;
     // SAFETY: there is no other thread yet.
     unsafe { *DIRECTORY.0.get() = directory.into_bytes() };
+    let file = create_file(BLOCKS_NAME);
+    if file < 0 {
+        return Err("cannot make the log".into());
+    }
+    FILE.store(file, Relaxed);
     let log = Log::open(Vec::new()).ok_or("cannot make the logs")?;
     local::set_sync_log(Box::into_raw(Box::new(log)));
     Ok(())
@@ -65,32 +90,25 @@ pub fn after_fork() {
 impl Log {
     /// The log of the thread with this creation path.
     fn open(path: Vec<u32>) -> Option<Log> {
-        // SAFETY: written before any thread was created.
-        let directory = unsafe { &*DIRECTORY.0.get() };
-        let name = |kind: &str| {
-            let mut name = directory.clone();
-            name.extend_from_slice(format!("/{}.{kind}\0", format_path(&path)).as_bytes());
-            name
-        };
-        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC;
-        let file = sys::open(&name("log"), flags | libc::O_APPEND);
-        let tail = sys::open(&name("tail"), flags);
-        let bytes = WINDOW_WORDS * 8;
+        let number = THREADS.fetch_add(1, Relaxed);
+        let name = format!("{number}{NAME_MARK}{}{WINDOW_ENDING}", format_path(&path));
+        let file = create_file(&name);
+        let bytes = BLOCK_WORDS * 8;
         // SAFETY: a call on our own file.
         let sized =
-            unsafe { sys::call(libc::SYS_ftruncate, [tail as u64, bytes as u64, 0, 0, 0, 0]) == 0 };
-        if file < 0 || tail < 0 || !sized {
+            unsafe { sys::call(libc::SYS_ftruncate, [file as u64, bytes as u64, 0, 0, 0, 0]) == 0 };
+        if file < 0 || !sized {
             return None;
         }
-        let window = sys::map_file(tail, bytes).cast::<u64>();
-        sys::close(tail);
+        let window = sys::map_file(file, bytes).cast::<u64>();
+        sys::close(file);
         if window.is_null() {
             return None;
         }
         // SAFETY: the window is as long.
-        let end = unsafe { window.add(WINDOW_WORDS) };
-        let routine = None;
-        Some(Log { next: window, end, window, file, children: 0, path, routine, ran: false })
+        let (next, end) = unsafe { (window.add(BLOCK_HEAD), window.add(BLOCK_WORDS)) };
+        let (children, continued, routine, ran) = (0, 0, None, false);
+        Some(Log { next, end, window, number, continued, children, path, routine, ran })
     }
 
     #[inline(always)]
@@ -105,55 +123,87 @@ impl Log {
         }
     }
 
-    /// Appends the window to the file and empties it.
+    /// Makes the window a block of the log and empties it.
     #[cold]
     #[inline(never)]
     fn write_out(&mut self) {
-        // SAFETY: the window up to `next` was written.
+        // SAFETY: both point into the window, which is as long as a block and zero from `next` on.
         unsafe {
             let words = self.next.offset_from(self.window) as usize;
-            let bytes = std::slice::from_raw_parts(self.window.cast::<u8>(), words * 8);
-            self.append(bytes);
-            std::ptr::write_bytes(self.window, 0, words);
-            self.next = self.window;
+            let entries = words - BLOCK_HEAD - self.continued;
+            *self.window = block_head(self.number, entries, 0);
+            write_blocks(std::slice::from_raw_parts(self.window, BLOCK_WORDS));
+            // A program may be killed at any time: the entries are gone before the window says that
+            // it comes after the block.
+            self.next = self.first();
+            std::ptr::write_bytes(self.next, 0, words - BLOCK_HEAD);
         }
+        self.wrote_block();
+        self.continued = 0;
     }
 
-    /// Appends an input that no window can hold straight to the file; the window is empty.
+    /// Where the window's first entry is.
+    fn first(&self) -> *mut u64 {
+        // SAFETY: within the window.
+        unsafe { self.window.add(BLOCK_HEAD) }
+    }
+
+    /// The window, which is empty, comes after one more block.
+    fn wrote_block(&mut self) {
+        compiler_fence(AcqRel);
+        // SAFETY: the second word of the window.
+        unsafe { *self.window.add(1) += 1 };
+    }
+
+    /// Makes an input that no window can hold a block of its own; the window is empty.
     fn write_large(&mut self, result: u64, bytes: &[u8]) {
-        let mut whole = Vec::with_capacity(bytes.len() + 24);
-        whole.extend_from_slice(&entry(Kind::Input, 8 + bytes.len() as u32).to_le_bytes());
-        whole.extend_from_slice(&result.to_le_bytes());
-        whole.extend_from_slice(bytes);
-        whole.resize(whole.len().next_multiple_of(8), 0);
-        self.append(&whole);
-    }
-
-    /// Appends to the file; says once when that fails.
-    fn append(&self, bytes: &[u8]) {
-        if sys::write(self.file, bytes) != bytes.len() as isize && !FAILED.swap(true, Relaxed) {
-            crate::scheduler::say("the log of synchronisation is cut off: no space left");
-        }
+        let words = BLOCK_HEAD + 2 + bytes.len().div_ceil(8);
+        let blocks = words.div_ceil(BLOCK_WORDS);
+        let mut whole = Vec::with_capacity(blocks * BLOCK_WORDS);
+        // SAFETY: the second word of the window.
+        let sequence = unsafe { *self.window.add(1) };
+        whole.extend([block_head(self.number, 1, blocks - 1), sequence]);
+        whole.extend([entry(Kind::Input, 8 + bytes.len() as u32), result]);
+        whole.extend(bytes.chunks(8).map(word_of));
+        whole.resize(blocks * BLOCK_WORDS, 0);
+        write_blocks(&whole);
+        self.wrote_block();
     }
 
     fn input(&mut self, result: u64, bytes: &[u8]) {
         // An input must not be torn by the end of the window: what is in a tail is whole.
         // SAFETY: both point into the window.
         let room = unsafe { self.end.offset_from(self.next) } as usize;
-        if room < 2 + bytes.len().div_ceil(8) {
+        let words = 2 + bytes.len().div_ceil(8);
+        if room < words && self.next != self.first() {
             self.write_out();
         }
-        if 2 + bytes.len().div_ceil(8) > WINDOW_WORDS {
+        if words > BLOCK_WORDS - BLOCK_HEAD {
             self.write_large(result, bytes);
             return;
         }
+        self.continued += words - 1;
         self.put(entry(Kind::Input, 8 + bytes.len() as u32));
         self.put(result);
         for part in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..part.len()].copy_from_slice(part);
-            self.put(u64::from_le_bytes(word));
+            self.put(word_of(part));
         }
+    }
+}
+
+/// Up to eight bytes as a word.
+fn word_of(part: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..part.len()].copy_from_slice(part);
+    u64::from_le_bytes(word)
+}
+
+/// Writes whole blocks after those that are there; says once when that fails.
+fn write_blocks(words: &[u64]) {
+    let first = BLOCKS.fetch_add((words.len() / BLOCK_WORDS) as u64, Relaxed);
+    let at = 8 * (FIRST_BLOCK as u64 + first * BLOCK_WORDS as u64);
+    if !sys::write_at(FILE.load(Relaxed), words, at) && !FAILED.swap(true, Relaxed) {
+        crate::scheduler::say("the log of synchronisation is cut off: no space left");
     }
 }
 
@@ -295,6 +345,24 @@ macro_rules! logged {
             $log
         }
     )*};
+}
+
+/// As `pthread_mutex_lock`, for threads without a scheduler: what is called most, and short.
+///
+/// # Safety
+/// As libc's function.
+pub unsafe extern "C-unwind" fn lock_freely(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { mutex_lock(mutex) }
+}
+
+/// As `pthread_mutex_unlock`, for threads without a scheduler.
+///
+/// # Safety
+/// As libc's function.
+pub unsafe extern "C-unwind" fn unlock_freely(mutex: *mut pthread_mutex_t) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { mutex_unlock(mutex) }
 }
 
 logged! {

@@ -103,6 +103,21 @@ pub fn write(file: i32, bytes: &[u8]) -> isize {
     unsafe { call(libc::SYS_write, [file as u64, pointer, bytes.len() as u64, 0, 0, 0]) as isize }
 }
 
+/// Writes the words at a place in the file; says whether all were written.
+pub fn write_at(file: i32, words: &[u64], at: u64) -> bool {
+    let (pointer, bytes) = (words.as_ptr() as u64, size_of_val(words) as u64);
+    let mut done = 0;
+    while done < bytes {
+        let rest = [file as u64, pointer + done, bytes - done, at + done, 0, 0];
+        // SAFETY: the words are readable.
+        match unsafe { call(libc::SYS_pwrite64, rest) } {
+            written if written > 0 => done += written as u64,
+            _ => return false,
+        }
+    }
+    true
+}
+
 /// The whole content of a file (NUL-terminated path); `None` when it cannot be read.
 pub fn read_file(path: &[u8]) -> Option<Vec<u8>> {
     let file = open(path, libc::O_RDONLY | libc::O_CLOEXEC);

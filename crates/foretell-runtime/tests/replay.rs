@@ -43,6 +43,30 @@ fn the_instrumented_build_follows_the_order_of_the_plain_one() {
 }
 
 #[test]
+fn a_log_of_many_blocks_is_followed_to_its_end() {
+    let Some(compiler) = compiler() else { return };
+    let rounds = "-DROUNDS=2000"; // each thread fills a block
+    let plain = build_with(compiler, "ordered", &["-O1", rounds]).expect("built");
+    let log = scratch("blocks.log");
+    let file = scratch("blocks.result");
+    let words = [file.to_str().unwrap()];
+    let mut first = RecordOptions::new(&plain, &log);
+    first.arguments = words.iter().map(Into::into).collect();
+    let outcome = record_sync_only(&first).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(outcome.end, RunEnd::Exit(0));
+    assert!(outcome.entries > 4 * 5 * 2000, "{outcome:?}");
+    let expected = result_of(&file);
+
+    let flags = ["-O1", "-fsanitize=thread", rounds];
+    let instrumented = build_with(compiler, "ordered", &flags).expect("built");
+    let mut options = options(&instrumented, &words);
+    options.replay = Some(log);
+    let (outcome, _) = recorded(&options);
+    assert_eq!(outcome.end, RunEnd::Exit(0));
+    assert_eq!(result_of(&file), expected);
+}
+
+#[test]
 fn what_an_initialisation_does_is_followed_too() {
     let Some(compiler) = compiler() else { return };
     let plain = build_with(compiler, "once_inside", &["-O1"]).expect("built");

@@ -5,17 +5,41 @@
 //! order of its object, a result, or for inputs the length of what follows in bytes). Each object
 //! counts by itself, so threads that do not meet do not disturb each other.
 //!
-//! While the program runs, a thread keeps its last entries in a window of [`WINDOW_WORDS`] words
-//! that is mapped from a file and appended to a second file when it is full; the window ends at the
-//! first head that is zero. Afterwards all threads are put in one file: [`MAGIC`], then per thread
-//! the length of the creation path, the path, the number of words, and the words.
+//! # The file
+//! The runtime writes into the file that will be the log, so that nothing is copied at the end.
+//! While the program runs, a thread keeps its last entries in a window of [`BLOCK_WORDS`] words that
+//! is mapped from a file of its own. A full window becomes a block of the log, anywhere after those
+//! that are there. When the program is over, the recorder puts the windows at the end. So the file
+//! is: [`MAGIC`], how many blocks there are, zeros up to [`FIRST_BLOCK`], the blocks, and then for
+//! each thread its number, the length of its creation path, the path, the sequence number of its
+//! window, the number of words, and the words.
+//!
+//! A block begins with two words: [`block_head`], and how many blocks the thread had before. Its
+//! entries end at the first head that is zero. A thread's log ends where a block is missing: the
+//! disk was full, or the program was killed while it wrote. The window counts if it comes next.
+//!
+//! Version 1, which is still read: [`MAGIC_1`], then per thread the length of the creation path, the
+//! path, the number of words, and the words.
 
-use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// First word of a log file; the last byte is the version.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"FT-SYNC\x01");
-/// Words of a window.
-pub const WINDOW_WORDS: usize = 8192;
+pub const MAGIC: u64 = u64::from_le_bytes(*b"FT-SYNC\x02");
+/// First word of a log file of the first version.
+pub const MAGIC_1: u64 = u64::from_le_bytes(*b"FT-SYNC\x01");
+/// Words of a window and of a block.
+pub const BLOCK_WORDS: usize = 8192;
+/// Words before the first entry of a window or block.
+pub const BLOCK_HEAD: usize = 2;
+/// The word at which the first block begins; a page, so that blocks are whole pages.
+pub const FIRST_BLOCK: usize = 512;
+/// The name of the file with the blocks, while the program runs.
+pub const BLOCKS_NAME: &str = "blocks";
+/// How the names of the files with the windows end, while the program runs. Before it come the
+/// thread's number and its creation path, with a [`NAME_MARK`] between them.
+pub const WINDOW_ENDING: &str = ".window";
+/// See [`WINDOW_ENDING`].
+pub const NAME_MARK: char = '_';
 
 /// What an entry is about.
 #[repr(u8)]
@@ -83,12 +107,37 @@ pub fn words_of(word: u64) -> Option<usize> {
     })
 }
 
+/// The first word of a block: the thread's number plus 1 in bits 0..32, its entries in bits 32..46,
+/// and in bits 46..64 how many blocks after it hold its words, too (an input can be long).
+pub fn block_head(thread: u32, entries: usize, further: usize) -> u64 {
+    (u64::from(thread) + 1) | (entries as u64) << 32 | (further as u64) << 46
+}
+
+/// The thread's number, the number of entries and of further blocks; `None` where no block is.
+pub fn block_parts(head: u64) -> Option<(u32, usize, usize)> {
+    let thread = (head as u32).checked_sub(1)?;
+    Some((thread, (head >> 32 & 0x3fff) as usize, (head >> 46) as usize))
+}
+
 /// The log of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadLog {
     /// Creation path.
     pub path: Vec<u32>,
     /// Its entries.
+    pub words: Vec<u64>,
+}
+
+/// A thread and the window that it had at the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The thread's number.
+    pub thread: u32,
+    /// Its creation path.
+    pub path: Vec<u32>,
+    /// How many blocks came before.
+    pub sequence: u64,
+    /// The entries.
     pub words: Vec<u64>,
 }
 
@@ -104,45 +153,115 @@ pub fn window_entries(window: &[u64]) -> &[u64] {
     &window[..at]
 }
 
-/// All threads' logs as the words of a file, in pieces: logs can be long.
-pub fn format(threads: &[ThreadLog]) -> impl Iterator<Item = Cow<'_, [u64]>> {
-    let thread = |thread: &ThreadLog| {
-        let path = thread.path.iter().map(|&step| u64::from(step));
-        let mut head = vec![thread.path.len() as u64];
-        head.extend(path.chain([thread.words.len() as u64]));
-        head
-    };
-    std::iter::once(Cow::Owned(vec![MAGIC])).chain(
-        threads.iter().flat_map(move |log| [Cow::Owned(thread(log)), Cow::Borrowed(&*log.words)]),
-    )
+/// What the file begins with, for so many blocks.
+pub fn format_begin(blocks: usize) -> [u64; 2] {
+    [MAGIC, blocks as u64]
 }
 
-/// Reads what [`format()`] made. The error is the number of the offending word.
-pub fn parse(words: &[u64]) -> Result<Vec<ThreadLog>, usize> {
-    if words.first() != Some(&MAGIC) {
-        return Err(0);
+/// What comes after the blocks.
+pub fn format_windows(windows: &[Window]) -> Vec<u64> {
+    let mut words = Vec::new();
+    for window in windows {
+        words.extend([u64::from(window.thread), window.path.len() as u64]);
+        words.extend(window.path.iter().map(|&step| u64::from(step)));
+        words.extend([window.sequence, window.words.len() as u64]);
+        words.extend_from_slice(&window.words);
     }
-    let mut at = 1;
-    let take = |at: &mut usize| -> Result<Vec<u64>, usize> {
-        let begin = *at;
-        let length = words.get(begin).and_then(|&length| usize::try_from(length).ok());
-        let end = length.and_then(|length| begin.checked_add(1)?.checked_add(length));
-        let part = end.and_then(|end| words.get(begin + 1..end)).ok_or(begin)?;
-        *at = begin + 1 + part.len();
-        Ok(part.to_vec())
-    };
+    words
+}
+
+/// Reads the words of a file one after the other. The error is the number of the offending word.
+struct Reader<'a> {
+    words: &'a [u64],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn word(&mut self) -> Result<u64, usize> {
+        let word = *self.words.get(self.at).ok_or(self.at)?;
+        self.at += 1;
+        Ok(word)
+    }
+
+    /// A length and as many words.
+    fn list(&mut self) -> Result<&'a [u64], usize> {
+        let begin = self.at;
+        let length = usize::try_from(self.word()?).map_err(|_| begin)?;
+        let end = self.at.checked_add(length).ok_or(begin)?;
+        let part = self.words.get(self.at..end).ok_or(begin)?;
+        self.at = end;
+        Ok(part)
+    }
+
+    fn path(&mut self) -> Result<Vec<u32>, usize> {
+        let begin = self.at;
+        let path: Result<_, _> = self.list()?.iter().map(|&step| u32::try_from(step)).collect();
+        path.map_err(|_| begin)
+    }
+
+    /// A list of whole entries.
+    fn entries(&mut self) -> Result<&'a [u64], usize> {
+        let begin = self.at;
+        let words = self.list()?;
+        if window_entries(words).len() == words.len() { Ok(words) } else { Err(begin) }
+    }
+}
+
+/// Reads a log file. The error is the number of the offending word.
+pub fn parse(words: &[u64]) -> Result<Vec<ThreadLog>, usize> {
+    match words.first() {
+        Some(&MAGIC) => parse_blocks(words),
+        Some(&MAGIC_1) => {
+            let mut reader = Reader { words, at: 1 };
+            let mut threads = Vec::new();
+            while reader.at < words.len() {
+                let path = reader.path()?;
+                threads.push(ThreadLog { path, words: reader.entries()?.to_vec() });
+            }
+            Ok(threads)
+        }
+        _ => Err(0),
+    }
+}
+
+fn parse_blocks(words: &[u64]) -> Result<Vec<ThreadLog>, usize> {
+    let count = words.get(1).and_then(|&count| usize::try_from(count).ok()).ok_or(1usize)?;
+    let end = count.checked_mul(BLOCK_WORDS).and_then(|length| length.checked_add(FIRST_BLOCK));
+    let (Some(end), true) = (end, count <= words.len() / BLOCK_WORDS) else { return Err(1) };
+    let blocks = words.get(FIRST_BLOCK..end).ok_or(1usize)?;
+    let mut reader = Reader { words, at: end };
     let mut threads = Vec::new();
-    while at < words.len() {
-        let begin = at;
-        let path = take(&mut at)?;
-        let path = path.into_iter().map(u32::try_from).collect::<Result<_, _>>();
-        let path = path.map_err(|_| begin)?;
-        let begin = at;
-        let words = take(&mut at)?;
-        if window_entries(&words).len() != words.len() {
+    let mut by_number = BTreeMap::new();
+    let mut windows = Vec::new();
+    while reader.at < words.len() {
+        let begin = reader.at;
+        let number = u32::try_from(reader.word()?).map_err(|_| begin)?;
+        if by_number.insert(number, threads.len()).is_some() {
             return Err(begin);
         }
-        threads.push(ThreadLog { path, words });
+        threads.push(ThreadLog { path: reader.path()?, words: Vec::new() });
+        windows.push((reader.word()?, reader.entries()?));
+    }
+    let mut sequence = vec![0; threads.len()];
+    let mut at = 0;
+    while at < blocks.len() {
+        let begin = at;
+        let Some((thread, _, further)) = block_parts(blocks[begin]) else {
+            at += BLOCK_WORDS; // never written
+            continue;
+        };
+        at = begin + BLOCK_WORDS.saturating_mul(1 + further).min(blocks.len() - begin);
+        let &index = by_number.get(&thread).ok_or(FIRST_BLOCK + begin)?;
+        if blocks[begin + 1] == sequence[index] {
+            sequence[index] += 1;
+            let entries = window_entries(&blocks[begin + BLOCK_HEAD..at]);
+            threads[index].words.extend_from_slice(entries);
+        }
+    }
+    for ((thread, before), (own, entries)) in threads.iter_mut().zip(sequence).zip(windows) {
+        if own == before {
+            thread.words.extend_from_slice(entries);
+        }
     }
     Ok(threads)
 }
@@ -151,20 +270,88 @@ pub fn parse(words: &[u64]) -> Result<Vec<ThreadLog>, usize> {
 mod tests {
     use super::*;
 
+    fn block(thread: u32, sequence: u64, entries: &[u64]) -> Vec<u64> {
+        let mut words = vec![block_head(thread, entries.len(), 0), sequence];
+        words.extend(entries);
+        words.resize(BLOCK_WORDS, 0);
+        words
+    }
+
+    fn window(thread: u32, path: &[u32], sequence: u64, words: &[u64]) -> Window {
+        Window { thread, path: path.to_vec(), sequence, words: words.to_vec() }
+    }
+
+    fn locks(places: std::ops::Range<u32>) -> Vec<u64> {
+        places.map(|place| entry(Kind::Lock, place)).collect()
+    }
+
+    fn file(blocks: &[Vec<u64>], windows: &[Window]) -> Vec<u64> {
+        let mut words = format_begin(blocks.len()).to_vec();
+        words.resize(FIRST_BLOCK, 0);
+        words.extend(blocks.iter().flatten());
+        words.extend(format_windows(windows));
+        words
+    }
+
     #[test]
-    fn logs_survive_their_file_and_damage_is_found() {
-        let input = entry(Kind::Input, 9);
-        let threads = vec![
-            ThreadLog { path: vec![], words: vec![entry(Kind::Lock, 0), input, 1, 0] },
-            ThreadLog { path: vec![0, 3], words: vec![entry(Kind::Barrier, 1)] },
+    fn blocks_and_windows_of_threads_are_put_together_and_damage_is_found() {
+        let blocks =
+            [block(0, 0, &locks(0..5)), block(1, 0, &locks(5..7)), block(0, 1, &locks(7..9))];
+        let windows = [
+            window(0, &[], 2, &locks(9..10)),
+            window(1, &[0, 3], 1, &[entry(Kind::Input, 9), 1, 0]),
         ];
-        let words: Vec<u64> = format(&threads).flat_map(Cow::into_owned).collect();
+        let words = file(&blocks, &windows);
+        let main: Vec<u64> = locks(0..5).into_iter().chain(locks(7..10)).collect();
+        let mut child = locks(5..7);
+        child.extend([entry(Kind::Input, 9), 1, 0]);
+        let threads = vec![
+            ThreadLog { path: vec![], words: main },
+            ThreadLog { path: vec![0, 3], words: child },
+        ];
         assert_eq!(parse(&words), Ok(threads));
         for cut in 1..words.len() {
             let shorter = parse(&words[..cut]);
-            assert!(shorter.is_err() || shorter.is_ok_and(|threads| threads.len() < 2));
+            assert!(shorter.is_err() || shorter.is_ok_and(|threads| threads.len() < 2), "{cut}");
         }
         assert_eq!(parse(&[1, 2]), Err(0));
+        assert_eq!(parse(&[MAGIC, u64::MAX]), Err(1));
+    }
+
+    #[test]
+    fn a_log_ends_where_a_block_is_missing() {
+        let blocks = [block(0, 0, &locks(0..5)), vec![0; BLOCK_WORDS], block(0, 2, &locks(7..9))];
+        let words = file(&blocks, &[window(0, &[], 3, &locks(9..10))]);
+        assert_eq!(parse(&words), Ok(vec![ThreadLog { path: vec![], words: locks(0..5) }]));
+    }
+
+    #[test]
+    fn a_window_that_was_written_out_when_the_program_was_killed_counts_once() {
+        let blocks = [block(0, 0, &locks(0..5))];
+        let words = file(&blocks, &[window(0, &[], 0, &locks(0..5))]);
+        assert_eq!(parse(&words), Ok(vec![ThreadLog { path: vec![], words: locks(0..5) }]));
+    }
+
+    #[test]
+    fn a_long_input_takes_several_blocks() {
+        let bytes = 2 * BLOCK_WORDS as u32 * 8;
+        let mut long = vec![block_head(0, 1, 2), 0, entry(Kind::Input, bytes)];
+        long.resize(BLOCK_HEAD + 1 + 2 * BLOCK_WORDS, 7);
+        let entries = long[BLOCK_HEAD..].to_vec();
+        long.resize(3 * BLOCK_WORDS, 0);
+        let blocks: Vec<Vec<u64>> = long.chunks(BLOCK_WORDS).map(<[u64]>::to_vec).collect();
+        let words = file(&blocks, &[window(0, &[], 1, &[])]);
+        assert_eq!(parse(&words), Ok(vec![ThreadLog { path: vec![], words: entries }]));
+    }
+
+    #[test]
+    fn logs_of_the_first_version_are_read() {
+        let words = [MAGIC_1, 0, 1, entry(Kind::Lock, 0), 2, 0, 3, 1, entry(Kind::Barrier, 1)];
+        let threads = vec![
+            ThreadLog { path: vec![], words: vec![entry(Kind::Lock, 0)] },
+            ThreadLog { path: vec![0, 3], words: vec![entry(Kind::Barrier, 1)] },
+        ];
+        assert_eq!(parse(&words), Ok(threads));
     }
 
     #[test]

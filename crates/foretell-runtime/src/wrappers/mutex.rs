@@ -176,7 +176,8 @@ interpose! {
         real!(pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c_int)
     }
 
-    fn pthread_mutex_lock as lock_mutex(mutex: *mut pthread_mutex_t) -> c_int {
+    fn pthread_mutex_lock as lock_mutex or crate::sync_only::lock_freely,
+        (mutex: *mut pthread_mutex_t) -> c_int {
         match Session::begin() {
             None => crate::sync_only::mutex_lock(mutex),
             Some(mut session) if modelled(mutex) => {
@@ -224,7 +225,8 @@ interpose! {
         }
     }
 
-    fn pthread_mutex_unlock as unlock(mutex: *mut pthread_mutex_t) -> c_int {
+    fn pthread_mutex_unlock as unlock or crate::sync_only::unlock_freely,
+        (mutex: *mut pthread_mutex_t) -> c_int {
         match Session::begin() {
             None => crate::sync_only::mutex_unlock(mutex),
             Some(mut session) if modelled(mutex) => {

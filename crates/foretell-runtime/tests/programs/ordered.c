@@ -7,7 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS = 4, ROUNDS = 40 };
+#ifndef ROUNDS
+#define ROUNDS 40
+#endif
+enum { THREADS = 4 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
