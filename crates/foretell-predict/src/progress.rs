@@ -18,10 +18,21 @@ pub enum Phase {
     Solving,
     /// Predictions are forced on the program.
     Forcing,
+    /// Why it goes wrong is worked out, and what repairs it.
+    Explaining,
+    /// All executions of a program are looked at.
+    Verifying,
 }
 
-const PHASES: [Phase; 5] =
-    [Phase::Idle, Phase::Recording, Phase::Candidates, Phase::Solving, Phase::Forcing];
+const PHASES: [Phase; 7] = [
+    Phase::Idle,
+    Phase::Recording,
+    Phase::Candidates,
+    Phase::Solving,
+    Phase::Forcing,
+    Phase::Explaining,
+    Phase::Verifying,
+];
 
 /// Shared by those who work and those who watch.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +41,7 @@ pub struct Progress(Arc<Counters>);
 #[derive(Debug, Default)]
 struct Counters {
     phase: AtomicU8,
-    done: AtomicU64,
+    done: Arc<AtomicU64>,
     total: AtomicU64,
 }
 
@@ -45,6 +56,11 @@ impl Progress {
     /// One part is done.
     pub fn advance(&self) {
         self.0.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The parts that are done, for those who count by themselves.
+    pub fn counter(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.0.done)
     }
 
     /// What is being done, how many parts are done, and of how many.
@@ -71,6 +87,8 @@ mod tests {
             work.begin(phase, 3);
             work.advance();
             assert_eq!(watched.state(), (phase, 1, 3));
+            work.counter().store(2, Ordering::Relaxed);
+            assert_eq!(watched.state(), (phase, 2, 3));
         }
     }
 }

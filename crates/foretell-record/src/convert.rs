@@ -671,6 +671,11 @@ impl Converter {
         VariableId(number)
     }
 
+    /// The events so far.
+    pub fn events(&self) -> u64 {
+        self.output.events
+    }
+
     /// The text with names in place of the addresses that have one.
     pub fn with_names(&mut self, text: &str) -> String {
         let mut parts = text.split("0x");

@@ -26,8 +26,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::str::FromStr;
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -175,6 +175,8 @@ pub struct RecordOptions {
     pub debugger: Option<Debugger>,
     /// Where its standard streams are; ours when absent.
     pub capture: Option<Capture>,
+    /// The events so far, while the program runs, for whoever wants to show them.
+    pub events: Arc<AtomicU64>,
 }
 
 /// Files in the place of the standard streams. A program that is run this way is not the user's
@@ -229,6 +231,7 @@ impl RecordOptions {
             output_to_error: false,
             debugger: None,
             capture: None,
+            events: Arc::default(),
         }
     }
 }
@@ -570,6 +573,7 @@ fn run(
             while let Some(chunk) = ring.full_chunk() {
                 converter.chunk(chunk);
                 ring.release_chunk();
+                options.events.store(converter.events(), Ordering::Relaxed);
                 if late() && !hung {
                     break; // a program that writes faster than we read is never done
                 }

@@ -342,7 +342,10 @@
         const spot = at.get(name);
         picture.append(svg("rect", { class: "node", x: spot.x, y: spot.y, width: 190, height: 32, rx: 6 }));
         const text = svg("text", { x: spot.x + 8, y: spot.y + 20 });
-        text.textContent = short(name, 16) + (end.line ? "  " + short(place({ file: (end.file || "").split("/").pop(), line: end.line }), 14) : "");
+        text.textContent = short(name, 16) + (end.line ? `  line ${end.line}` : "");
+        const title = svg("title", {});
+        title.textContent = short(`${name} ${place(end)}`, 200);
+        text.append(title);
         picture.append(text);
       }
       return picture;
@@ -361,7 +364,7 @@
     return holder;
   };
 
-  const sections = (finding, add) => {
+  const sections = (finding, why, add) => {
     if (finding.forced) {
       add("Forced run", (() => {
         const list = make("dl");
@@ -370,17 +373,21 @@
         const branch = finding.forced.first_differing_branch;
         if (branch) fact(list, "first other branch", `${place(branch)} ${branch.text || ""}`);
         const box = make("div", { class: "box" }, list);
-        if (finding.forced.output_difference) box.append(diffBlock(finding.forced.output_difference));
-        if (finding.forced.stderr) box.append(make("pre", {}, finding.forced.stderr));
+        const told = (title, block) => box.append(make("p", { class: "soft" }, title), block);
+        if (finding.forced.output_difference) {
+          told("output, recorded (-) and forced (+)", diffBlock(finding.forced.output_difference));
+        }
+        if (finding.forced.stderr) told("its standard error", make("pre", {}, finding.forced.stderr));
         return box;
       })());
     }
     if (finding.explanation) {
-      const box = make("div", {}, make("p", { class: "wrap" }, finding.explanation.text));
+      const box = make("div", {}, make("p", { class: "wrap" }, why));
       const edge = finding.explanation.edge;
       if (edge) {
-        box.append(make("p", { class: "wrap" }, "It goes wrong when ", make("code", {}, edge.before.name),
-          ` (${place(edge.before)}) comes before `, make("code", {}, edge.after.name), ` (${place(edge.after)}).`));
+        const end = (one) => place(one) ? `${place(one)} of ${one.thread}` : one.name;
+        box.append(make("p", { class: "wrap" },
+          `It goes wrong when ${end(edge.before)} comes before ${end(edge.after)}.`));
       }
       if (finding.explanation.formula) box.append(graph(finding.explanation.formula, edge));
       add("Why", box);
@@ -430,7 +437,7 @@
     const page = make("div");
     page.append(make("p", {}, make("span", { class: `tag ${finding.status}` },
       `${finding.status} ${finding.kind}`)), make("h2", { class: "wrap" }, entry.headline),
-      make("p", { class: "wrap" }, finding.detail), make("p", { class: "soft wrap" }, entry.certainty));
+      make("p", { class: "soft wrap" }, entry.certainty), make("p", { class: "wrap" }, finding.detail));
     if (entry.also.length) page.append(make("p", { class: "soft wrap" },
       `also at the same places: ${entry.also.join(", ")}`));
     if (entry.threads) page.append(make("p", { class: "soft" },
@@ -523,13 +530,13 @@
         timeline.omitted ? make("p", { class: "soft" },
           `${timeline.omitted} earlier events are the same in both and not shown.`) : "",
         make("h3", {}, "Event"), details);
-      sections(finding, add);
+      sections(finding, entry.why, add);
       main.replaceChildren(page);
       go(-1);
       const focus = (timeline.steps || [])[0] ?? finding.accesses[0]?.event;
       if (focus !== undefined) panels.forEach((panel) => { panel.reveal(focus); panel.draw(); });
     } else {
-      sections(finding, add);
+      sections(finding, entry.why, add);
       main.replaceChildren(page);
     }
     page.append(make("p", { class: "soft mono wrap" }, `fingerprint ${finding.fingerprint}`));
@@ -542,7 +549,7 @@
       if (items.length) box.append(make("h3", {}, title), make("ul", { class: "plain" },
         ...items.map((item) => make("li", {}, item))));
     };
-    list("Not seen", data.not_seen);
+    list("What limits this result", data.limits);
     list("Suppressed", data.suppressed);
     list("Suppressions that match nothing", report.stale_suppressions || []);
     list("Looked at", (report.properties || []).map((property) => `${property.kind}: ${property.questions} places, `

@@ -72,6 +72,70 @@ impl Report {
         fingerprint::assign(&mut report);
         report
     }
+
+    /// Takes over the findings of a report on another run of the same program. Their events get
+    /// numbers after ours; threads with the same name are the same.
+    pub fn absorb(&mut self, other: Report) {
+        let first = self.events.last().map_or(0, |event| event.id + 1);
+        let frames = self.frames.len() as u32;
+        let names = &mut self.trace.thread_names;
+        let threads: Vec<u32> = other
+            .trace
+            .thread_names
+            .into_iter()
+            .map(|name| match names.iter().position(|known| *known == name) {
+                Some(known) => known as u32,
+                None => {
+                    names.push(name);
+                    names.len() as u32 - 1
+                }
+            })
+            .collect();
+        self.frames.extend(other.frames.into_iter().map(|mut frame| {
+            frame.caller = frame.caller.map(|caller| caller + frames);
+            frame
+        }));
+        self.events.extend(other.events.into_iter().map(|mut event| {
+            event.id += first;
+            event.thread = threads.get(event.thread as usize).copied().unwrap_or(event.thread);
+            event.frame = event.frame.map(|frame| frame + frames);
+            event
+        }));
+        for mut finding in other.findings {
+            // A schedule in numbers of events is for whoever has the trace.
+            finding.interleaving = None;
+            for event in finding.accesses.iter_mut().filter_map(|access| access.event.as_mut()) {
+                *event += first;
+            }
+            if let Some(timeline) = &mut finding.timeline {
+                timeline.renumber(first);
+            }
+            self.findings.push(finding);
+        }
+        for (file, lines) in other.sources {
+            self.sources.entry(file).or_default().extend(lines);
+        }
+    }
+
+    /// Spells files in what forced runs and explanations say as everywhere in the report.
+    pub fn respell(&mut self) {
+        let sources = Sources::new();
+        let text = |text: &mut String| *text = sources.respelled(text);
+        for finding in &mut self.findings {
+            if let Some(forced) = &mut finding.forced {
+                text(&mut forced.ended);
+                if let Some(place) = &mut forced.first_differing_branch {
+                    place.file.iter_mut().chain(&mut place.text).for_each(text);
+                }
+            }
+            if let Some(explanation) = &mut finding.explanation {
+                let formula = explanation.formula.iter_mut().flat_map(|found| &mut found.clauses);
+                let edges = formula.flatten().chain(&mut explanation.edge);
+                let names = edges.flat_map(|edge| [&mut edge.before, &mut edge.after]);
+                names.filter_map(|name| name.file.as_mut()).for_each(text);
+            }
+        }
+    }
 }
 
 struct Assembly<'t> {

@@ -28,6 +28,7 @@ pub fn render(out: &mut impl Write, report: &Report) -> io::Result<()> {
                 "finding": report.findings.iter().position(|finding| same(&finding)),
                 "headline": story::headline(entry.finding),
                 "certainty": story::certainty(entry.finding),
+                "why": story::why(entry.finding),
                 "also": entry.also(),
                 "threads": others.count(),
             })
@@ -50,7 +51,7 @@ pub fn render(out: &mut impl Write, report: &Report) -> io::Result<()> {
         "report": report,
         "entries": entries,
         "count": story::count(&shown),
-        "not_seen": report.not_seen(),
+        "limits": story::limits(report),
         "suppressed": suppressed,
     });
     write!(

@@ -44,7 +44,7 @@ pub fn render(out: &mut impl Write, report: &Report) -> io::Result<()> {
         match finding.status {
             Status::Confirmed | Status::Predicted => {
                 let mut text = Vec::new();
-                terminal::entry(&mut text, Look::default(), report, entry)?;
+                terminal::entry(&mut text, Look::default(), report, entry, false)?;
                 let text = escaped_text(&String::from_utf8_lossy(&text));
                 writeln!(
                     out,
@@ -66,10 +66,11 @@ pub fn render(out: &mut impl Write, report: &Report) -> io::Result<()> {
     for kind in passed {
         writeln!(out, "    <testcase classname=\"foretell.{kind}\" name=\"no {kind} found\"/>")?;
     }
-    let not_seen: String =
-        report.not_seen().iter().map(|sentence| format!("not seen: {sentence}\n")).collect();
-    if !not_seen.is_empty() {
-        writeln!(out, "    <system-out>{}</system-out>", escaped_text(&not_seen))?;
+    let stale = report.stale_suppressions.iter();
+    let stale = stale.map(|sentence| format!("stale suppression: {sentence}"));
+    let said: Vec<String> = story::limits(report).into_iter().chain(stale).collect();
+    if !said.is_empty() {
+        writeln!(out, "    <system-out>{}</system-out>", escaped_text(&said.join("\n")))?;
     }
     writeln!(out, "  </testsuite>\n</testsuites>")
 }

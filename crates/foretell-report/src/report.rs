@@ -459,6 +459,27 @@ pub struct Timeline {
     pub reads_from: Vec<ReadsFrom>,
 }
 
+impl Timeline {
+    /// Its events have greater numbers, by `first`.
+    pub(crate) fn renumber(&mut self, first: u32) {
+        let lists = [
+            &mut self.recorded,
+            &mut self.predicted,
+            &mut self.next,
+            &mut self.moved,
+            &mut self.steps,
+        ];
+        lists.into_iter().flatten().for_each(|id| *id += first);
+        let values = std::mem::take(&mut self.values);
+        self.values = values.into_iter().map(|(id, value)| (id + first, value)).collect();
+        for read in &mut self.reads_from {
+            read.read += first;
+            read.recorded = read.recorded.map(|write| write + first);
+            read.predicted = read.predicted.map(|write| write + first);
+        }
+    }
+}
+
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }

@@ -17,11 +17,11 @@ pub fn render(out: &mut impl Write, report: &Report) -> io::Result<()> {
     let suppressed = report.findings.iter().filter(|finding| finding.suppressed.is_some());
     let results: Vec<Value> =
         shown.chain(suppressed).map(|finding| result(report, finding)).collect();
-    let notes: Vec<Value> = report
-        .not_seen()
-        .into_iter()
-        .map(|sentence| json!({"level": "note", "message": {"text": format!("not seen: {sentence}")}}))
-        .collect();
+    let note = |level: &str, text: String| json!({"level": level, "message": {"text": text}});
+    let stale = report.stale_suppressions.iter();
+    let stale = stale.map(|told| note("warning", format!("stale suppression: {told}")));
+    let limits = story::limits(report).into_iter().map(|told| note("note", told));
+    let notes: Vec<Value> = limits.chain(stale).collect();
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -104,7 +104,12 @@ fn result(report: &Report, finding: &Finding) -> Value {
         "message": {"text": text},
         "locations": places.first().into_iter().collect::<Vec<_>>(),
         "relatedLocations": places.iter().skip(1).collect::<Vec<_>>(),
-        "partialFingerprints": {"foretell/v1": finding.fingerprint},
+        // The second name is the one by which GitHub tells alerts apart; without it, findings of one
+        // kind on one line would be one alert.
+        "partialFingerprints": {
+            "foretell/v1": finding.fingerprint,
+            "primaryLocationLineHash": finding.fingerprint,
+        },
         "properties": {
             "id": finding.id,
             "status": finding.status.name(),

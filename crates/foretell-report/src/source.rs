@@ -58,6 +58,11 @@ impl Sources {
         shown.display().to_string()
     }
 
+    /// A text without the folder before the files that it names.
+    pub fn respelled(&self, text: &str) -> String {
+        text.replace(&format!("{}/", self.folder.display()), "")
+    }
+
     /// A line of a file, from 1.
     pub fn line(&mut self, file: &str, line: u32) -> Option<&str> {
         let folder = &self.folder;
@@ -113,6 +118,7 @@ mod tests {
         assert_eq!(sources.spelling("/home/me/p/build/../src/./a.c"), "src/a.c");
         assert_eq!(sources.spelling("../q/a.c"), "/home/me/q/a.c");
         assert_eq!(sources.spelling("../../../../../a.c"), "/a.c");
+        assert_eq!(sources.respelled("at /home/me/p/a.c:3 or /b.c:4"), "at a.c:3 or /b.c:4");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::report::{Access, Effect, Event, Finding, Kind, Report, Status, Timeline};
+use crate::report::{Access, Effect, Event, Finding, Kind, Report, StackFrame, Status, Timeline};
 
 /// Findings at the same code locations, shown as one.
 #[derive(Clone, Debug)]
@@ -87,10 +87,93 @@ pub fn place(file: Option<&str>, line: Option<u32>) -> Option<String> {
     }
 }
 
+/// An event as an access: how its thread came there and what it holds.
+pub fn access(report: &Report, event: &Event) -> Access {
+    let mut stack: Vec<StackFrame> = Vec::new();
+    let mut at = event.frame;
+    while let Some(frame) = at.and_then(|number| report.frames.get(number as usize)) {
+        stack.push(match stack.is_empty() {
+            true => StackFrame {
+                function: frame.function.clone(),
+                file: event.file.clone(),
+                line: event.line,
+            },
+            false => StackFrame {
+                function: frame.function.clone(),
+                file: frame.file.clone(),
+                line: frame.line,
+            },
+        });
+        // A caller stands before what it called, so this ends whatever the file says.
+        at = frame.caller.filter(|&caller| Some(caller) < at);
+    }
+    Access {
+        thread: report.thread_name(event.thread),
+        op: event.op.clone(),
+        event: Some(event.id),
+        file: event.file.clone(),
+        line: event.line,
+        column: column(report, event),
+        function: event.function.clone(),
+        variable: event.object.clone(),
+        value: event.value.clone(),
+        stack,
+        locks: event.locks.clone(),
+    }
+}
+
+/// Where the name of what it accesses stands in its line, from 1; events carry no columns.
+fn column(report: &Report, event: &Event) -> Option<u32> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let line = report.source_line(event.file.as_deref()?, event.line?)?;
+    let name = event.object.as_deref()?.split(|c| !is_word(c)).next().filter(|s| !s.is_empty())?;
+    let whole = |&(at, _): &(usize, &str)| {
+        !line[..at].ends_with(is_word) && !line[at + name.len()..].starts_with(is_word)
+    };
+    let mut found = line.match_indices(name).filter(whole);
+    // What is written stands on the left.
+    let (at, _) = if event.op == "write" { found.next() } else { found.last() }?;
+    u32::try_from(at + 1).ok()
+}
+
+/// Why it goes wrong, without the repair, which is told as such.
+pub fn why(finding: &Finding) -> &str {
+    let text = finding.explanation.as_ref().map_or("", |explanation| &explanation.text);
+    let repair = finding.fix.as_ref().map(|fix| format!("; {}", fix.text));
+    match repair.and_then(|repair| text.find(&repair)) {
+        Some(at) => &text[..at],
+        None => text,
+    }
+}
+
+/// What limits the result, each with what it is: not seen, not varied, not tried.
+pub fn limits(report: &Report) -> Vec<String> {
+    let mut limits: Vec<String> = Vec::new();
+    limits.extend(report.not_seen().iter().map(|sentence| format!("not seen: {sentence}")));
+    let held = report.trace.restrictions.iter();
+    limits.extend(held.map(|sentence| format!("not varied: {sentence}")));
+    let more = &report.statistics.more;
+    let undecided = report.statistics.divergences_undecided;
+    if undecided > 0 {
+        limits.push(format!(
+            "undecided: whether a thread can leave the recorded path, at {undecided} places"
+        ));
+    }
+    let beyond = more.get("beyond").and_then(serde_json::Value::as_array);
+    let beyond = beyond.into_iter().flatten().filter_map(serde_json::Value::as_str);
+    limits.extend(beyond.map(|sentence| format!("beyond the recorded paths: {sentence}")));
+    limits
+}
+
 /// What breaks and where, e.g. ``atomicity violation on `balance` in deposit at bank.c:12``.
 pub fn headline(finding: &Finding) -> String {
-    let mut text = finding.kind.headline().to_owned();
+    let has_failed = finding.kind == Kind::Assertion && finding.status == Status::Confirmed;
+    let mut text = if has_failed { "assertion fails" } else { finding.kind.headline() }.to_owned();
     let Some(access) = finding.accesses.first() else { return text };
+    if finding.kind == Kind::Assertion && access.op != "assert" {
+        // It is another thread's, later; this is the access that leads to it.
+        text += &format!(" after the {}", access.op);
+    }
     let about = match finding.kind {
         Kind::Deadlock => {
             let mut locks: Vec<&str> =
@@ -101,7 +184,8 @@ pub fn headline(finding: &Finding) -> String {
         _ => access.variable.as_deref().map(|name| format!("`{name}`")).unwrap_or_default(),
     };
     if !about.is_empty() {
-        text += &format!(" on {about}");
+        let of = if text.contains(" after the ") { "of" } else { "on" };
+        text += &format!(" {of} {about}");
     }
     if let Some(function) = &access.function {
         text += &format!(" in {function}");

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use crate::report::{Access, Finding, Report, Status};
+use crate::report::{Access, Finding, Property, Report, Status};
 use crate::story::{self, Entry};
 
 /// How the text may look.
@@ -49,8 +49,12 @@ impl Look {
 /// Prints a report.
 pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<()> {
     let entries = story::entries(report);
+    let mut diffs: Vec<&str> = Vec::new();
     for entry in &entries {
-        self::entry(out, look, report, entry)?;
+        let own = entry.finding.fix.as_ref().and_then(|fix| fix.diff.as_deref());
+        let known = own.is_some_and(|diff| diffs.contains(&diff));
+        self::entry(out, look, report, entry, known)?;
+        diffs.extend(own);
         writeln!(out)?;
     }
     for finding in report.findings.iter().filter(|finding| finding.suppressed.is_some()) {
@@ -61,9 +65,10 @@ pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<(
     for sentence in &report.stale_suppressions {
         writeln!(out, "{} {}", look.paint("33", "stale suppression:"), shown(sentence))?;
     }
-    for property in &report.properties {
+    let (looked, not): (Vec<&Property>, Vec<&Property>) =
+        report.properties.iter().partition(|property| property.questions > 0);
+    for property in looked {
         let verdict = match (property.predicted, property.unknown) {
-            (0, 0) if property.questions == 0 => "nothing to look at".to_owned(),
             (0, 0) if property.holds_in_all_interleavings => {
                 "holds in all interleavings of these events".to_owned()
             }
@@ -73,6 +78,10 @@ pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<(
         };
         let (kind, asked) = (property.kind.name(), property.questions);
         writeln!(out, "{kind:<10} {asked:>5} places looked at: {verdict}")?;
+    }
+    if !not.is_empty() {
+        let kinds: Vec<&str> = not.iter().map(|property| property.kind.name()).collect();
+        writeln!(out, "no place in the run for: {}", kinds.join(", "))?;
     }
     filtered(out, report)?;
     divergences(out, report)?;
@@ -136,11 +145,14 @@ fn divergences(out: &mut impl Write, report: &Report) -> io::Result<()> {
 }
 
 /// One finding.
+///
+/// `known_diff`: its fix was shown with an earlier finding.
 pub(crate) fn entry(
     out: &mut impl Write,
     look: Look,
     report: &Report,
     entry: &Entry,
+    known_diff: bool,
 ) -> io::Result<()> {
     let finding = entry.finding;
     let colour = match finding.status {
@@ -151,31 +163,41 @@ pub(crate) fn entry(
     let head = look.paint(colour, &format!("{}[{}]", finding.status.name(), finding.kind.name()));
     writeln!(out, "{head}: {}", look.bold(&shown(&story::headline(finding))))?;
     let label = |text: &str| look.paint("36;1", text);
-    wrapped(out, look, "", &finding.detail)?;
+    let brief = |text: &str| brief(report, text);
     wrapped(out, look, "", &story::certainty(finding))?;
-    source(out, look, report, finding)?;
-    sides(out, look, finding)?;
-    columns(out, look, report, finding)?;
+    wrapped(out, look, "", &brief(&finding.detail))?;
+    let steps = steps(report, finding);
+    let marked = marked(report, finding, &steps);
+    source(out, look, report, &marked)?;
+    sides(out, look, report, &marked)?;
+    columns(out, look, finding, &steps)?;
     if let Some(forced) = &finding.forced {
         let run = if finding.reason.is_some() { "the run:" } else { "forced run:" };
-        wrapped(out, look, run, &format!("ended with {}", forced.ended))?;
+        wrapped(out, look, run, &brief(&format!("ended with {}", forced.ended)))?;
         if let Some(branch) = &forced.first_differing_branch {
             let place = story::place(branch.file.as_deref(), branch.line).unwrap_or_default();
             let text = branch.text.as_deref().unwrap_or_default();
             let text = if text.is_empty() { String::new() } else { format!(": {text}") };
-            wrapped(out, look, "", &format!("first other branch at {place}{text}"))?;
+            wrapped(out, look, "", &brief(&format!("first other branch at {place}{text}")))?;
         }
-        for text in forced.output_difference.iter().chain(&forced.stderr) {
+        if let Some(text) = &forced.output_difference {
+            wrapped(out, look, "output:", "recorded (-) and forced (+)")?;
+            diff(out, look, text)?;
+        }
+        if let Some(text) = &forced.stderr {
+            wrapped(out, look, "its standard error:", "")?;
             diff(out, look, text)?;
         }
     }
     if let Some(explanation) = &finding.explanation {
-        wrapped(out, look, "why:", &explanation.text)?;
+        wrapped(out, look, "why:", &brief(story::why(finding)))?;
         if let Some(edge) = &explanation.edge {
-            let event = |name: &crate::report::EventName| {
-                let place = story::place(name.file.as_deref(), name.line);
-                let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
-                shown(&format!("{}{place}", name.name))
+            let event = |name: &crate::report::EventName| match story::place(
+                name.file.as_deref(),
+                name.line,
+            ) {
+                Some(place) => brief(&format!("{place} of `{}`", name.thread)),
+                None => name.name.clone(),
             };
             let (before, after) = (event(&edge.before), event(&edge.after));
             wrapped(out, look, "", &format!("it goes wrong when {before} comes before {after}"))?;
@@ -187,9 +209,11 @@ pub(crate) fn entry(
             (false, Some(reason)) => format!("not verified: {}", shown(reason)),
             (false, None) => "not verified".to_owned(),
         };
-        wrapped(out, look, "fix:", &format!("{} ({sure})", fix.text.trim_end()))?;
-        if let Some(text) = &fix.diff {
-            diff(out, look, text)?;
+        wrapped(out, look, "fix:", &brief(&format!("{} ({sure})", fix.text.trim_end())))?;
+        match &fix.diff {
+            Some(_) if known_diff => writeln!(out, "    (the same diff as above)")?,
+            Some(text) => diff(out, look, text)?,
+            None => {}
         }
     }
     match (&finding.replay, &finding.schedule) {
@@ -226,16 +250,88 @@ fn wrapped(out: &mut impl Write, look: Look, label: &str, text: &str) -> io::Res
     writeln!(out)
 }
 
+/// A sentence with files named without their folders, where that is clear.
+fn brief(report: &Report, text: &str) -> String {
+    let name = |file: &str| file.rsplit('/').next().unwrap_or(file).to_owned();
+    let mut short = text.to_owned();
+    // The longest first: one path can be the end of another.
+    let mut files: Vec<&String> = report.sources.keys().collect();
+    files.sort_by_key(|file| std::cmp::Reverse(file.len()));
+    for file in files {
+        let is_clear = report.sources.keys().filter(|other| name(other) == name(file)).count() == 1;
+        if is_clear {
+            short = without_folder(&short, file, &name(file));
+        }
+    }
+    short
+}
+
+/// The text with a path replaced where it is not the end of a longer one.
+fn without_folder(text: &str, path: &str, name: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(path) {
+        let (before, found) = rest.split_at(at);
+        result += before;
+        let inside = result.ends_with(|c: char| c.is_alphanumeric() || "/._-".contains(c));
+        result += if inside { path } else { name };
+        rest = &found[path.len()..];
+    }
+    result + rest
+}
+
+/// An access that the source shows, with the number of its step.
+struct Marked {
+    number: Option<usize>,
+    access: Access,
+}
+
+/// What the source marks: the accesses of the finding. One that goes wrong alone, an assertion say,
+/// does so because of what others did before: their steps are marked, too.
+fn marked(report: &Report, finding: &Finding, steps: &[Step]) -> Vec<Marked> {
+    /// More would hide the source.
+    const MOST: usize = 8;
+    let number = |event: Option<u32>| {
+        let at = steps.iter().position(|step| step.event.is_some() && step.event == event);
+        at.map(|at| at + 1)
+    };
+    let mut marked: Vec<Marked> = finding
+        .accesses
+        .iter()
+        .enumerate()
+        .map(|(at, access)| Marked {
+            // Without an order, the steps are the accesses.
+            number: if finding.timeline.is_some() { number(access.event) } else { Some(at + 1) },
+            access: access.clone(),
+        })
+        .collect();
+    if let [one] = &*marked {
+        let place = |access: &Access| (access.thread.clone(), access.file.clone(), access.line);
+        let own = place(&one.access);
+        let events = steps.iter().filter_map(|step| report.event(step.event?));
+        let others = events.map(|event| Marked {
+            number: number(Some(event.id)),
+            access: story::access(report, event),
+        });
+        let mut others: Vec<Marked> = others.filter(|other| place(&other.access) != own).collect();
+        let first = others.len().saturating_sub(MOST);
+        marked.splice(0..0, others.drain(first..));
+    }
+    marked
+}
+
 /// The source with the accesses of both sides marked.
-fn source(out: &mut impl Write, look: Look, report: &Report, finding: &Finding) -> io::Result<()> {
+fn source(out: &mut impl Write, look: Look, report: &Report, marked: &[Marked]) -> io::Result<()> {
     let mut marks: BTreeMap<(&str, u32, u32), Vec<String>> = BTreeMap::new();
-    for (number, access) in finding.accesses.iter().enumerate() {
+    for Marked { number, access } in marked {
         let (Some(file), Some(line)) = (access.file.as_deref(), access.line) else { continue };
         if report.source_line(file, line).is_none() {
             continue;
         }
-        let number =
-            if finding.accesses.len() > 1 { format!("{}. ", number + 1) } else { "".into() };
+        let number = match number {
+            Some(number) if marked.len() > 1 => format!("{number}. "),
+            _ => String::new(),
+        };
         let label = format!("{number}{} by {}", access.op, shown(&access.thread));
         marks.entry((file, line, access.column.unwrap_or(0))).or_default().push(label);
     }
@@ -314,9 +410,9 @@ fn shown_line(line: &str) -> String {
 }
 
 /// Each side: what it does, the locks it holds, and how it came there.
-fn sides(out: &mut impl Write, look: Look, finding: &Finding) -> io::Result<()> {
+fn sides(out: &mut impl Write, look: Look, report: &Report, marked: &[Marked]) -> io::Result<()> {
     let mut sides: Vec<(&Access, Vec<&Access>)> = Vec::new();
-    for access in &finding.accesses {
+    for Marked { access, .. } in marked {
         let same = sides
             .iter_mut()
             .find(|(first, _)| first.thread == access.thread && first.locks == access.locks);
@@ -334,64 +430,86 @@ fn sides(out: &mut impl Write, look: Look, finding: &Finding) -> io::Result<()> 
             }
         };
         writeln!(out, "  {} {}", look.bold(&shown(&first.thread)), shown(&locks))?;
+        let mut last = None;
         for access in accesses {
             let Some((top, callers)) = access.stack.split_first() else { continue };
             let place = story::place(top.file.as_deref(), top.line).unwrap_or_default();
-            write!(out, "    {} in {}", shown(&access.op), shown(&top.function))?;
+            let mut told = format!("  {} in {}", access.op, top.function);
             if !place.is_empty() {
-                write!(out, " at {}", shown(&place))?;
+                told += &format!(" at {place}");
             }
             for frame in callers {
-                write!(out, ", called by {}", shown(&frame.function))?;
+                told += &format!(", called by {}", frame.function);
             }
-            writeln!(out)?;
+            if last.as_ref() != Some(&told) {
+                wrapped(out, look, " ", &brief(report, told.trim_start()))?;
+            }
+            last = Some(told);
         }
     }
     Ok(())
 }
 
-/// The steps that matter in the order that breaks the program, a column for each thread.
-fn columns(out: &mut impl Write, look: Look, report: &Report, finding: &Finding) -> io::Result<()> {
-    struct Step {
-        thread: String,
-        text: String,
-        place: String,
-        taking_part: bool,
-    }
+/// A step that matters.
+struct Step {
+    /// Absent where the finding has no order.
+    event: Option<u32>,
+    thread: String,
+    text: String,
+    place: String,
+    taking_part: bool,
+}
+
+/// The steps that matter, in the order that breaks the program.
+fn steps(report: &Report, finding: &Finding) -> Vec<Step> {
     let place = |file: Option<&str>, line: Option<u32>| {
         let short = file.map(|file| file.rsplit('/').next().unwrap_or(file));
         story::place(short, line).map(|place| format!("  {place}")).unwrap_or_default()
     };
-    let mut steps: Vec<Step> = Vec::new();
-    match &finding.timeline {
-        Some(timeline) => {
-            for &id in &timeline.steps {
-                let Some(event) = report.event(id) else { continue };
-                steps.push(Step {
-                    thread: shown(&report.thread_name(event.thread)),
-                    text: shown(&story::step_text(report, finding, id)),
-                    place: shown(&place(event.file.as_deref(), event.line)),
-                    taking_part: finding.accesses.iter().any(|access| access.event == Some(id)),
-                });
-            }
+    let of_access = |access: &Access, before: &str| {
+        let variable = access.variable.as_deref().unwrap_or_default();
+        Step {
+            event: access.event,
+            thread: shown(&access.thread),
+            text: shown(format!("{before}{} {variable}", access.op).trim_end()),
+            place: shown(&place(access.file.as_deref(), access.line)),
+            taking_part: true,
         }
-        None => {
-            for access in &finding.accesses {
-                let variable = access.variable.as_deref().unwrap_or_default();
-                steps.push(Step {
-                    thread: shown(&access.thread),
-                    text: shown(format!("{} {variable}", access.op).trim_end()),
-                    place: shown(&place(access.file.as_deref(), access.line)),
-                    taking_part: true,
-                });
-            }
+    };
+    let Some(timeline) = &finding.timeline else {
+        return finding.accesses.iter().map(|access| of_access(access, "")).collect();
+    };
+    let events = timeline.steps.iter().filter_map(|&id| report.event(id));
+    let mut steps: Vec<Step> = events
+        .map(|event| Step {
+            event: Some(event.id),
+            thread: shown(&report.thread_name(event.thread)),
+            text: shown(&story::step_text(report, finding, event.id)),
+            place: shown(&place(event.file.as_deref(), event.line)),
+            taking_part: finding.accesses.iter().any(|access| access.event == Some(event.id)),
+        })
+        .collect();
+    // What should have been first and is not there yet.
+    for access in &finding.accesses {
+        let is_there = |id: u32| {
+            timeline.steps.contains(&id)
+                || timeline.predicted.contains(&id)
+                || timeline.next.contains(&id)
+        };
+        if access.event.is_some_and(|id| !is_there(id)) {
+            steps.push(of_access(access, "still to come: "));
         }
     }
+    steps
+}
+
+/// The steps, a column for each thread.
+fn columns(out: &mut impl Write, look: Look, finding: &Finding, steps: &[Step]) -> io::Result<()> {
     if steps.is_empty() {
         return Ok(());
     }
     let mut threads: Vec<&str> = Vec::new();
-    for step in &steps {
+    for step in steps {
         if !threads.contains(&step.thread.as_str()) {
             threads.push(&step.thread);
         }
@@ -426,7 +544,7 @@ fn columns(out: &mut impl Write, look: Look, report: &Report, finding: &Finding)
             false => width - 1,
         };
         let whole = format!("{}{}", step.text, step.place);
-        let text = if length(&whole) <= free { whole } else { fit(&step.text, free) };
+        let text = if length(&whole) <= free { whole } else { squeezed(&step.text, free) };
         let indent = column * width;
         writeln!(out, "  {:>3} {:indent$}{}", number + 1, "", paint(step, text.trim_end()))?;
     }
@@ -444,6 +562,17 @@ fn fit(text: &str, width: usize) -> String {
     }
     let kept: String = text.chars().take(width.saturating_sub(2)).collect();
     format!("{:<width$}", kept + "…")
+}
+
+/// At most so many characters; what is cut out is the middle of a name, not its value.
+fn squeezed(text: &str, width: usize) -> String {
+    let (name, value) = text.split_at(text.rfind(" = ").unwrap_or(text.len()));
+    match width.checked_sub(length(value)) {
+        Some(room) if length(text) > width && room > 8 => {
+            fit(name, room).trim_end().to_owned() + value
+        }
+        _ => fit(text, width),
+    }
 }
 
 fn diff(out: &mut impl Write, look: Look, text: &str) -> io::Result<()> {
@@ -478,7 +607,21 @@ pub fn shown(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::shown;
+    use super::{shown, squeezed, without_folder};
+
+    #[test]
+    fn a_long_name_is_cut_before_its_value() {
+        assert_eq!(squeezed("read a_very_long_name = 7 (was 9)", 26), "read a_very_… = 7 (was 9)");
+        assert_eq!(squeezed("write x = 7", 26).trim_end(), "write x = 7");
+        assert_eq!(squeezed("acquire a_very_long_name", 12), "acquire a_…");
+    }
+
+    #[test]
+    fn a_folder_is_left_out_only_before_the_whole_path() {
+        let short = |text| without_folder(text, "src/a.c", "a.c");
+        assert_eq!(short("at src/a.c:3, (src/a.c)"), "at a.c:3, (a.c)");
+        assert_eq!(short("/tmp/src/a.c:3"), "/tmp/src/a.c:3");
+    }
 
     #[test]
     fn nothing_in_a_name_reaches_the_terminal_as_a_command() {

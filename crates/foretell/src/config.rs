@@ -25,10 +25,20 @@ use toml::{Table, Value};
 pub const FILE: &str = "foretell.toml";
 
 /// Commands whose options can stand in the file.
-const COMMANDS: [&str; 7] = ["record", "predict", "test", "replay", "explain", "verify", "report"];
+const COMMANDS: [&str; 8] =
+    ["record", "predict", "test", "replay", "explain", "fix", "verify", "report"];
 
 /// Options that make no sense for every run.
 const NOT_HERE: [&str; 5] = ["help", "version", "format", "config", "profile"];
+
+/// What is wrong with a TOML file, as compilers say it: `file:line:column: message`.
+pub fn malformed(path: &Path, text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let message = error.message().replace('\n', ", ");
+    format!("{}:{line}:{column}: {message}", path.display())
+}
 
 /// A file and the profile chosen in it.
 #[derive(Clone, Debug, Default)]
@@ -73,7 +83,7 @@ impl Config {
             format!("{}: {}", path.display(), error.to_string().trim_end())
         };
         let text = std::fs::read_to_string(&path).map_err(|error| failed(&error))?;
-        let table: Table = text.parse().map_err(|error: toml::de::Error| failed(&error))?;
+        let table: Table = text.parse().map_err(|error| malformed(&path, &text, &error))?;
         let config = Self { path: Some(path.clone()), table, profile: profile.map(str::to_owned) };
         config.check(commands).map_err(|error| failed(&error))?;
         Ok(config)

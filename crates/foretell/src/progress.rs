@@ -25,20 +25,28 @@ impl Line {
         let (stop, stopped) = channel::<()>();
         let thread = std::thread::spawn(move || {
             let mut begun = (Phase::Idle, Instant::now());
+            let mut before = progress.state();
             let mut shown = false;
+            let mut stderr = std::io::stderr();
             while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                let (phase, done, total) = progress.state();
+                let state = progress.state();
+                let (phase, done, total) = state;
                 if phase != begun.0 {
                     begun = (phase, Instant::now());
                 }
-                if let Some(text) = text(phase, done, total, begun.1.elapsed()) {
-                    eprint!("\r\x1b[K{text}");
-                    let _ = std::io::stderr().flush();
+                // A program that is recorded may ask its user something on the same line.
+                let waits = phase == Phase::Recording && done > 0 && state == before;
+                before = state;
+                let text = text(phase, done, total, begun.1.elapsed());
+                if let Some(text) = text.filter(|_| !waits) {
+                    // Nobody can be told if that fails.
+                    let _ = write!(stderr, "\r\x1b[K{text}");
+                    let _ = stderr.flush();
                     shown = true;
                 }
             }
             if shown {
-                eprint!("\r\x1b[K");
+                let _ = write!(stderr, "\r\x1b[K");
             }
         });
         Self { running: Some((stop, thread)) }
@@ -62,8 +70,17 @@ fn text(phase: Phase, done: u64, total: u64, time: Duration) -> Option<String> {
         Phase::Candidates => "looking for candidates",
         Phase::Solving => "solving",
         Phase::Forcing => "forcing",
+        Phase::Explaining => "explaining",
+        Phase::Verifying => "verifying",
     };
     let seconds = time.as_secs_f64();
+    if phase == Phase::Recording && done > 0 {
+        let mut text = format!("foretell: recording, {done} events");
+        if seconds > 0.5 {
+            text += &format!(", {:.0} a second", done as f64 / seconds);
+        }
+        return Some(text);
+    }
     if total == 0 {
         return Some(format!("foretell: {word}, {seconds:.0} s"));
     }
@@ -85,6 +102,11 @@ mod tests {
         let after = |seconds| Duration::from_secs(seconds);
         assert_eq!(text(Phase::Idle, 0, 0, after(9)), None);
         assert_eq!(text(Phase::Recording, 0, 0, after(3)).unwrap(), "foretell: recording, 3 s");
+        assert_eq!(
+            text(Phase::Recording, 9_000, 0, after(3)).unwrap(),
+            "foretell: recording, 9000 events, 3000 a second"
+        );
+        assert_eq!(text(Phase::Verifying, 0, 0, after(3)).unwrap(), "foretell: verifying, 3 s");
         assert_eq!(text(Phase::Solving, 0, 80, after(3)).unwrap(), "foretell: solving 0 of 80");
         assert_eq!(
             text(Phase::Solving, 20, 80, after(10)).unwrap(),

@@ -137,11 +137,23 @@ fn the_book_has_the_exit_codes_of_the_program() {
 #[test]
 fn every_link_and_picture_of_the_book_is_there() {
     let folder = root().join("docs/src");
+    let summary = std::fs::read_to_string(folder.join("SUMMARY.md")).unwrap();
     for file in std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()) {
         let Ok(text) = std::fs::read_to_string(&file) else { continue };
+        let name = file.file_name().unwrap().to_string_lossy();
+        assert!(name == "SUMMARY.md" || summary.contains(&format!("({name})")), "{name}");
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let inside = !target.contains(':') && !target.contains(' ');
-            assert!(!inside || folder.join(target).exists(), "{}: {target}", file.display());
+            if target.contains(':') || target.contains(' ') {
+                continue;
+            }
+            let (page, heading) = target.split_once('#').unwrap_or((target, ""));
+            assert!(folder.join(page).exists(), "{name}: {target}");
+            // As mdBook names headings.
+            let named = |line: &str| line.trim_start_matches('#').trim().to_lowercase();
+            let page = std::fs::read_to_string(folder.join(page)).unwrap_or_default();
+            let mut headings = page.lines().filter(|line| line.starts_with('#'));
+            let found = headings.any(|line| named(line).replace(' ', "-") == heading);
+            assert!(heading.is_empty() || found, "{name}: {target}");
         }
     }
 }

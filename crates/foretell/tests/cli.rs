@@ -428,7 +428,7 @@ fn a_baseline_makes_only_new_findings_fail() {
     let broken = scratch.file("broken.toml", b"[[suppress]]\nfingerprint = 3\n");
     let output = predict(&["--suppressions", &broken]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("broken.toml"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("broken.toml:2:15: "), "{}", stderr(&output));
 }
 
 #[test]
@@ -472,7 +472,7 @@ fn the_configuration_is_used_flags_win_and_show_says_where_values_come_from() {
         ("[predcit]\n", "no such command"),
         ("[predict]\nwhole = 1\n", "true or false"),
         ("[predict]\nengine = \"magic\"\n", "magic"),
-        ("[predict\n", "line 1"),
+        ("[predict]\n[predict\n", "foretell.toml:2:9: "),
     ] {
         scratch.file("foretell.toml", content.as_bytes());
         let output = here("", &["predict", "bank.ft"]);

@@ -9,6 +9,7 @@ use foretell_neighbourhood::{
     Explanation, FindingExplanation, Options, Verdict, explain, explain_finding, finding_options,
     json, picture, text,
 };
+use foretell_predict::progress::Phase;
 use foretell_predict::{Finding, Status, predict};
 use foretell_trace::validate::validate;
 use foretell_trace::{Trace, format};
@@ -17,6 +18,7 @@ use serde_json::json;
 use crate::cli::ExplainArguments;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::progress::Line;
 
 /// Explains and prints.
 pub fn run(arguments: &ExplainArguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -53,12 +55,15 @@ fn findings(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let in_file = |error: &dyn std::fmt::Display| format!("{}: {error}", arguments.trace.display());
-    let prediction = predict(trace, &foretell_predict::Options::default())
-        .map_err(|error| Failure::Input(in_file(&error)))?;
+    let asked = foretell_predict::Options::default();
+    let line = Line::show(&asked.progress);
+    let prediction = predict(trace, &asked).map_err(|error| Failure::Input(in_file(&error)))?;
+    asked.progress.begin(Phase::Explaining, prediction.findings.len());
     let options =
         Options { exact: arguments.exact, synthesis: !arguments.no_fix, ..finding_options() };
     let mut explained: Vec<(&Finding, FindingExplanation)> = Vec::new();
     for finding in &prediction.findings {
+        asked.progress.advance();
         let wanted = arguments.finding.as_ref().is_none_or(|id| finding.id.starts_with(id));
         let told = explained.iter().any(|(other, _)| other.group == finding.group);
         if finding.status == Status::Predicted && wanted && !told {
@@ -67,6 +72,7 @@ fn findings(
             explained.push((finding, found));
         }
     }
+    drop(line);
     if let (Some(id), true) = (&arguments.finding, explained.is_empty()) {
         return Err(Failure::Input(in_file(&format!(
             "no finding `{id}`; `foretell predict` lists them"

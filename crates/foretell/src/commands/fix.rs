@@ -6,6 +6,7 @@ use foretell_neighbourhood::{
     Options, Primitive, Verification, explain_finding, finding_options, text::Names,
 };
 use foretell_patch::{Patch, Sources, patch, patched_since};
+use foretell_predict::progress::Phase;
 use foretell_predict::{Status, predict};
 use foretell_trace::format;
 use foretell_trace::validate::validate;
@@ -14,6 +15,7 @@ use serde_json::json;
 use crate::cli::FixArguments;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::progress::Line;
 
 /// Finds, explains, patches.
 pub fn run(arguments: &FixArguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -22,14 +24,17 @@ pub fn run(arguments: &FixArguments, output: &mut Output) -> Result<Exit, Failur
     if let Some(fault) = validate(&trace).first() {
         return Err(Failure::Input(in_file(fault)));
     }
-    let prediction = predict(&trace, &foretell_predict::Options::default())
-        .map_err(|error| Failure::Input(in_file(&error)))?;
+    let asked = foretell_predict::Options::default();
+    let line = Line::show(&asked.progress);
+    let prediction = predict(&trace, &asked).map_err(|error| Failure::Input(in_file(&error)))?;
+    asked.progress.begin(Phase::Explaining, prediction.findings.len());
     let options = Options { synthesis: true, ..finding_options() };
     let mut primitives: Vec<Primitive> = Vec::new();
     let mut told: Vec<String> = Vec::new();
     let mut words: Vec<String> = Vec::new();
     let mut found = false;
     for finding in &prediction.findings {
+        asked.progress.advance();
         let wanted = arguments.finding.as_ref().is_none_or(|id| finding.id.starts_with(id));
         if finding.status != Status::Predicted || !wanted {
             continue;
@@ -51,6 +56,7 @@ pub fn run(arguments: &FixArguments, output: &mut Output) -> Result<Exit, Failur
             _ => words.push(explained.sentence.clone()),
         }
     }
+    drop(line);
     let sources = Sources { directories: arguments.source.clone() };
     let patched = patched_since(&trace, &sources);
     let patch = match patched.is_empty() {

@@ -71,7 +71,7 @@ fn build(language: Language, source: &Path, binary: &Path) -> Result<(), Failure
         return Err(Failure::Input(format!("there is no file `{}`", source.display())));
     }
     let words = ["-O1", "-g", "-pthread", "-o"].map(OsString::from);
-    let words = words.into_iter().chain([binary.into(), source.into()]);
+    let words = words.into_iter().chain([binary.into(), source.into(), "-lm".into()]);
     let mut command = foretell_build::command(language, words)
         .map_err(|error| Failure::Input(error.to_string()))?;
     let status = command

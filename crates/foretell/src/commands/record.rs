@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use foretell_predict::progress::{Phase, Progress};
 use foretell_record::{
     RecordError, RecordOptions, RecordOutcome, RunEnd, SyncOutcome, record, record_sync_only,
 };
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use crate::cli::RecordArguments;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::progress::Line;
 
 /// Records. What foretell has to say to people goes to standard error, for standard output is the
 /// program's; with `--format json` it is the other way round.
@@ -43,7 +45,12 @@ pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Fai
         }
         return end(&outcome.end);
     }
+    let progress = Progress::default();
+    progress.begin(Phase::Recording, 0);
+    options.events = progress.counter();
+    let line = Line::show(&progress);
     let outcome = record(&options).map_err(failure)?;
+    drop(line);
     if output.json() {
         output.object(recorded(&options, &outcome))?;
     } else {

@@ -7,12 +7,13 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use foretell_report::report::Status;
-use foretell_report::suppress::{self, Suppressions};
+use foretell_report::suppress::{self, SuppressionError, Suppressions};
 use foretell_report::terminal::{self, Look};
 use foretell_report::{Report, html, junit, perfetto, sarif};
 use foretell_trace::format;
 
 use crate::cli::{ReportArguments, ReportOutputs};
+use crate::config::malformed;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
@@ -60,7 +61,10 @@ pub fn suppress(report: &mut Report, outputs: &ReportOutputs) -> Result<(), Fail
         let failed =
             |error: &dyn std::fmt::Display| Failure::Input(format!("{}: {error}", path.display()));
         let text = fs::read_to_string(path).map_err(|error| failed(&error))?;
-        let suppressions = Suppressions::parse(&text).map_err(|error| failed(&error))?;
+        let suppressions = Suppressions::parse(&text).map_err(|error| match &error {
+            SuppressionError::Malformed(error) => Failure::Input(malformed(path, &text, error)),
+            _ => failed(&error),
+        })?;
         suppressions.apply(report, &path.display().to_string(), &today());
     }
     Ok(())

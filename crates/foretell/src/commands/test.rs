@@ -161,11 +161,7 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
         if prediction.findings.is_empty() {
             continue;
         }
-        let deeper = Report::from_prediction(trace, "", &prediction, schedules);
-        report.findings.extend(deeper.findings.into_iter().map(of_another_run));
-        for (file, lines) in deeper.sources {
-            report.sources.entry(file).or_default().extend(lines);
-        }
+        report.absorb(Report::from_prediction(trace, "", &prediction, schedules));
     }
     for finding in &mut report.findings {
         if let Some(tested) = session.tested.iter().find(|one| one.finding.id == finding.id) {
@@ -173,6 +169,7 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
         }
     }
     explain(session, &mut report);
+    report.respell();
     let place = |finding: &report::Finding| {
         session.tested.iter().position(|tested| tested.finding.id == finding.id)
     };
@@ -213,14 +210,6 @@ fn explain(session: &Session, report: &mut Report) {
                 explained(&session.bases[tested.base], &tested.finding);
         }
     }
-}
-
-/// The numbers of its events are those of a run that the report does not have.
-fn of_another_run(mut finding: report::Finding) -> report::Finding {
-    finding.interleaving = None;
-    finding.timeline = None;
-    finding.accesses.iter_mut().for_each(|access| access.event = None);
-    finding
 }
 
 fn judged(finding: &mut report::Finding, tested: &Tested) {
