@@ -673,7 +673,7 @@ impl Converter {
 
     /// The events so far.
     pub fn events(&self) -> u64 {
-        self.output.events
+        self.output.events()
     }
 
     /// The text with names in place of the addresses that have one.
