@@ -304,19 +304,24 @@ impl Oracle {
     }
 
     /// Two of the most important atoms that the abstract run finds enough, while neither is alone.
-    /// Of many atoms, those that others imply are no candidates: a loop gives one for each iteration,
-    /// which would push the few that matter out.
+    /// Where there are none among many, atoms that others imply are left out: a loop gives one for
+    /// each iteration, which pushes the few that matter out.
     fn cheap_pair(&mut self, system: &mut System, atoms: &[Atom]) -> Option<[Atom; 2]> {
-        let mut atoms = atoms.to_vec();
-        if atoms.len() > PAIRED
-            && let Some(strongest) = system.known.simplify_conjunction(&atoms)
-        {
-            let strongest: HashSet<Atom> = strongest.into_iter().collect();
-            atoms.retain(|atom| strongest.contains(atom));
+        let most_important = |atoms: &[Atom]| atoms[atoms.len().saturating_sub(PAIRED)..].to_vec();
+        let pair = self.pair_among(system, &most_important(atoms));
+        if pair.is_some() || atoms.len() <= PAIRED {
+            return pair;
         }
-        let start = atoms.len().saturating_sub(PAIRED);
-        for (number, &first) in atoms.iter().enumerate().skip(start).rev() {
-            for &second in atoms[start..number].iter().rev() {
+        let strongest = system.known.simplify_conjunction(atoms)?;
+        let strongest: HashSet<Atom> = strongest.into_iter().collect();
+        let mut atoms = atoms.to_vec();
+        atoms.retain(|atom| strongest.contains(atom));
+        self.pair_among(system, &most_important(&atoms))
+    }
+
+    fn pair_among(&mut self, system: &mut System, atoms: &[Atom]) -> Option<[Atom; 2]> {
+        for (number, &first) in atoms.iter().enumerate().rev() {
+            for &second in atoms[..number].iter().rev() {
                 if self.excludes_cheaply(system, &[first, second]) {
                     // one alone may be enough, which only exploration sees
                     for atom in [first, second] {
