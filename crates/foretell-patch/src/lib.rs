@@ -236,6 +236,9 @@ impl Maker<'_> {
         let mut spots: Vec<(Spot, Vec<Region>)> = Vec::new();
         for (region, shared) in regions {
             let spot = self.spot(region, shared)?;
+            if let Some(word) = self.files[&spot.file].waits(&spot.tokens()) {
+                return Err(format!("`{word}` inside the region would wait with the lock held"));
+            }
             match spots.iter_mut().find(|(other, _)| *other == spot) {
                 Some((_, regions)) => regions.push(region),
                 None => spots.push((spot, vec![region])),

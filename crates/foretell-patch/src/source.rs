@@ -250,6 +250,28 @@ impl Source {
         leaving.map(|at| self.word(at))
     }
 
+    /// A call among the tokens that waits for another thread: inside a region, it would wait with
+    /// the region's lock held.
+    pub fn waits(&self, range: &Range<usize>) -> Option<&str> {
+        const WAITS: [&str; 12] = [
+            "wait",
+            "wait_for",
+            "wait_until",
+            "pthread_cond_wait",
+            "pthread_cond_timedwait",
+            "pthread_cond_clockwait",
+            "pthread_barrier_wait",
+            "arrive_and_wait",
+            "cnd_wait",
+            "sem_wait",
+            "pthread_join",
+            "join",
+        ];
+        let is_call = |at: usize| range.contains(&(at + 1)) && self.word(at + 1) == "(";
+        let at = range.clone().find(|&at| WAITS.contains(&self.word(at)) && is_call(at));
+        at.map(|at| self.word(at))
+    }
+
     /// The bytes of some tokens.
     pub fn bytes(&self, tokens: &Range<usize>) -> Range<usize> {
         self.tokens[tokens.start].range.start..self.tokens[tokens.end - 1].range.end

@@ -81,6 +81,15 @@ fn a_region_that_returns_in_between_is_refused_with_the_reason() {
 }
 
 #[test]
+fn a_region_that_waits_is_refused_because_the_lock_would_be_held() {
+    let file = File::new("waits", &COUNTER.replace("t++;", "pthread_cond_wait(&c, &m);"));
+    let trace = trace("thread T1, T2\nvar x = 0", TWO_ADDS);
+    let patch = file.patch(&trace, &[lock(&[(0, 0, 1), (1, 2, 3)])]);
+    let reason = "`pthread_cond_wait` inside the region would wait with the lock held";
+    assert_eq!(patch.refused, [(0, reason.to_string())]);
+}
+
+#[test]
 fn two_sections_of_one_lock_become_one() {
     let text = "#include <pthread.h>\npthread_mutex_t m;\nint x;\nvoid add(void) {\n  \
                 pthread_mutex_lock(&m);\n  int t = x;\n  pthread_mutex_unlock(&m);\n  t++;\n  \

@@ -364,14 +364,13 @@
     return holder;
   };
 
-  const sections = (finding, why, add) => {
+  const sections = (finding, entry, add) => {
     if (finding.forced) {
       add("Forced run", (() => {
         const list = make("dl");
         fact(list, "ended with", finding.forced.ended);
         fact(list, "runs", finding.forced.runs);
-        const branch = finding.forced.first_differing_branch;
-        if (branch) fact(list, "first other branch", `${place(branch)} ${branch.text || ""}`);
+        fact(list, "first other branch", entry.branch);
         const box = make("div", { class: "box" }, list);
         const told = (title, block) => box.append(make("p", { class: "soft" }, title), block);
         if (finding.forced.output_difference) {
@@ -382,7 +381,7 @@
       })());
     }
     if (finding.explanation) {
-      const box = make("div", {}, make("p", { class: "wrap" }, why));
+      const box = make("div", {}, make("p", { class: "wrap" }, entry.why));
       const edge = finding.explanation.edge;
       if (edge) {
         const end = (one) => place(one) ? `${place(one)} of ${one.thread}` : one.name;
@@ -393,8 +392,9 @@
       add("Why", box);
     }
     if (finding.fix) {
-      const sure = finding.fix.verified ? "verified: no bad interleaving is left"
-        : "not verified" + (finding.fix.reason ? ": " + finding.fix.reason : "");
+      const reason = finding.fix.reason;
+      const sure = finding.fix.verified ? "verified: no bad interleaving is left" + (reason ? "; " + reason : "")
+        : "not verified" + (reason ? ": " + reason : "");
       const box = make("div", {}, make("p", { class: "wrap" }, `${finding.fix.text} (${sure})`));
       if (finding.fix.diff) box.append(diffBlock(finding.fix.diff));
       add("Fix", box);
@@ -530,13 +530,13 @@
         timeline.omitted ? make("p", { class: "soft" },
           `${timeline.omitted} earlier events are the same in both and not shown.`) : "",
         make("h3", {}, "Event"), details);
-      sections(finding, entry.why, add);
+      sections(finding, entry, add);
       main.replaceChildren(page);
       go(-1);
       const focus = (timeline.steps || [])[0] ?? finding.accesses[0]?.event;
       if (focus !== undefined) panels.forEach((panel) => { panel.reveal(focus); panel.draw(); });
     } else {
-      sections(finding, entry.why, add);
+      sections(finding, entry, add);
       main.replaceChildren(page);
     }
     page.append(make("p", { class: "soft mono wrap" }, `fingerprint ${finding.fingerprint}`));

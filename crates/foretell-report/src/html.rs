@@ -29,6 +29,7 @@ pub fn render(out: &mut impl Write, report: &Report) -> io::Result<()> {
                 "headline": story::headline(entry.finding),
                 "certainty": story::certainty(entry.finding),
                 "why": story::why(entry.finding),
+                "branch": entry.finding.forced.as_ref().and_then(story::other_branch),
                 "also": entry.also(),
                 "threads": others.count(),
             })

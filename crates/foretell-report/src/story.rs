@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::report::{Access, Effect, Event, Finding, Kind, Report, StackFrame, Status, Timeline};
+use crate::report::{
+    Access, Effect, Event, Finding, ForcedRun, Kind, Report, StackFrame, Status, Timeline,
+};
 
 /// Findings at the same code locations, shown as one.
 #[derive(Clone, Debug)]
@@ -146,6 +148,18 @@ pub fn why(finding: &Finding) -> &str {
     }
 }
 
+/// The first branch that went another way, if one did: that the program ended before is told by how
+/// it ended.
+pub fn other_branch(forced: &ForcedRun) -> Option<String> {
+    let branch = forced.first_differing_branch.as_ref()?;
+    let text = branch.text.as_deref().unwrap_or_default();
+    if text.contains("nothing more instead of") {
+        return None;
+    }
+    let place = place(branch.file.as_deref(), branch.line).unwrap_or_default();
+    Some(if text.is_empty() { place } else { format!("{place}: {text}") })
+}
+
 /// What limits the result, each with what it is: not seen, not varied, not tried.
 pub fn limits(report: &Report) -> Vec<String> {
     let mut limits: Vec<String> = Vec::new();
@@ -187,7 +201,14 @@ pub fn headline(finding: &Finding) -> String {
         let of = if text.contains(" after the ") { "of" } else { "on" };
         text += &format!(" {of} {about}");
     }
-    if let Some(function) = &access.function {
+    // Inside a library, the place that the reader knows is where it was called from.
+    let is_known = |file: &Option<String>| file.as_ref().is_some_and(|f| !f.starts_with("/usr/"));
+    let own = access.stack.iter().find(|frame| is_known(&frame.file));
+    let function = match (own, &access.function) {
+        (Some(frame), _) if !is_known(&access.file) => Some(&frame.function),
+        (_, function) => function.as_ref(),
+    };
+    if let Some(function) = function {
         text += &format!(" in {function}");
     }
     if let Some(place) = place(access.file.as_deref(), access.line) {
@@ -200,6 +221,9 @@ pub fn headline(finding: &Finding) -> String {
 pub fn certainty(finding: &Finding) -> String {
     let reason = finding.reason.as_deref();
     match (finding.status, finding.effect) {
+        (Status::Confirmed, Some(Effect::None)) if finding.kind == Kind::Race => {
+            "confirmed: a forced run stood before both at once; nothing else changed".into()
+        }
         (Status::Confirmed, Some(effect)) => {
             format!("confirmed: {} {}", effect.told(), reason.unwrap_or("in a forced run"))
         }

@@ -84,7 +84,7 @@ pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<(
         writeln!(out, "no place in the run for: {}", kinds.join(", "))?;
     }
     filtered(out, report)?;
-    divergences(out, report)?;
+    divergences(out, look, report)?;
     for sentence in report.not_seen() {
         writeln!(out, "{} {}", look.paint("33", "not seen:"), shown(sentence))?;
     }
@@ -124,24 +124,26 @@ fn filtered(out: &mut impl Write, report: &Report) -> io::Result<()> {
 }
 
 /// One line: what to try on the program. Each place is in the JSON, and has its schedule.
-fn divergences(out: &mut impl Write, report: &Report) -> io::Result<()> {
+fn divergences(out: &mut impl Write, look: Look, report: &Report) -> io::Result<()> {
     let statistics = &report.statistics;
     if statistics.divergence_questions == 0 {
         return Ok(());
     }
-    let first = report.divergences.first().map(|found| format!(", e.g. {}", shown(&found.detail)));
     let undecided = match statistics.divergences_undecided {
         0 => String::new(),
         undecided => format!(", {undecided} undecided"),
     };
     writeln!(
         out,
-        "{:<10} {:>5} places looked at: {} can leave the recorded path{undecided}{}",
+        "{:<10} {:>5} places looked at: {} can leave the recorded path{undecided}",
         "beyond",
         statistics.divergence_questions,
         report.divergences.len(),
-        first.unwrap_or_default()
-    )
+    )?;
+    match report.divergences.first() {
+        Some(found) => wrapped(out, look, "e.g.", &brief(report, &found.detail)),
+        None => Ok(()),
+    }
 }
 
 /// One finding.
@@ -174,11 +176,8 @@ pub(crate) fn entry(
     if let Some(forced) = &finding.forced {
         let run = if finding.reason.is_some() { "the run:" } else { "forced run:" };
         wrapped(out, look, run, &brief(&format!("ended with {}", forced.ended)))?;
-        if let Some(branch) = &forced.first_differing_branch {
-            let place = story::place(branch.file.as_deref(), branch.line).unwrap_or_default();
-            let text = branch.text.as_deref().unwrap_or_default();
-            let text = if text.is_empty() { String::new() } else { format!(": {text}") };
-            wrapped(out, look, "", &brief(&format!("first other branch at {place}{text}")))?;
+        if let Some(branch) = story::other_branch(forced) {
+            wrapped(out, look, "", &brief(&format!("first other branch at {branch}")))?;
         }
         if let Some(text) = &forced.output_difference {
             wrapped(out, look, "output:", "recorded (-) and forced (+)")?;
@@ -205,7 +204,10 @@ pub(crate) fn entry(
     }
     if let Some(fix) = &finding.fix {
         let sure = match (fix.verified, &fix.reason) {
-            (true, _) => "verified: no bad interleaving is left".to_owned(),
+            (true, None) => "verified: no bad interleaving is left".to_owned(),
+            (true, Some(reason)) => {
+                format!("verified: no bad interleaving is left; {}", shown(reason))
+            }
             (false, Some(reason)) => format!("not verified: {}", shown(reason)),
             (false, None) => "not verified".to_owned(),
         };
@@ -313,9 +315,20 @@ fn marked(report: &Report, finding: &Finding, steps: &[Step]) -> Vec<Marked> {
             number: number(Some(event.id)),
             access: story::access(report, event),
         });
-        let mut others: Vec<Marked> = others.filter(|other| place(&other.access) != own).collect();
-        let first = others.len().saturating_sub(MOST);
-        marked.splice(0..0, others.drain(first..));
+        let mut known = vec![own];
+        let mut others: Vec<Marked> = others
+            .filter(|other| {
+                let place = place(&other.access);
+                let is_new = !known.contains(&place);
+                known.push(place);
+                is_new
+            })
+            .collect();
+        // How it begins and how it ends says most.
+        if others.len() > MOST {
+            others.drain(MOST / 2..others.len() - MOST / 2);
+        }
+        marked.splice(0..0, others);
     }
     marked
 }
@@ -438,7 +451,8 @@ fn sides(out: &mut impl Write, look: Look, report: &Report, marked: &[Marked]) -
             if !place.is_empty() {
                 told += &format!(" at {place}");
             }
-            for frame in callers {
+            // How the library starts a thread is of no interest.
+            for frame in callers.iter().filter(|frame| !frame.function.starts_with("std::")) {
                 told += &format!(", called by {}", frame.function);
             }
             if last.as_ref() != Some(&told) {

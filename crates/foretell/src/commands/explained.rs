@@ -48,14 +48,19 @@ fn fix(trace: &Trace, found: &FindingExplanation, names: &Names<'_>) -> Option<F
     let synthesis = found.explanation.synthesis.as_ref()?;
     let steps: Vec<String> =
         synthesis.primitives.iter().map(|primitive| names.primitive(primitive)).collect();
-    let (verified, reason) = match &synthesis.verification {
+    let (verified, mut reason) = match &synthesis.verification {
         Verification::Verified => (true, None),
         Verification::Unverified(why) => (false, Some(why.clone())),
     };
-    // only a patch that does all of it
-    let whole = verified
-        .then(|| foretell_patch::patch(trace, &synthesis.primitives, &Default::default()))
-        .filter(|patch| patch.refused.is_empty() && !patch.files.is_empty());
-    let diff = whole.map(|patch| patch.files.iter().map(|file| file.diff()).collect());
+    let mut diff = None;
+    if verified {
+        // only a patch that does all of it
+        let patch = foretell_patch::patch(trace, &synthesis.primitives, &Default::default());
+        match patch.refused.first() {
+            Some((_, why)) => reason = Some(format!("no diff: {why}")),
+            None if patch.files.is_empty() => {}
+            None => diff = Some(patch.files.iter().map(|file| file.diff()).collect()),
+        }
+    }
     (!steps.is_empty()).then(|| Fix { text: steps.join("; "), diff, verified, reason })
 }
