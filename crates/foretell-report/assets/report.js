@@ -555,6 +555,9 @@
     list("Looked at", (report.properties || []).map((property) => `${property.kind}: ${property.questions} places, `
       + (property.holds_in_all_interleavings && property.questions ? "holds in all interleavings"
         : `${property.predicted} predicted, ${property.unknown} undecided`)));
+    const { runs, behaviours, paths, folded } = report.statistics || {};
+    if (runs) list("Forced", [`${runs} runs, ${behaviours} behaviours, ${paths} paths`
+      + (folded ? `; ${folded} happened, and nobody can see them` : "")]);
     return box;
   };
 

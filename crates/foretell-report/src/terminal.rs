@@ -265,7 +265,12 @@ fn brief(report: &Report, text: &str) -> String {
             short = without_folder(&short, file, &name(file));
         }
     }
-    short
+    // Nobody looks for a header of the library by its folder.
+    let words = short.split(' ').map(|word| match word.starts_with("/usr/") {
+        true => name(word),
+        false => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The text with a path replaced where it is not the end of a longer one.

@@ -19,11 +19,12 @@ use crate::progress::Line;
 
 /// Finds, explains, patches.
 pub fn run(arguments: &FixArguments, output: &mut Output) -> Result<Exit, Failure> {
-    let trace = format::read_path(&arguments.trace)?;
+    let mut trace = format::read_path(&arguments.trace)?;
     let in_file = |error: &dyn std::fmt::Display| format!("{}: {error}", arguments.trace.display());
     if let Some(fault) = validate(&trace).first() {
         return Err(Failure::Input(in_file(fault)));
     }
+    trace.name_threads_by_function();
     let asked = foretell_predict::Options::default();
     let line = Line::show(&asked.progress);
     let prediction = predict(&trace, &asked).map_err(|error| Failure::Input(in_file(&error)))?;
