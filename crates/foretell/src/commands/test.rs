@@ -42,12 +42,13 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
         }
         _ => Failure::Input(error.to_string()),
     })?;
-    drop(line);
     let mut paths = BTreeMap::new();
     let kept = session.tested.iter().filter(|tested| tested.verdict.is_open() || tested.counts());
     let kept = kept.map(|tested| (tested.finding.id.as_str(), tested.schedule.clone()));
     schedules::write(&arguments.schedules, kept, &mut paths)?;
+    options.predict.progress.begin(Phase::Explaining, 0);
     let mut report = report(&session, &paths);
+    drop(line);
     for replay in report.findings.iter_mut().filter_map(|finding| finding.replay.as_mut()) {
         *replay = replay.replacen("replay", &format!("replay{}", same_runs(&arguments.run)), 1);
     }

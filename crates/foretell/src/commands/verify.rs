@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use foretell_predict::progress::{Phase, Progress};
 use foretell_report::shell_word;
 use foretell_trace::format;
 use foretell_verify::compiled::{self, Forced, NotForced};
@@ -19,6 +20,7 @@ use crate::commands::program::Folder;
 use crate::commands::schedules;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::progress::Line;
 
 /// Verifies and prints.
 pub fn run(arguments: &VerifyArguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -45,7 +47,11 @@ pub fn run(arguments: &VerifyArguments, output: &mut Output) -> Result<Exit, Fai
             questions: arguments.questions,
         },
     };
+    let progress = Progress::default();
+    progress.begin(Phase::Verifying, 0);
+    let line = Line::show(&progress);
     let report = verify(&program, &options).map_err(trouble)?;
+    drop(line);
     let compiled = match &report.verdict {
         Verdict::Violated(execution) if is_c(arguments) => {
             Some(force(arguments, &program, execution)?)
