@@ -8,6 +8,7 @@ use std::io::{self, Write};
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde_json::Value;
 
 use crate::report::{Access, Finding, Property, Report, Status};
 use crate::story::{self, Entry};
@@ -85,6 +86,7 @@ pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<(
     }
     filtered(out, report)?;
     divergences(out, look, report)?;
+    forced(out, look, report)?;
     for sentence in report.not_seen() {
         writeln!(out, "{} {}", look.paint("33", "not seen:"), shown(sentence))?;
     }
@@ -121,6 +123,50 @@ fn filtered(out: &mut impl Write, report: &Report) -> io::Result<()> {
         .map(|(count, why)| format!("{count} {why}"))
         .collect();
     writeln!(out, "{:<10} {total:>5} patterns left out: {}", "filtered", told.join(", "))
+}
+
+/// What was forced, of a result of `foretell test`.
+fn forced(out: &mut impl Write, look: Look, report: &Report) -> io::Result<()> {
+    let more = &report.statistics.more;
+    let number = |name: &str| more.get(name).and_then(Value::as_u64).unwrap_or(0);
+    if !more.contains_key("runs") {
+        return Ok(());
+    }
+    match more.get("recorded_end").and_then(Value::as_str) {
+        None | Some("exit 0") => {}
+        Some(end) => writeln!(out, "recorded   the recorded run ended with {}", shown(end))?,
+    }
+    writeln!(
+        out,
+        "forced     {:>5} runs, {} behaviours, {} paths: {} confirmed, {} refuted, {} not tried",
+        number("runs"),
+        number("behaviours"),
+        number("paths"),
+        number("confirmed"),
+        number("refuted"),
+        number("open"),
+    )?;
+    match number("folded") {
+        0 => {}
+        1 => writeln!(out, "folded         1 happened, and nobody can see it")?,
+        folded => writeln!(out, "folded     {folded:>5} happened, and nobody can see them")?,
+    }
+    for (count, told) in [
+        (
+            number("other_ways"),
+            "of the runs went on in another way after a thread had left its path",
+        ),
+        (number("frontier"), "paths at the depth limit were not predicted from"),
+    ] {
+        if count > 0 {
+            writeln!(out, "beyond     {count:>5} {told}")?;
+        }
+    }
+    let beyond = more.get("beyond").and_then(Value::as_array).into_iter().flatten();
+    for sentence in beyond.filter_map(Value::as_str) {
+        wrapped(out, look, "beyond:", sentence)?;
+    }
+    Ok(())
 }
 
 /// One line: what to try on the program. Each place is in the JSON, and has its schedule.

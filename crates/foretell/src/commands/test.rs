@@ -1,7 +1,6 @@
 //! `foretell test`: the whole thing.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use foretell_force::session::{
 };
 use foretell_predict::Prediction;
 use foretell_predict::progress::Phase;
-use foretell_record::{RecordError, RunEnd};
+use foretell_record::RecordError;
 use foretell_report::report::{self, ForcedRun, Place, Report};
 use foretell_report::shell_word;
 use foretell_solve::Budget;
@@ -54,9 +53,6 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     }
     suppress(&mut report, &arguments.outputs)?;
     print(&report, output)?;
-    if !output.json() {
-        summary(output, &session)?;
-    }
     write_files(&report, &arguments.outputs)?;
     if report.findings.iter().any(|finding| finding.suppressed.is_some()) {
         return Ok(exit_of(&report));
@@ -106,47 +102,6 @@ fn options(arguments: &TestArguments) -> Result<Options, Failure> {
     Ok(options)
 }
 
-/// What was forced, in two or three lines.
-fn summary(output: &mut Output, session: &Session) -> std::io::Result<()> {
-    let counts = &session.counts;
-    if session.recorded.end != RunEnd::Exit(0) {
-        writeln!(output, "recorded   the recorded run ended with {}", session.recorded.ended())?;
-    }
-    writeln!(
-        output,
-        "forced     {:>5} runs, {} behaviours, {} paths: {} confirmed, {} refuted, {} not tried",
-        counts.runs,
-        counts.behaviours,
-        counts.paths,
-        session.tested.iter().filter(|tested| tested.counts()).count(),
-        session.tested.iter().filter(|tested| tested.verdict.is_refuted()).count(),
-        session.tested.iter().filter(|tested| tested.verdict.is_open()).count() + counts.untried,
-    )?;
-    match session.tested.iter().filter(|tested| tested.is_folded()).count() {
-        0 => {}
-        1 => writeln!(output, "folded         1 happened, and nobody can see it")?,
-        folded => writeln!(output, "folded     {folded:>5} happened, and nobody can see them")?,
-    }
-    if counts.other_ways > 0 {
-        let ways = counts.other_ways;
-        writeln!(
-            output,
-            "beyond     {ways:>5} of the runs went on in another way after a thread had left its path"
-        )?;
-    }
-    if counts.frontier > 0 {
-        let frontier = counts.frontier;
-        writeln!(
-            output,
-            "beyond     {frontier:>5} paths at the depth limit were not predicted from"
-        )?;
-    }
-    for sentence in &session.beyond {
-        writeln!(output, "beyond     {sentence}")?;
-    }
-    Ok(())
-}
-
 /// The result as data. What nobody can see is counted and left out.
 fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
     let of_base = |base: usize| {
@@ -176,7 +131,7 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
     };
     report.findings.sort_by_key(|finding| place(finding).unwrap_or(usize::MAX));
     let counts = &session.counts;
-    let folded = session.tested.iter().filter(|tested| tested.is_folded()).count();
+    let of = |is: fn(&Tested) -> bool| session.tested.iter().filter(|tested| is(tested)).count();
     for (name, value) in [
         ("recorded_end", json!(session.recorded.ended())),
         ("runs", json!(counts.runs)),
@@ -185,7 +140,10 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
         ("frontier", json!(counts.frontier)),
         ("other_ways", json!(counts.other_ways)),
         ("forced", json!(session.tested.len())),
-        ("folded", json!(folded)),
+        ("confirmed", json!(of(Tested::counts))),
+        ("refuted", json!(of(|tested| tested.verdict.is_refuted()))),
+        ("open", json!(of(|tested| tested.verdict.is_open()) + counts.untried)),
+        ("folded", json!(of(Tested::is_folded))),
         ("untried", json!(counts.untried)),
         ("beyond", json!(session.beyond)),
         ("branches", json!(session.recorded.path.branches())),
