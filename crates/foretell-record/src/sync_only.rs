@@ -89,7 +89,7 @@ fn complete(log: &Path, windows: &[Window]) -> io::Result<(usize, usize)> {
     }
     for window in windows {
         if window.sequence == written.get(&window.thread).copied().unwrap_or(0) {
-            entries += count(&window.words);
+            entries += sync_log::count(&window.words);
         }
     }
     let end = sync_log::format_windows(windows);
@@ -104,16 +104,6 @@ fn complete(log: &Path, windows: &[Window]) -> io::Result<(usize, usize)> {
 /// Where the block begins, in bytes.
 fn place_of(block: usize) -> u64 {
     8 * (FIRST_BLOCK as u64 + block as u64 * BLOCK_WORDS as u64)
-}
-
-fn count(words: &[u64]) -> usize {
-    let mut at = 0;
-    let mut entries = 0;
-    while let Some(&word) = words.get(at) {
-        at += sync_log::words_of(word).unwrap_or(1);
-        entries += 1;
-    }
-    entries
 }
 
 fn run(

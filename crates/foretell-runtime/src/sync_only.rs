@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, compiler_fe
 use foretell_wire::format_path;
 use foretell_wire::sync_log::{
     BLOCK_HEAD, BLOCK_WORDS, BLOCKS_NAME, FIRST_BLOCK, Kind, NAME_MARK, WINDOW_ENDING, block_head,
-    entry,
+    entry, pair,
 };
 use libc::{
     c_int, c_uint, c_void, clockid_t, pthread_attr_t, pthread_barrier_t, pthread_cond_t,
@@ -36,6 +36,10 @@ pub struct Log {
     window: *mut u64,
     /// The thread's number in the log.
     number: u32,
+    /// Where a lock stands alone in its word, if it is the last entry of the window.
+    single: *mut u64,
+    /// Locks of the window that share a word with the one before.
+    paired: usize,
     /// Words of the window that belong to the entries before them.
     continued: usize,
     children: u32,
@@ -107,8 +111,22 @@ impl Log {
         }
         // SAFETY: the window is as long.
         let (next, end) = unsafe { (window.add(BLOCK_HEAD), window.add(BLOCK_WORDS)) };
-        let (children, continued, routine, ran) = (0, 0, None, false);
-        Some(Log { next, end, window, number, continued, children, path, routine, ran })
+        let single = std::ptr::null_mut();
+        let (paired, continued, children) = (0, 0, 0);
+        let (routine, ran) = (None, false);
+        Some(Log {
+            next,
+            end,
+            window,
+            number,
+            single,
+            paired,
+            continued,
+            children,
+            path,
+            routine,
+            ran,
+        })
     }
 
     #[inline(always)]
@@ -123,6 +141,26 @@ impl Log {
         }
     }
 
+    /// Appends a lock, in the word of the one before if that has room.
+    #[inline(always)]
+    fn put_lock(&mut self, place: u32) {
+        // SAFETY: there are words before the first entry. What `single` points to is a lock that
+        // was put there since the window was empty.
+        unsafe {
+            let last = self.next.sub(1);
+            if last == self.single
+                && let Some(both) = pair(*last, place)
+            {
+                *last = both;
+                self.single = std::ptr::null_mut();
+                self.paired += 1;
+                return;
+            }
+        }
+        self.single = self.next;
+        self.put(entry(Kind::Lock, place));
+    }
+
     /// Makes the window a block of the log and empties it.
     #[cold]
     #[inline(never)]
@@ -130,7 +168,7 @@ impl Log {
         // SAFETY: both point into the window, which is as long as a block and zero from `next` on.
         unsafe {
             let words = self.next.offset_from(self.window) as usize;
-            let entries = words - BLOCK_HEAD - self.continued;
+            let entries = words + self.paired - BLOCK_HEAD - self.continued;
             *self.window = block_head(self.number, entries, 0);
             write_blocks(std::slice::from_raw_parts(self.window, BLOCK_WORDS));
             // A program may be killed at any time: the entries are gone before the window says that
@@ -139,7 +177,8 @@ impl Log {
             std::ptr::write_bytes(self.next, 0, words - BLOCK_HEAD);
         }
         self.wrote_block();
-        self.continued = 0;
+        self.single = std::ptr::null_mut();
+        (self.paired, self.continued) = (0, 0);
     }
 
     /// Where the window's first entry is.
@@ -213,7 +252,11 @@ fn note(kind: Kind, number: impl FnOnce() -> u32) {
     let log = local::sync_log();
     if !log.is_null() {
         // SAFETY: this thread's own log.
-        unsafe { (*log).put(entry(kind, number())) };
+        let log = unsafe { &mut *log };
+        match kind {
+            Kind::Lock => log.put_lock(number()),
+            _ => log.put(entry(kind, number())),
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! An entry is a word: [`Kind`] in bits 56..64, a number in bits 0..32 (the operation's place in the
 //! order of its object, a result, or for inputs the length of what follows in bytes). Each object
-//! counts by itself, so threads that do not meet do not disturb each other.
+//! counts by itself, so threads that do not meet do not disturb each other. Two locks that follow
+//! each other share a word if their numbers are small, see [`pair`].
 //!
 //! # The file
 //! The runtime writes into the file that will be the log, so that nothing is copied at the end.
@@ -99,8 +100,56 @@ pub fn parts(word: u64) -> Option<(Kind, u32)> {
     Some((*Kind::ALL.get(code.checked_sub(1)?)?, word as u32))
 }
 
+/// In bits 56..64 of a word with two locks.
+const PAIR: u64 = 12;
+/// Bits of a number in a pair.
+const PAIR_BITS: u32 = 28;
+
+/// The word for a lock's entry and the place of the lock that follows it; `None` if a number is too
+/// large. A program that does little but lock writes half as much then.
+#[inline(always)]
+pub fn pair(lock: u64, second: u32) -> Option<u64> {
+    let first = lock as u32;
+    let small = (first | second) >> PAIR_BITS == 0;
+    small.then(|| PAIR << 56 | u64::from(second) << PAIR_BITS | u64::from(first))
+}
+
+/// The entries of two locks in one word.
+fn unpaired(word: u64) -> Option<[u64; 2]> {
+    let mask = (1 << PAIR_BITS) - 1;
+    let place = |bits: u64| entry(Kind::Lock, (bits & mask) as u32);
+    (word >> 56 == PAIR).then(|| [place(word), place(word >> PAIR_BITS)])
+}
+
+/// How many entries there are, of whole words of entries.
+pub fn count(words: &[u64]) -> usize {
+    let mut at = 0;
+    let mut entries = 0;
+    while let Some(&word) = words.get(at) {
+        at += words_of(word).unwrap_or(1);
+        entries += if unpaired(word).is_some() { 2 } else { 1 };
+    }
+    entries
+}
+
+/// Appends whole entries, each in words of its own.
+fn unpack(entries: &[u64], words: &mut Vec<u64>) {
+    let mut at = 0;
+    while let Some(&word) = entries.get(at) {
+        let end = entries.len().min(at + words_of(word).unwrap_or(1));
+        match unpaired(word) {
+            Some(two) => words.extend(two),
+            None => words.extend_from_slice(&entries[at..end]),
+        }
+        at = end;
+    }
+}
+
 /// How many words the entry takes with what follows it.
 pub fn words_of(word: u64) -> Option<usize> {
+    if unpaired(word).is_some() {
+        return Some(1);
+    }
     Some(match parts(word)? {
         (Kind::Input, bytes) => 1 + (bytes as usize).div_ceil(8),
         _ => 1,
@@ -255,12 +304,12 @@ fn parse_blocks(words: &[u64]) -> Result<Vec<ThreadLog>, usize> {
         if blocks[begin + 1] == sequence[index] {
             sequence[index] += 1;
             let entries = window_entries(&blocks[begin + BLOCK_HEAD..at]);
-            threads[index].words.extend_from_slice(entries);
+            unpack(entries, &mut threads[index].words);
         }
     }
     for ((thread, before), (own, entries)) in threads.iter_mut().zip(sequence).zip(windows) {
         if own == before {
-            thread.words.extend_from_slice(entries);
+            unpack(entries, &mut thread.words);
         }
     }
     Ok(threads)
@@ -342,6 +391,28 @@ mod tests {
         let blocks: Vec<Vec<u64>> = long.chunks(BLOCK_WORDS).map(<[u64]>::to_vec).collect();
         let words = file(&blocks, &[window(0, &[], 1, &[])]);
         assert_eq!(parse(&words), Ok(vec![ThreadLog { path: vec![], words: entries }]));
+    }
+
+    #[test]
+    fn two_locks_in_a_word_are_two_entries() {
+        let most = (1 << PAIR_BITS) - 1;
+        let two = |first, second| pair(entry(Kind::Lock, first), second);
+        assert_eq!(two(most + 1, 0), None);
+        assert_eq!(two(0, most + 1), None);
+        // What an input holds is none, whatever it looks like.
+        let input = [entry(Kind::Input, 8), two(1, 2).unwrap()];
+        let packed: Vec<u64> = [two(most, 3).unwrap(), entry(Kind::Lock, 4)]
+            .into_iter()
+            .chain(input)
+            .chain([two(0, most).unwrap()])
+            .collect();
+        assert_eq!((window_entries(&packed).len(), count(&packed)), (5, 6));
+        let mut entries: Vec<u64> = [most, 3, 4].map(|place| entry(Kind::Lock, place)).to_vec();
+        entries.extend(input);
+        entries.extend([0, most].map(|place| entry(Kind::Lock, place)));
+        let words = file(&[block(0, 0, &packed)], &[window(0, &[], 1, &packed)]);
+        let twice = [&entries[..], &entries[..]].concat();
+        assert_eq!(parse(&words), Ok(vec![ThreadLog { path: vec![], words: twice }]));
     }
 
     #[test]
