@@ -9,6 +9,7 @@
 use std::fmt;
 
 use foretell_record::{BranchTaken, PathDifference, RunEnd};
+use foretell_trace::Trace;
 
 use crate::run::{Run, Written};
 
@@ -65,6 +66,8 @@ pub struct Difference {
     pub output: Option<String>,
     /// The first branch that went another way (the recorded run's way first).
     pub branch: Option<PathDifference>,
+    /// The same as a sentence.
+    pub other_path: Option<String>,
 }
 
 /// How the forced run differs from the recorded one.
@@ -88,11 +91,12 @@ pub fn compare(recorded: &Run, forced: &Run) -> Difference {
             true => (Effect::Path, "the same lines are written in another order".into()),
         }
     } else if let Some(branch) = &branch {
-        (Effect::Path, path_sentence(branch))
+        (Effect::Path, path_sentence(&forced.trace, branch))
     } else {
         (Effect::None, "nothing else changed".into())
     };
-    Difference { effect, sentence, output, branch }
+    let other_path = branch.as_ref().map(|branch| path_sentence(&forced.trace, branch));
+    Difference { effect, sentence, output, branch, other_path }
 }
 
 /// The end of a run that no user takes for a good one.
@@ -109,14 +113,16 @@ pub fn fatal(run: &Run) -> Option<(Effect, String)> {
     }
 }
 
-/// Where a thread left the recorded path, for people.
-pub fn path_sentence(branch: &PathDifference) -> String {
+/// Where a thread left the recorded path in the run with this trace, for people.
+fn path_sentence(trace: &Trace, branch: &PathDifference) -> String {
     let told = |branch: &Option<BranchTaken>| match branch {
         Some(branch) => branch.to_string(),
         None => "nothing more".into(),
     };
     let (recorded, forced) = (told(&branch.first), told(&branch.second));
-    format!("thread {} took another path: {forced} instead of {recorded}", branch.thread)
+    let sentence =
+        format!("thread {} took another path: {forced} instead of {recorded}", branch.thread);
+    trace.with_thread_names(&sentence)
 }
 
 fn same_lines(one: &Written, other: &Written) -> bool {

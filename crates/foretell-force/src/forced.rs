@@ -99,7 +99,8 @@ pub fn forced_steps(schedule: &Schedule, violation: Violation) -> Vec<Step> {
 /// was the right kind of event at the right place in the right order is the recorder's to see.)
 pub fn followed(schedule: &Schedule, violation: Violation, run: &Run) -> Result<(), String> {
     if let RunEnd::Diverged(divergence) = &run.end {
-        return Err(format!("the program left the schedule: {divergence}"));
+        let what = run.trace.with_thread_names(&divergence.to_string());
+        return Err(format!("the program left the schedule: {what}"));
     }
     // An access that faults leaves no event behind.
     let wanted = match violation {

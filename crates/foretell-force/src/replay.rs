@@ -132,7 +132,8 @@ pub fn replay(
     let run = forced_run(&runner, schedule, violation, after, limits).map_err(ReplayError::Run)?;
     let (difference, plain) = match fatal(&run) {
         Some((effect, sentence)) => {
-            (Difference { effect, sentence, output: None, branch: None }, None)
+            let (output, branch, other_path) = (None, None, None);
+            (Difference { effect, sentence, output, branch, other_path }, None)
         }
         None => {
             let plain = runner.run(Vec::new(), UNINTERRUPTED, limits).map_err(ReplayError::Run)?;

@@ -88,7 +88,10 @@ impl Run {
                 format!("{}{}", signal_name(*number), place.unwrap_or_default())
             }
             RunEnd::Deadlock(who) => format!("deadlock: {who}"),
-            RunEnd::Diverged(why) => format!("left the schedule: {why}"),
+            RunEnd::Diverged(why) => {
+                let why = self.trace.with_thread_names(&why.to_string());
+                format!("left the schedule: {why}")
+            }
             RunEnd::Refused(why) => format!("refused: {why}"),
             RunEnd::Hang => "ended by the time limit".into(),
             RunEnd::Livelock(who) => format!("livelock: {who}"),
@@ -221,8 +224,13 @@ impl<'p> Runner<'p> {
         if let Some(crash) = &mut crash {
             crash.site.file = below_here(&crash.site.file).into();
         }
+        let end = match outcome.end {
+            RunEnd::Deadlock(who) => RunEnd::Deadlock(trace.with_thread_names(&who)),
+            RunEnd::Livelock(who) => RunEnd::Livelock(trace.with_thread_names(&who)),
+            end => end,
+        };
         Ok(Run {
-            end: outcome.end,
+            end,
             crash,
             steps_taken: outcome.steps_taken,
             trace,

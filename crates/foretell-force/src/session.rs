@@ -18,10 +18,11 @@ use foretell_predict::finding::access_info;
 use foretell_predict::progress::Phase;
 use foretell_predict::region::Regions;
 use foretell_predict::{
-    Divergences, Finding, FindingKind, PredictError, Prediction, Status, WitnessSchedule,
-    divergences, predict,
+    Divergences, Finding, FindingKind, NOT_ASKED, PredictError, Prediction, Status,
+    WitnessSchedule, divergences, predict,
 };
 use foretell_record::{Policy, RunEnd};
+use foretell_solve::Budget;
 use foretell_trace::schedule::Schedule;
 use foretell_trace::validate::validate;
 use foretell_trace::{EventId, Op, Trace};
@@ -45,6 +46,9 @@ const TRIES: usize = 3;
 const CONTROLS: u64 = 3;
 /// Scheduling points of a run at most: its events have to fit into memory.
 pub const MOST_POINTS: u64 = 20_000_000;
+/// Conflicts for a question about the recorded run: one that is harder takes the time of a hundred
+/// runs.
+const BUDGET: u64 = 100_000;
 /// Conflicts for a question about a forced run.
 const SMALL_BUDGET: u64 = 5_000;
 /// Instances of a question about a forced run, and ways to leave its path.
@@ -71,14 +75,17 @@ pub struct Options {
     pub runs: usize,
     /// Ends a single run.
     pub run_time: Duration,
-    /// No further run is begun after so long.
+    /// No further run is begun after so long, and no question is asked after half of it.
     pub time: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
-            predict: foretell_predict::Options::default(),
+            predict: foretell_predict::Options {
+                budget: Budget { conflicts: BUDGET },
+                ..foretell_predict::Options::default()
+            },
             base: UNINTERRUPTED,
             after: UNINTERRUPTED,
             depth: 2,
@@ -186,6 +193,8 @@ pub struct Counts {
     pub frontier: usize,
     /// Predictions that the budget left untried.
     pub untried: usize,
+    /// Questions about the recorded run that the time left unasked.
+    pub unasked: usize,
     /// Ways to leave the path that the budget left untried.
     pub untried_paths: usize,
     /// Runs that went on in another way after a thread had left its path.
@@ -335,6 +344,12 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     counts.runs = runner.runs();
     counts.paths = paths.len();
     counts.behaviours = orders.len();
+    if counts.unasked > 0 {
+        unseen.push(format!(
+            "{} questions were not asked: half of the time limit was over (--time-limit)",
+            counts.unasked
+        ));
+    }
     if counts.untried > 0 {
         unseen.push(format!("{} predictions were not tried: the budget is spent", counts.untried));
     }
@@ -525,14 +540,21 @@ impl Campaign<'_> {
     /// What can be predicted from a trace; from forced runs with less effort, as there are many.
     fn predict(&self, trace: &Trace, effort: Effort) -> Result<Prediction, TestError> {
         let mut options = self.options.predict.clone();
+        // Half of the time is for runs.
+        let time = self.options.time;
+        let (asking, leaving) = match effort {
+            Effort::Full => (time / 2, time * 2 / 3),
+            Effort::Small => (time, time),
+        };
+        options.deadline = self.started.checked_add(asking);
         if effort == Effort::Small {
             options.budget.conflicts = options.budget.conflicts.min(SMALL_BUDGET);
             options.instances = options.instances.min(SMALL_INSTANCES);
             options.divergences = options.divergences.min(SMALL_INSTANCES);
         }
-        let options = &options;
-        let mut prediction = predict(trace, options).map_err(TestError::Predict)?;
-        prediction.divergences = divergences(trace, options).map_err(TestError::Predict)?;
+        let mut prediction = predict(trace, &options).map_err(TestError::Predict)?;
+        options.deadline = self.started.checked_add(leaving);
+        prediction.divergences = divergences(trace, &options).map_err(TestError::Predict)?;
         let refused = &prediction.divergences.internal_errors;
         match prediction.internal_errors.iter().chain(refused).next() {
             Some(error) => Err(TestError::Internal(error.clone())),
@@ -547,8 +569,9 @@ impl Campaign<'_> {
         let mut jobs: Vec<Job> = Vec::new();
         for finding in &prediction.findings {
             if finding.schedule.is_none() {
-                match base {
-                    0 => self.open.push(finding.clone()),
+                match (base, &finding.status) {
+                    (0, Status::Unknown(why)) if why == NOT_ASKED => self.counts.unasked += 1,
+                    (0, _) => self.open.push(finding.clone()),
                     _ => self.counts.undecided_beyond += 1,
                 }
                 continue;

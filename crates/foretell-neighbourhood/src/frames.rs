@@ -54,7 +54,6 @@ impl Frames {
     pub fn new(trace: &Trace) -> Self {
         let mut calls: Vec<Call> = Vec::new();
         let mut open: Vec<Option<u32>> = vec![None; trace.threads.len()];
-        let mut entry: Vec<Option<u32>> = vec![None; trace.threads.len()];
         let mut call = Vec::with_capacity(trace.events.len());
         for (number, event) in trace.events.iter().enumerate() {
             let thread = event.thread.index();
@@ -65,17 +64,13 @@ impl Frames {
                 let event = EventId::from(number);
                 calls.push(Call { function: function.clone(), event, parent, depth });
                 open[thread] = Some(id);
-                entry[thread].get_or_insert(id);
             }
             call.push(open[thread]);
             if let Op::Return = event.op {
                 open[thread] = open[thread].and_then(|open| calls[open as usize].parent);
             }
         }
-        let names = thread_names(trace, |thread| {
-            entry[thread].map(|call| calls[call as usize].function.as_ref())
-        });
-        Self { call, calls, names }
+        Self { call, calls, names: trace.thread_names() }
     }
 
     /// What people call the thread: its name, or the function it began with.
@@ -121,27 +116,4 @@ impl Frames {
             end: end(inner_b, region.last),
         }
     }
-}
-
-/// Recorded threads are numbers; the function that one began with says more. Where several began
-/// with the same, the number is added.
-fn thread_names<'a>(trace: &Trace, entry: impl Fn(usize) -> Option<&'a str>) -> Vec<Box<str>> {
-    let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let named: Vec<Option<&str>> = trace
-        .threads
-        .iter()
-        .enumerate()
-        .map(|(number, thread)| entry(number).filter(|_| is_number(&thread.name)))
-        .collect();
-    let name = |(number, thread): (usize, &foretell_trace::Thread)| match named[number] {
-        None => thread.name.clone(),
-        Some(function) => {
-            let alike = named.iter().filter(|&&other| other == Some(function)).count();
-            match alike {
-                1 => function.into(),
-                _ => format!("{function} {}", thread.name).into(),
-            }
-        }
-    };
-    trace.threads.iter().enumerate().map(name).collect()
 }

@@ -13,7 +13,7 @@ use foretell_trace::{EventId, Trace};
 
 use crate::engine::{Engine, Setting, Verdict};
 use crate::goal::Goal;
-use crate::options::Options;
+use crate::options::{NOT_ASKED, Options};
 use crate::predict::PredictError;
 use crate::question::Subject;
 use crate::window::{Checkpoints, around};
@@ -105,6 +105,9 @@ impl<'a> Asker<'a> {
                 }
                 for (number, (ways, goals)) in goals.iter().enumerate() {
                     let verdict = match &mut engine {
+                        Some(_) if !goals.is_empty() && self.options.is_late() => {
+                            Verdict::Unknown(NOT_ASKED.into())
+                        }
                         Some(engine) if !goals.is_empty() => {
                             engine.ask(&goals.iter().collect::<Vec<_>>())
                         }
@@ -138,6 +141,10 @@ impl<'a> Asker<'a> {
         let mut radius = limits.first.max(1);
         let mut reason = String::new();
         loop {
+            if self.options.is_late() {
+                reason = NOT_ASKED.into();
+                break;
+            }
             let mut fits = false;
             for (number, way) in ways.iter().enumerate().take(limits.instances) {
                 let Some((from, to)) = around(self.trace, way.window(), radius) else { continue };

@@ -47,7 +47,7 @@ pub use finding::{
     AccessInfo, Finding, Prediction, PropertySummary, Statistics, Status, WitnessSchedule,
 };
 pub use foretell_solve::Backend;
-pub use options::{Model, Options, Window};
+pub use options::{Model, NOT_ASKED, Options, Window};
 pub use pattern::{AccessPattern, PatternKind};
 pub use predict::{PredictError, predict};
 pub use question::FindingKind;

@@ -1,6 +1,7 @@
 //! What to look for, in which model, and how hard.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use foretell_solve::encode::Mode;
 use foretell_solve::{Backend, Budget};
@@ -39,8 +40,20 @@ pub struct Options {
     pub partition: Option<(u32, u32)>,
     /// Write every question to the solver into this folder, as SMT-LIB.
     pub dump_smt2: Option<PathBuf>,
+    /// No question is asked after it; those that are left have [`NOT_ASKED`] for a reason.
+    pub deadline: Option<Instant>,
     /// Told how far the work has come.
     pub progress: Progress,
+}
+
+/// Why a question that came after [`Options::deadline`] has no answer.
+pub const NOT_ASKED: &str = "not asked: the time was over";
+
+impl Options {
+    /// Is the time over?
+    pub(crate) fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
 }
 
 impl Default for Options {
@@ -59,6 +72,7 @@ impl Default for Options {
             divergences: 32,
             partition: None,
             dump_smt2: None,
+            deadline: None,
             progress: Progress::default(),
         }
     }

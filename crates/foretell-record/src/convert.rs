@@ -676,8 +676,9 @@ impl Converter {
         self.output.events()
     }
 
-    /// The text with names in place of the addresses that have one.
+    /// The text with names in place of the addresses that have one, and threads told as in schedules.
     pub fn with_names(&mut self, text: &str) -> String {
+        let text = with_creation_paths(text);
         let mut parts = text.split("0x");
         let mut named = parts.next().unwrap_or_default().to_owned();
         for part in parts {
@@ -901,6 +902,23 @@ impl Converter {
             }
         }
     }
+}
+
+/// The runtime tells threads as files do (`-`, `0.1`); people see them as in schedules (`0`, `0.0.1`).
+fn with_creation_paths(text: &str) -> String {
+    const WORD: &str = "thread ";
+    let mut parts = text.split(WORD);
+    let mut told = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(part.len());
+        told += WORD;
+        match part.strip_prefix('-') {
+            Some(rest) => told.extend(["0", rest]),
+            None if end > 0 => told.extend(["0.", part]),
+            None => told += part,
+        }
+    }
+    told
 }
 
 /// What happened, each with how often.

@@ -177,7 +177,7 @@ fn a_livelock_is_ended_by_its_budget() {
     options.point_limit = Some(20_000);
     let (outcome, _) = recorded(&options);
     let RunEnd::Livelock(message) = outcome.end else { panic!("{:?}", outcome.end) };
-    assert!(message.contains("thread 0 is at event"), "{message}");
+    assert!(message.contains("thread 0.0 is at event"), "{message}");
     assert!(outcome.events < 30_000);
 }
 
@@ -240,8 +240,8 @@ fn a_deadlock_is_seen_at_once_and_explained() {
     let Some(program) = build("deadlock") else { return };
     let (outcome, trace) = recorded(&options(&program, &[]));
     let RunEnd::Deadlock(message) = outcome.end else { panic!("{:?}", outcome.end) };
-    assert!(message.contains("thread - waits for mutex"), "{message}");
-    assert!(message.contains("held by thread 0"), "{message}");
+    assert!(message.contains("thread 0 waits for mutex"), "{message}");
+    assert!(message.contains("held by thread 0.0"), "{message}");
     assert!(trace.events.iter().any(|event| matches!(event.op, Op::Acquire(_))));
 }
 

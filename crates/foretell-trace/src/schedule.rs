@@ -8,6 +8,8 @@
 //! input 5feceb66
 //! finding A1
 //! violation race
+//! thread 0 "main"
+//! thread 0.0 "worker#1"
 //! step 0 17 read bank.c:12:5
 //! step 0.0 3 write bank.c:13:9
 //! next 0 18 write bank.c:13:9
@@ -16,7 +18,8 @@
 //!
 //! A step is named by its thread's creation path and its index in that thread, never by an address,
 //! so it means the same in every run. What it does and where it stands are there for people, and
-//! for the replayer to say what it expected when the program does something else. `next` lines say
+//! for the replayer to say what it expected when the program does something else, as are the names
+//! of the threads (`thread` lines, which need not be there). `next` lines say
 //! before which events threads stand when the schedule ends (a race, a deadlock), `violation` what
 //! goes wrong there. The last line has the number of steps and the CRC-32 of everything above: a cut
 //! or edited schedule is refused, as is one for another build or other input ([`Schedule::check`]).
@@ -87,6 +90,8 @@ pub struct Schedule {
     pub finding: Option<Box<str>>,
     /// What goes wrong, in a word.
     pub violation: Option<Box<str>>,
+    /// What people call the threads.
+    pub threads: Vec<(CreationPath, Box<str>)>,
     /// The steps in order.
     pub steps: Vec<Step>,
     /// What threads are about to do when the steps are done.
@@ -165,14 +170,23 @@ impl Schedule {
                 site: event.site.map(|site| trace.sites[site.index()].clone()),
             }
         };
+        let steps: Vec<Step> = order.into_iter().map(step).collect();
+        let next: Vec<Step> = next.into_iter().map(step).collect();
+        let takes_part = |path: &[u32]| steps.iter().chain(&next).any(|one| one.thread.0 == path);
+        let threads = trace.threads.iter().zip(trace.thread_names());
+        let threads = threads
+            .filter(|(thread, _)| takes_part(&thread.path))
+            .map(|(thread, name)| (CreationPath(thread.path.clone()), name))
+            .collect();
         Self {
             program: trace.metadata.command.clone(),
             build_id: trace.metadata.build_id.clone(),
             input: None,
             finding: None,
             violation: None,
-            steps: order.into_iter().map(step).collect(),
-            next: next.into_iter().map(step).collect(),
+            threads,
+            steps,
+            next,
         }
     }
 
@@ -263,16 +277,26 @@ impl Schedule {
             "input" => self.input = only()?,
             "finding" => self.finding = only()?,
             "violation" => self.violation = only()?,
+            "thread" => match rest {
+                &[path, name] => self.threads.push((creation_path(tree, path)?, word(name)?)),
+                _ => return Err(tree.error(keyword, "expected a thread and its name")),
+            },
             "step" => self.steps.push(step(tree, keyword, rest)?),
             "next" => self.next.push(step(tree, keyword, rest)?),
             other => {
                 return Err(tree.error(keyword, format!("unknown line `{other}`")).help(
-                    "lines are program, build-id, input, finding, violation, step, next and end",
+                    "lines are program, build-id, input, finding, violation, thread, step, next and end",
                 ));
             }
         }
         Ok(())
     }
+}
+
+fn creation_path(tree: &Tree<'_>, thread: NodeId) -> Result<CreationPath, SyntaxError> {
+    tree.source(thread).parse().map_err(|_| {
+        tree.error(thread, "not a creation path").help("threads are `0`, `0.1`, `0.1.0`, ...")
+    })
 }
 
 /// `THREAD INDEX OPERATION [SITE [FUNCTION]]`
@@ -283,9 +307,7 @@ fn step(tree: &Tree<'_>, keyword: NodeId, rest: &[NodeId]) -> Result<Step, Synta
             .help("write `step THREAD INDEX OPERATION FILE:LINE:COLUMN`"));
     };
     Ok(Step {
-        thread: tree.source(thread).parse().map_err(|_| {
-            tree.error(thread, "not a creation path").help("threads are `0`, `0.1`, `0.1.0`, ...")
-        })?,
+        thread: creation_path(tree, thread)?,
         index: tree
             .source(index)
             .parse()
@@ -324,6 +346,9 @@ impl fmt::Display for Schedule {
                 let value = if plain { value.to_string() } else { quoted(value, '"') };
                 writeln!(text, "{keyword} {value}")?;
             }
+        }
+        for (path, name) in &self.threads {
+            writeln!(text, "thread {path} {}", quoted(name, '"'))?;
         }
         for (keyword, steps) in [("step", &self.steps), ("next", &self.next)] {
             for step in steps {
@@ -369,8 +394,8 @@ mod tests {
         assert_eq!(
             text,
             "foretell-schedule 1\nprogram \"./bank\" \"3 4\"\nbuild-id 8f1c02aa\ninput 5feceb66\n\
-             finding A1\nstep 0.0 0 write |my bank.c|:13\nstep 0 0 read bank.c:12:5 deposit\n\
-             next 0 1 write\nend 2 5e42b399\n"
+             finding A1\nthread 0 \"main\"\nthread 0.0 \"T1\"\nstep 0.0 0 write |my bank.c|:13\n\
+             step 0 0 read bank.c:12:5 deposit\nnext 0 1 write\nend 2 e8ad1557\n"
         );
         assert_eq!(Schedule::parse(&text), Ok(schedule));
         let empty = Schedule::default();
@@ -415,6 +440,7 @@ mod tests {
         assert!(message("step 0 x read").starts_with("2:8: expected the index"));
         assert!(message("step 0").starts_with("2:1: a step lacks something"));
         assert!(message("step 0 1 read bank.c").starts_with("2:15: not a source position"));
+        assert!(message("thread 0").starts_with("2:1: expected a thread and its name"));
         assert!(message("jump 0").starts_with("2:1: unknown line `jump`"));
         assert!(error("hello").to_string().starts_with("1:1: not a schedule"));
         assert!(error("").to_string().contains("empty"));

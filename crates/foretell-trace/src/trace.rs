@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::event::{Event, Op};
 use crate::id::{EventId, ObjectId, SiteId, TermId, ThreadId, VariableId};
+use crate::schedule::CreationPath;
 use crate::term::{Sort, Term, TermStore, Value};
 
 /// A recorded run, a hand-written text trace, or the content of a CTRC or STD file.
@@ -197,9 +198,16 @@ impl Trace {
         chains
     }
 
-    /// Gives threads that are named by a number (as recorders do) the name of the first function of
-    /// the program that they call: `worker`, or `worker#1`, `worker#2` where several begin with it.
+    /// Gives every thread the name that people know it by, see [`Trace::thread_names`].
     pub fn name_threads_by_function(&mut self) {
+        let names = self.thread_names();
+        self.threads.iter_mut().zip(names).for_each(|(thread, name)| thread.name = name);
+    }
+
+    /// What people call the threads. One that is named by a number (as recorders do) has the name of
+    /// the first function of the program that it calls: `worker`, or `worker#1`, `worker#2` where
+    /// several begin with it. Names that threads have already stay.
+    pub fn thread_names(&self) -> Vec<Box<str>> {
         // A C++ thread begins in the library, which then calls the program.
         let of_library =
             |name: &str| ["std::", "void std::", "__"].iter().any(|begin| name.starts_with(begin));
@@ -225,15 +233,36 @@ impl Trace {
             }
         }
         let taken: Vec<Box<str>> = self.threads.iter().map(|thread| thread.name.clone()).collect();
-        for (thread, function) in self.threads.iter_mut().zip(functions) {
-            let Some(function) = function else { continue };
+        let name = |(thread, function): (&Thread, Option<Box<str>>)| {
+            let Some(function) = function else { return thread.name.clone() };
             let (all, before) = count.get_mut(&function).expect("every function was counted");
             *before += 1;
-            thread.name = match *all {
+            match *all {
                 1 if !taken.contains(&function) => function,
                 _ => format!("{function}#{before}").into(),
-            };
+            }
+        };
+        self.threads.iter().zip(functions).map(name).collect()
+    }
+
+    /// The message with names in place of creation paths: `thread 0.1 waits` becomes
+    /// `thread worker#2 waits`. Threads that the trace does not know stay as they are.
+    pub fn with_thread_names(&self, message: &str) -> String {
+        const WORD: &str = "thread ";
+        let mut parts = message.split(WORD);
+        let mut named = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let end = part.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(part.len());
+            let path = part[..end].trim_end_matches('.');
+            let known = path
+                .parse::<CreationPath>()
+                .ok()
+                .and_then(|path| self.threads.iter().find(|thread| thread.path == path.0));
+            named += WORD;
+            named += known.map_or(path, |thread| &*thread.name);
+            named += &part[path.len()..];
         }
+        named
     }
 
     /// Do both say the same? Terms are compared by what they are: their numbers, and terms that
@@ -317,5 +346,9 @@ mod tests {
         trace.name_threads_by_function();
         let names: Vec<&str> = trace.threads.iter().map(|thread| &*thread.name).collect();
         assert_eq!(names, ["main", "worker#1", "worker#2", "reader", "3", "named"]);
+        assert_eq!(
+            trace.with_thread_names("thread 0 waits for the end of thread 0.1. thread 0.9"),
+            format!("thread main waits for the end of thread {}. thread 0.9", names[2])
+        );
     }
 }

@@ -468,7 +468,8 @@ pub struct TestArguments {
     /// writes files that other runs would overwrite.
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// No run is begun after so many seconds.
+    /// No run is begun after so many seconds, and no question asked after half of them; what is left
+    /// then is said and the exit code is 12.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     pub time_limit: u64,
     /// How the program is run.

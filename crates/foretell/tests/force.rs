@@ -254,6 +254,11 @@ fn deadlocks_and_lost_wakeups_are_confirmed_as_hangs() {
         let result = &tested.1;
         let (code, again) = shop.replay(schedule_of(result, "deadlock"), &[&program]);
         assert_eq!((code, &again["replay"]["effect"]), (10, &Value::from("hang")), "{name}");
+        let ended = result["findings"][0]["forced"]["ended"].as_str().unwrap();
+        assert!(ended.contains(&format!("thread {} waits for", threads[0])), "{ended}");
+        let schedule = shop.0.join(schedule_of(result, "deadlock"));
+        let schedule = std::fs::read_to_string(schedule).unwrap();
+        assert!(schedule.contains(&format!("\nthread 0.0 \"{}\"\n", threads[0])), "{schedule}");
     }
 }
 
@@ -331,6 +336,19 @@ fn what_a_budget_leaves_out_makes_a_test_incomplete() {
     let unseen = result["unseen"].to_string();
     assert_eq!(code, 12, "{unseen}");
     assert!(unseen.contains("were not tried: the budget is spent"), "{unseen}");
+}
+
+#[test]
+fn what_the_time_leaves_out_is_said_and_makes_a_test_incomplete() {
+    let shop = Workshop::new("time");
+    if !shop.build("bank", &bank("assert(balance == 130);")) {
+        return;
+    }
+    let (code, result) = shop.test(&["--time-limit", "0", "./bank"]);
+    let unseen = result["unseen"].to_string();
+    assert_eq!((code, result["findings"].as_array().map(Vec::len)), (12, Some(0)), "{unseen}");
+    assert!(unseen.contains("questions were not asked: half of the time limit"), "{unseen}");
+    assert_eq!(result["statistics"]["runs"], 1);
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::time::Duration;
 
-use foretell_force::effect::path_sentence;
 use foretell_force::judge::Outcome;
 use foretell_force::replay::{ReplayError, Replayed, debug, replay};
 use foretell_force::run::RunError;
@@ -56,8 +55,8 @@ pub fn run(arguments: &ReplayArguments, output: &mut Output) -> Result<Exit, Fai
         std::io::stderr().write_all(&replayed.run.written.stderr)?;
         writeln!(output, "replay: {}", told(&replayed))?;
         writeln!(output, "  the run ended: {}", replayed.run.ended())?;
-        if let Some(branch) = &replayed.verdict.difference.branch {
-            writeln!(output, "  {}", path_sentence(branch))?;
+        if let Some(sentence) = &replayed.verdict.difference.other_path {
+            writeln!(output, "  {sentence}")?;
         }
         if let Some(difference) = &replayed.verdict.difference.output {
             write!(output, "  the output differs:\n{difference}")?;

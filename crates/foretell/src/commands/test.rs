@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use foretell_force::effect::{Effect, path_sentence};
+use foretell_force::effect::Effect;
 use foretell_force::forced::Violation;
 use foretell_force::judge::Outcome;
 use foretell_force::run::RunError;
@@ -200,7 +200,7 @@ fn judged(finding: &mut report::Finding, tested: &Tested) {
                 file: taken.and_then(|taken| known(&taken.site.file)),
                 line: taken.map(|taken| taken.site.line).filter(|&line| line > 0),
                 function: taken.and_then(|taken| known(&taken.site.function)),
-                text: Some(path_sentence(branch)),
+                text: difference.other_path.clone(),
             }
         }),
         output_difference: difference.output.clone(),
