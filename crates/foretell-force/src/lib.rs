@@ -4,8 +4,8 @@
 //! [`run`] makes one controlled run, [`forced`] turns a schedule into turns and holds the run
 //! against it, [`effect`] compares it with the recorded run, [`judge`] says what that means for the
 //! prediction. [`replay`] does it for one schedule file, and [`session`] for everything that was
-//! predicted, and past the recorded path, where [`beyond`] says how to go on and [`shrink`] which
-//! turn was the decisive one. Papers: the rescheduling phase of 003, the witness replay of 000, the
+//! predicted, and past the recorded path, where [`beyond`] says how to go on [`shrink`] which turn
+//! was the decisive one and [`torn`] which block it tore. Papers: the rescheduling phase of 003, the witness replay of 000, the
 //! forced interleavings and the execution-path analysis of 002.
 //!
 //! What is guaranteed: a confirmed finding has happened in the real program. What can be missed: a
@@ -22,3 +22,4 @@ pub mod replay;
 pub mod run;
 pub mod session;
 pub mod shrink;
+pub mod torn;

@@ -158,6 +158,8 @@ pub struct Past {
     pub trace: Trace,
     /// So many of them were forced.
     pub steps: usize,
+    /// The events of the finding, as far as they took place in this run too.
+    pub accesses: Vec<EventId>,
     /// The first came before the second; in a run without the last forced turn it was the other way
     /// round, and that run did not go wrong.
     pub switch: Option<(EventId, EventId)>,
@@ -382,6 +384,23 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     beyond.retain(|sentence| said.insert(sentence.clone()));
     tested.sort_by_key(|tested| (!tested.counts(), tested.violation));
     Ok(Session { recorded, prediction, bases, tested, open, unseen, beyond, counts })
+}
+
+/// The event of another run with the same thread and number, if it is of the same kind and place.
+fn same_event(run: &Trace, event: EventId, other: &Trace) -> Option<EventId> {
+    let here = run.event(event);
+    let path = &run.threads[here.thread.index()].path;
+    let thread = other.threads.iter().position(|thread| thread.path == *path)?;
+    let site = |trace: &Trace, event: &foretell_trace::Event| {
+        event.site.map(|site| trace.sites[site.index()].clone())
+    };
+    let found = other
+        .events
+        .iter()
+        .position(|there| there.thread.index() == thread && there.index == here.index)?;
+    let there = &other.events[found];
+    let same = there.op.keyword() == here.op.keyword() && site(other, there) == site(run, here);
+    same.then(|| EventId::from(found))
 }
 
 /// What was not asked about the places where a thread may leave the recorded path.
@@ -697,7 +716,7 @@ impl Campaign<'_> {
                 false => self.go_on_otherwise(&mut tested, run, allowed, &mut orders),
             };
             if let Some(bad) = bad {
-                self.shrink(&mut tested, bad);
+                self.shrink(&mut tested, base, bad);
             }
         }
         Forced { tested, run, orders }
@@ -741,7 +760,7 @@ impl Campaign<'_> {
     }
 
     /// Finds the decisive turn of a run that went wrong; the schedule ends with it.
-    fn shrink(&self, tested: &mut Tested, bad: Run) {
+    fn shrink(&self, tested: &mut Tested, base: &Trace, bad: Run) {
         let wanted = tested.verdict.difference.clone();
         let wrong = |run: &Run| {
             let difference = compare(self.recorded, run);
@@ -755,12 +774,15 @@ impl Campaign<'_> {
         }
         let order = all_events(&bad.trace);
         let whole = Schedule::of_trace(&bad.trace, order, []);
-        let (steps, past) = (whole.steps.len(), bad.trace.clone());
+        let (steps, trace) = (whole.steps.len(), bad.trace.clone());
         let found = shrink(self.runner, bad, &self.options.after, self.limits, wrong);
-        let past = match found {
-            Some(Shrunk { steps, bad, switch }) => Past { trace: bad.trace, steps, switch },
-            None => Past { trace: past, steps, switch: None },
+        let (trace, steps, switch) = match found {
+            Some(Shrunk { steps, bad, switch }) => (bad.trace, steps, switch),
+            None => (trace, steps, None),
         };
+        let there = tested.finding.accesses.iter().map(|access| access.event);
+        let accesses = there.filter_map(|event| same_event(base, event, &trace)).collect();
+        let past = Past { trace, steps, accesses, switch };
         tested.schedule.steps =
             Schedule::of_trace(&past.trace, (0..past.steps).map(EventId::from), []).steps;
         tested.schedule.next.clear();

@@ -12,13 +12,13 @@ use std::collections::HashMap;
 use foretell_predict::access::Accesses;
 use foretell_record::Policy;
 use foretell_trace::schedule::Schedule;
-use foretell_trace::{EventId, ThreadId, Trace};
+use foretell_trace::{EventId, Trace};
 
 use crate::canonical::objects;
 use crate::forced::{Violation, forced_steps};
 use crate::run::{Limits, Run, Runner};
 
-/// Events of each thread that are looked at for the pair.
+/// Steps of all threads that are looked at for the pair.
 const LOOKED_AT: usize = 400;
 /// Longer runs are not bisected: every one of them would be as long.
 const LONGEST: usize = 200_000;
@@ -70,7 +70,9 @@ pub fn shrink(
         None => attempt(low).filter(|run| !wrong(run)),
     };
     let taken = begins[high];
-    let switch = good.and_then(|good| reversed(&bad.trace, taken, &good.trace));
+    // What the turn before did may be what the others now come too late for.
+    let from = begins[high.saturating_sub(1)] - 1;
+    let switch = good.and_then(|good| reversed(&bad.trace, from, &good.trace));
     Some(Shrunk { steps: taken, bad, switch })
 }
 
@@ -82,11 +84,9 @@ fn turns(trace: &Trace) -> Vec<usize> {
         .collect()
 }
 
-/// The first two events of the thread that took the turn and of one that it overtook which conflict
-/// and came the other way round in the good run.
-fn reversed(bad: &Trace, taken: usize, good: &Trace) -> Option<(EventId, EventId)> {
-    let turn = EventId::from(taken.checked_sub(1)?);
-    let overtaker = bad.event(turn).thread;
+/// The first two conflicting events of different threads, from this one on, that came the other way
+/// round in the good run.
+fn reversed(bad: &Trace, from: usize, good: &Trace) -> Option<(EventId, EventId)> {
     let name = |trace: &Trace, event: EventId| {
         let described = trace.event(event);
         (trace.threads[described.thread.index()].path.clone(), described.index)
@@ -98,40 +98,36 @@ fn reversed(bad: &Trace, taken: usize, good: &Trace) -> Option<(EventId, EventId
         let same = good.events[at].op.keyword() == bad.event(event).op.keyword();
         same.then_some(at)
     };
-    let of = |thread: Option<ThreadId>| {
-        let from = (turn.index()..bad.events.len()).map(EventId::from);
-        from.filter(move |&event| match thread {
-            Some(thread) => bad.event(event).thread == thread,
-            None => bad.event(event).thread != overtaker,
-        })
-        .take(LOOKED_AT)
-    };
     let mut accesses = Accesses::new(bad);
-    let (mut mine, mut theirs) = (Vec::new(), Vec::new());
-    let mut of_lock = None;
-    for first in of(Some(overtaker)) {
-        accesses.of(first, &mut mine);
-        let locks = objects(&bad.event(first).op);
-        if mine.is_empty() && locks.is_empty() {
-            continue;
+    let mut steps = Vec::new();
+    for event in (from..bad.events.len()).map(EventId::from) {
+        let mut here = Vec::new();
+        accesses.of(event, &mut here);
+        let locks = objects(&bad.event(event).op);
+        if let Some(at) = place(event).filter(|_| !here.is_empty() || !locks.is_empty()) {
+            steps.push((event, at, here, locks));
         }
-        let Some(first_in_good) = place(first) else { continue };
-        for second in of(None).filter(|&second| first < second) {
-            if place(second).is_none_or(|at| first_in_good < at) {
+        if steps.len() == LOOKED_AT {
+            break;
+        }
+    }
+    let mut of_lock = None;
+    for (number, (first, first_in_good, mine, locks)) in steps.iter().enumerate() {
+        for (second, second_in_good, theirs, other_locks) in &steps[number + 1..] {
+            let other_thread = bad.event(*first).thread != bad.event(*second).thread;
+            if !other_thread || first_in_good < second_in_good {
                 continue;
             }
-            accesses.of(second, &mut theirs);
             let conflict = mine.iter().any(|one| {
                 theirs
                     .iter()
                     .any(|other| one.variable == other.variable && (one.writes || other.writes))
             });
             if conflict {
-                return Some((first, second));
+                return Some((*first, *second));
             }
-            let same_lock = objects(&bad.event(second).op).iter().any(|lock| locks.contains(lock));
-            if same_lock && of_lock.is_none() {
-                of_lock = Some((first, second));
+            if of_lock.is_none() && locks.iter().any(|lock| other_locks.contains(lock)) {
+                of_lock = Some((*first, *second));
             }
         }
     }
@@ -159,14 +155,14 @@ mod tests {
     fn the_pair_is_the_first_conflict_that_came_the_other_way_round() {
         let bad = trace("one read x\ntwo read y\ntwo read x\none write x\ntwo write x");
         let good = trace("one read x\none write x\ntwo read y\ntwo read x\ntwo write x");
-        assert_eq!(reversed(&bad, 2, &good), Some((EventId(2), EventId(3))));
-        assert_eq!(reversed(&bad, 2, &bad), None, "the same order");
+        assert_eq!(reversed(&bad, 1, &good), Some((EventId(2), EventId(3))));
+        assert_eq!(reversed(&bad, 1, &bad), None, "the same order");
     }
 
     #[test]
     fn without_accesses_it_is_the_lock() {
-        let bad = trace("two acquire m\ntwo release m\none acquire m\none release m");
-        let good = trace("one acquire m\none release m\ntwo acquire m\ntwo release m");
-        assert_eq!(reversed(&bad, 1, &good), Some((EventId(0), EventId(2))));
+        let bad = trace("one begin\ntwo acquire m\ntwo release m\none acquire m\none release m");
+        let good = trace("one begin\none acquire m\none release m\ntwo acquire m\ntwo release m");
+        assert_eq!(reversed(&bad, 1, &good), Some((EventId(1), EventId(3))));
     }
 }

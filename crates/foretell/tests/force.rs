@@ -313,6 +313,14 @@ fn a_second_sale_that_needs_one_more_interruption_is_found() {
     assert_eq!(told(&tested), "10: assertion confirmed assertion");
     let result = &tested.1;
     assert!(result["statistics"]["other_ways"].as_u64().is_some_and(|ways| ways > 0), "{result}");
+    let found = &result["findings"][0];
+    let why = found["explanation"]["text"].as_str().expect("why");
+    assert!(why.contains("came before") && why.contains("the other way round"), "{why}");
+    assert!(why.contains("atomicity violation on `stock`"), "{why}");
+    let fix = found["fix"]["text"].as_str().expect("a fix");
+    assert!(fix.starts_with("hold one mutex in `clerk` from its call of `available`"), "{fix}");
+    let story = found["timeline"]["steps"].as_array().expect("the order in which it happened");
+    assert!(story.len() >= 4, "{found}");
     let can_leave = result["divergences"].as_array().expect("where a thread can leave its path");
     assert!(!can_leave.is_empty(), "{result}");
     let said = text(&shop.foretell(&["test", "./sale"]).stdout);

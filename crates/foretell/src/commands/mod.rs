@@ -5,6 +5,7 @@ pub mod doctor;
 pub mod explain;
 pub mod explained;
 pub mod fix;
+pub mod past;
 pub mod pddl;
 pub mod predict;
 pub mod program;

@@ -21,6 +21,7 @@ use serde_json::json;
 
 use crate::cli::{RunArguments, TestArguments};
 use crate::commands::explained::explained;
+use crate::commands::past::{explained_by_its_run, in_its_own_run};
 use crate::commands::predict::filters;
 use crate::commands::program::prepare;
 use crate::commands::report::{exit_of, print, suppress, write_files};
@@ -106,7 +107,9 @@ fn options(arguments: &TestArguments) -> Result<Options, Failure> {
 fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
     let of_base = |base: usize| {
         let shown = session.tested.iter().filter(move |tested| tested.base == base);
-        shown.filter(|tested| !tested.is_folded()).map(|tested| tested.finding.clone())
+        shown
+            .filter(|tested| !tested.is_folded() && in_its_own_run(tested).is_none())
+            .map(|tested| tested.finding.clone())
     };
     let mut prediction = session.prediction.clone();
     prediction.unseen.clone_from(&session.unseen);
@@ -117,6 +120,10 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
         if prediction.findings.is_empty() {
             continue;
         }
+        report.absorb(Report::from_prediction(trace, "", &prediction, schedules));
+    }
+    for (trace, finding) in session.tested.iter().filter_map(in_its_own_run) {
+        let prediction = Prediction { findings: vec![finding], ..Prediction::default() };
         report.absorb(Report::from_prediction(trace, "", &prediction, schedules));
     }
     for finding in &mut report.findings {
@@ -154,19 +161,22 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
     report
 }
 
-/// Explains the first findings that count, as far as they are about the events of a recorded run.
+/// Explains the first findings that count, as far as they are about the events of a run.
 fn explain(session: &Session, report: &mut Report) {
     const EXPLAINED: usize = 8;
     let about_events = |tested: &&Tested| {
+        let predicted = tested.violation != Violation::OtherPath;
         tested.counts()
-            && tested.violation != Violation::OtherPath
+            && (predicted || tested.past.is_some())
             && !tested.finding.accesses.is_empty()
     };
     for tested in session.tested.iter().filter(about_events).take(EXPLAINED) {
         let known = report.findings.iter_mut().find(|finding| finding.id == tested.finding.id);
         if let Some(finding) = known {
-            (finding.explanation, finding.fix) =
-                explained(&session.bases[tested.base], &tested.finding);
+            (finding.explanation, finding.fix) = match &tested.past {
+                Some(past) => explained_by_its_run(past),
+                None => explained(&session.bases[tested.base], &tested.finding),
+            };
         }
     }
 }
