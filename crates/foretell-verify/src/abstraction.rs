@@ -92,6 +92,8 @@ pub struct Abstraction {
     /// What is known of the first predicates when a run begins, and of how many.
     beginning: (usize, Cube),
     learned: Vec<Learned>,
+    /// States of cubes that were asked for; none where there is none.
+    models: HashMap<Cube, Option<HashMap<TermId, Value>>>,
     reads: Vec<VariableSet>,
     guards: Vec<VariableSet>,
     writes: Vec<VariableSet>,
@@ -107,6 +109,7 @@ impl Abstraction {
             negations: Vec::new(),
             beginning: (0, Cube::default()),
             learned: edges.clone().map(|_| Learned::default()).collect(),
+            models: HashMap::new(),
             reads: edges.clone().map(|edge| program.reads(edge)).collect(),
             guards: edges
                 .clone()
@@ -312,19 +315,15 @@ impl Abstraction {
             Answer::Satisfiable(values) => {
                 // the literals that were left out share no variable with the question, but need a
                 // model of their own for the step to count as one of the cube
-                let others: Vec<TermId> = cube
-                    .literals()
-                    .filter(|literal| !relevant.contains(literal))
-                    .map(|(place, value)| self.literal(place, value))
-                    .collect();
+                let others = cube.literals().filter(|literal| !relevant.contains(literal));
+                let others = others.fold(Cube::default(), |all, (p, v)| all.with(p, v));
                 let mut before = values;
-                if !others.is_empty() {
-                    match solver.check(&program.terms, &others, &[])? {
-                        Answer::Satisfiable(more) => before.extend(more),
-                        Answer::Unsatisfiable(_) => {
+                if others != Cube::default() {
+                    match self.model(program, solver, others)? {
+                        Some(more) => before.extend(more),
+                        None => {
                             // no concrete state has this cube
-                            let core = cube;
-                            self.learned[edge].disabled.push(core);
+                            self.learned[edge].disabled.push(cube);
                             return Ok(true);
                         }
                     }
@@ -335,6 +334,26 @@ impl Abstraction {
                 Ok(false)
             }
         }
+    }
+
+    /// A state in which the cube holds, if there is one.
+    fn model(
+        &mut self,
+        program: &Program,
+        solver: &mut Solver,
+        cube: Cube,
+    ) -> Result<Option<HashMap<TermId, Value>>, Trouble> {
+        if let Some(known) = self.models.get(&cube) {
+            return Ok(known.clone());
+        }
+        let facts: Vec<TermId> =
+            cube.literals().map(|(place, value)| self.literal(place, value)).collect();
+        let model = match solver.check(&program.terms, &facts, &[])? {
+            Answer::Satisfiable(values) => Some(values),
+            Answer::Unsatisfiable(_) => None,
+        };
+        self.models.insert(cube, model.clone());
+        Ok(model)
     }
 
     fn step(&self, program: &mut Program, edge: EdgeId, before: HashMap<TermId, Value>) -> Step {

@@ -225,7 +225,7 @@ fn bare(node: &Json) -> &Json {
 
 impl<'a> Reader<'a> {
     fn error<T>(&self, message: impl Into<String>) -> Read<T> {
-        let line = self.place.line;
+        let line = self.place.line.max(1);
         Err(InputError { file: self.file.into(), line, message: message.into() })
     }
 
@@ -468,6 +468,9 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         let name = declaration["name"].as_str().unwrap_or_default();
+        if declaration["tls"].is_string() {
+            return self.error(format!("`{name}`: make thread-local variables locals"));
+        }
         let text = declaration["type"]["qualType"].as_str().unwrap_or_default();
         let (element, size) = match text.split_once('[') {
             Some((element, size)) => {
@@ -1183,8 +1186,11 @@ impl<'a> Reader<'a> {
     /// The result of arithmetic: signed results must lie in their type, unsigned ones wrap. Values
     /// lie in their types, so a constant summand can leave them on one side only.
     fn arithmetic(&mut self, value: TermId, own: Integer, said: &str) -> TermId {
-        if !own.signed {
-            return self.modulo(value, own);
+        // `++` of a small type computes with int, which it cannot leave, and converts
+        match own.bits {
+            1 => return self.as_bool(value),
+            bits if bits < Integer::INT.bits || !own.signed => return self.modulo(value, own),
+            _ => {}
         }
         let (low, high) = own.range();
         let terms = self.builder.terms();

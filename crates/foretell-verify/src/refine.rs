@@ -91,7 +91,12 @@ pub fn neighbourhood(
     let events = run_on(program, solver, abstraction, counterexample)?;
     while let Some(current) = next {
         let mut traces = vec![current.clone()];
-        for order in sample(program, solver, abstraction, &current)? {
+        // what remains of the neighbourhood after that is looked for, not sampled
+        let orders = match refuted {
+            0 => sample(program, solver, abstraction, &current)?,
+            _ => Vec::new(),
+        };
+        for order in orders {
             let trace: Vec<EdgeId> = order.iter().map(|&event| current[event]).collect();
             if traces.contains(&trace) || !allowed(program, solver, abstraction, &trace)? {
                 continue;
@@ -101,7 +106,8 @@ pub fn neighbourhood(
                 break;
             }
         }
-        for trace in &traces {
+        // the counterexample itself is known to be impossible
+        for trace in traces.iter().skip(usize::from(refuted == 0)) {
             if let Some(choices) = feasible(program, solver, trace)? {
                 return Ok(Refined::Feasible(trace.clone(), choices));
             }

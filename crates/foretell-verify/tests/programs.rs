@@ -166,6 +166,8 @@ fn c_that_is_outside_is_refused_with_its_line() {
         ("product.c", "int x, y;\nint main(void) {\n  x = x * y;\n}\n", 3),
         ("recursion.c", "int f(int n) {\n  return f(n);\n}\nint main(void) { f(1); }\n", 2),
         ("float.c", "float x;\nint main(void) { return 0; }\n", 1),
+        ("thread_local.c", "int x;\n__thread int y;\nint main(void) { return 0; }\n", 2),
+        ("empty.c", "", 1),
         ("unknown.c", "int g(void);\nint main(void) {\n\n  g();\n}\n", 4),
     ];
     for (name, source, line) in cases {
