@@ -82,7 +82,7 @@ fn a_step_of_a_thread_that_is_not_there_is_a_divergence() {
     let (outcome, _) = recorded(&options);
     let RunEnd::Diverged(found) = outcome.end else { panic!("{:?}", outcome.end) };
     assert_eq!((found.step, &found.found), (Some(4), &None));
-    assert!(found.reason.contains("thread 7"), "{found}");
+    assert!(found.reason.contains("thread 0.7"), "{found}");
     assert!(found.reason.contains("has not been created"), "{found}");
 }
 
