@@ -46,8 +46,8 @@ impl fmt::Display for ReplayError {
             ),
             ReplayError::Input(what) => write!(
                 f,
-                "{what} must be what it was when the schedule was made; give the same input, or \
-                 record and predict again"
+                "not the same as when the schedule was made: {what}; give the same input, or record \
+                 and predict again"
             ),
             ReplayError::Unreadable(error) => {
                 write!(f, "cannot read the program's input: {error}")

@@ -9,7 +9,7 @@ use foretell_model::lockset::Locksets;
 use foretell_model::must_order::{CyclicOrder, MustOrder};
 use foretell_model::validate::Witness;
 use foretell_solve::SolveError;
-use foretell_trace::{EventId, Trace};
+use foretell_trace::{EventId, Op, Trace};
 
 use crate::access::Accesses;
 use crate::asking::{Answered, Asker, Way, in_windows};
@@ -125,10 +125,33 @@ pub(crate) fn retain_part<Q>(questions: &mut Vec<Q>, options: &Options) {
     });
 }
 
+/// Threads that were created and did nothing before the run ended: what they would have done, no
+/// interleaving of these events tells. One that was joined has ended, and had nothing to do.
+fn never_ran(trace: &Trace) -> Option<String> {
+    let mut waiting = vec![false; trace.threads.len()];
+    for event in &trace.events {
+        if let Op::Fork(thread) = event.op {
+            waiting[thread.index()] = true;
+        }
+    }
+    for event in &trace.events {
+        waiting[event.thread.index()] = false;
+        if let Op::Join(thread) = event.op {
+            waiting[thread.index()] = false;
+        }
+    }
+    match waiting.into_iter().filter(|&waits| waits).count() {
+        0 => None,
+        1 => Some("a thread was created and never ran before the run ended".into()),
+        count => Some(format!("{count} threads were created and never ran before the run ended")),
+    }
+}
+
 /// What is known before anything is asked.
 pub(crate) fn first_words(trace: &Trace) -> Prediction {
     let mut prediction = Prediction::default();
     prediction.unseen.extend(trace.metadata.gaps.iter().map(|gap| gap.to_string()));
+    prediction.unseen.extend(never_ran(trace));
     prediction.statistics = Statistics {
         threads: trace.threads.len(),
         events: trace.events.len(),

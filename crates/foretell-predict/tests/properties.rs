@@ -39,6 +39,16 @@ fn crossed_locks_deadlock() {
 }
 
 #[test]
+fn a_thread_that_never_ran_is_not_seen() {
+    let ask = |events: &str| ask(FindingKind::Assertion, "thread main, worker\nvar r = 0", events);
+    let read = "main v = read r = 0\nmain assert (= v 0) true";
+    let prediction = ask(&format!("main fork worker\n{read}"));
+    assert_eq!(prediction.unseen, ["a thread was created and never ran before the run ended"]);
+    let prediction = ask(&format!("main fork worker\n{read}\nmain join worker"));
+    assert_eq!(prediction.unseen, Vec::<String>::new(), "it had nothing to do");
+}
+
+#[test]
 fn a_gate_lock_or_a_common_order_or_a_join_prevents_the_deadlock() {
     let gated = "T1 acquire gate\nT1 acquire a\nT1 acquire b\nT1 release b\nT1 release a\nT1 release gate\n\
                  T2 acquire gate\nT2 acquire b\nT2 acquire a\nT2 release a\nT2 release b\nT2 release gate";

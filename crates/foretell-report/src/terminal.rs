@@ -125,6 +125,14 @@ fn filtered(out: &mut impl Write, report: &Report) -> io::Result<()> {
     writeln!(out, "{:<10} {total:>5} patterns left out: {}", "filtered", told.join(", "))
 }
 
+/// How a run ended, as the end of a sentence.
+fn how(end: &str) -> String {
+    match end.strip_prefix("ended ") {
+        Some(by_whom) => format!("was ended {by_whom}"),
+        None => format!("ended with {end}"),
+    }
+}
+
 /// What was forced, of a result of `foretell test`.
 fn forced(out: &mut impl Write, look: Look, report: &Report) -> io::Result<()> {
     let more = &report.statistics.more;
@@ -134,7 +142,7 @@ fn forced(out: &mut impl Write, look: Look, report: &Report) -> io::Result<()> {
     }
     match more.get("recorded_end").and_then(Value::as_str) {
         None | Some("exit 0") => {}
-        Some(end) => writeln!(out, "recorded   the recorded run ended with {}", shown(end))?,
+        Some(end) => writeln!(out, "recorded   the recorded run {}", shown(&how(end)))?,
     }
     writeln!(
         out,
@@ -221,7 +229,7 @@ pub(crate) fn entry(
     columns(out, look, finding, &steps)?;
     if let Some(forced) = &finding.forced {
         let run = if finding.reason.is_some() { "the run:" } else { "forced run:" };
-        wrapped(out, look, run, &brief(&format!("ended with {}", forced.ended)))?;
+        wrapped(out, look, run, &brief(&how(&forced.ended)))?;
         if let Some(branch) = story::other_branch(forced) {
             wrapped(out, look, "", &brief(&format!("first other branch at {branch}")))?;
         }

@@ -180,8 +180,8 @@ fn is_c(arguments: &VerifyArguments) -> bool {
 fn render(program: &Program, report: &Report, refused: Option<&str>) -> String {
     let mut text = match (&report.verdict, refused) {
         (Verdict::Proved(proof), None) => format!(
-            "proved: no execution violates a property\nthe proof was checked again: {} predicates, \
-             {} states\n",
+            "proved: no execution violates a property; deadlocks were not looked for\nthe proof was \
+             checked again: {} predicates, {} states\n",
             proof.predicates.len(),
             proof.states.len()
         ),
