@@ -116,8 +116,8 @@ pub fn table() -> Result<(), String> {
     let [trace, hood] = totals;
     println!(
         "{} programs, medians of {RUNS} runs\n\
-         by the trace:         {:>4} iterations, {:>6} questions, {:>5.1} s of CPU, {:>5.1} s\n\
-         by the neighbourhood: {:>4} iterations, {:>6} questions, {:>5.1} s of CPU, {:>5.1} s\n\
+         by the trace:         {:>4} iterations, {:>6} questions, {:>6.2} s of CPU, {:>6.2} s\n\
+         by the neighbourhood: {:>4} iterations, {:>6} questions, {:>6.2} s of CPU, {:>6.2} s\n\
          {:.0} % fewer iterations; {:.0} s in all\n\
          bound {BOUND}: nothing is said of longer executions. spin: the joined program in Promela, with \
          spin's own reduction;\n\

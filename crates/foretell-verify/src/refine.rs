@@ -13,7 +13,7 @@
 //!
 //! A sampled trace that is possible is a counterexample of the program, and is returned as such.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use foretell_neighbourhood::{Atom, Limits, Properties, explain};
 use foretell_trace::{
@@ -205,7 +205,8 @@ fn run_on(
     Ok(events)
 }
 
-/// A trace of the neighbourhood, up to a violation, that the abstraction still has.
+/// A trace of the neighbourhood, up to a violation, that the abstraction still has. In depth first: the
+/// nearest violation would need the answers about everything that is nearer.
 fn remaining(
     program: &mut Program,
     solver: &mut Solver,
@@ -215,12 +216,12 @@ fn remaining(
     type Point = (Vec<usize>, Vec<Location>, Cube);
     let start = vec![0; events.len()];
     let control = program.first_control();
-    let mut queue: VecDeque<(Point, Vec<EdgeId>)> = VecDeque::new();
+    let mut open: Vec<(Point, Vec<EdgeId>)> = Vec::new();
     for cube in abstraction.first(program, solver)? {
-        queue.push_back(((start.clone(), control.clone(), cube), Vec::new()));
+        open.push(((start.clone(), control.clone(), cube), Vec::new()));
     }
     let mut seen: HashSet<(Vec<usize>, Cube)> = HashSet::new();
-    while let Some(((places, control, cube), path)) = queue.pop_front() {
+    while let Some(((places, control, cube), path)) = open.pop() {
         if !seen.insert((places.clone(), cube)) || seen.len() > LATTICE {
             continue;
         }
@@ -237,7 +238,7 @@ fn remaining(
                 }
                 let mut places = places.clone();
                 places[thread] += 1;
-                queue.push_back(((places, program.after(&control, edge), after), path));
+                open.push(((places, program.after(&control, edge), after), path));
             }
         }
     }
