@@ -31,7 +31,7 @@ real: unit
 
 bench: build
 	scripts/planners.sh
-	for table in trace-info trace-binary predict-families predict-million solvers neighbourhood planner record thesis; do \
+	for table in trace-info trace-binary predict-families predict-million solvers neighbourhood planner schedule record thesis verify; do \
 	  echo "== $$table"; target/release/foretell-bench $$table || exit 1; done
 
 # The command goes to PREFIX/bin, the compiler plugin and the runtime to PREFIX/lib/foretell.

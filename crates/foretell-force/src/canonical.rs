@@ -83,20 +83,11 @@ fn fold(
 
 /// The synchronisation objects of a step.
 pub(crate) fn objects(op: &Op) -> Vec<ObjectId> {
-    match *op {
-        Op::Acquire(step) | Op::AcquireFailed(step) | Op::Release(step) => vec![step.lock],
-        Op::WaitBegin { condition, mutex } | Op::WaitEnd { condition, mutex, .. } => {
-            vec![condition, mutex]
-        }
-        Op::Signal(object)
-        | Op::Broadcast(object)
-        | Op::SemaphoreWait(object)
-        | Op::SemaphoreWaitFailed(object)
-        | Op::SemaphorePost(object)
-        | Op::BarrierArrive(object)
-        | Op::BarrierLeave(object) => vec![object],
-        _ => Vec::new(),
-    }
+    let mutex = match *op {
+        Op::WaitBegin { mutex, .. } | Op::WaitEnd { mutex, .. } => Some(mutex),
+        _ => None,
+    };
+    op.object().into_iter().chain(mutex).collect()
 }
 
 #[cfg(test)]

@@ -154,6 +154,16 @@ impl MustOrder {
     }
 }
 
+/// A thread's events come after its fork and before its join.
+fn life_edge(op: &Op, id: EventId, chains: &[Vec<EventId>]) -> Option<(EventId, EventId)> {
+    let chain = |child: ThreadId| chains.get(child.index());
+    match *op {
+        Op::Fork(child) => Some((id, *chain(child)?.first()?)),
+        Op::Join(child) => Some((*chain(child)?.last()?, id)),
+        _ => None,
+    }
+}
+
 /// The certain orders between events of different threads.
 fn cross_edges(trace: &Trace, chains: &[Vec<EventId>]) -> Vec<(EventId, EventId)> {
     let mut edges = trace.orders.clone();
@@ -161,14 +171,7 @@ fn cross_edges(trace: &Trace, chains: &[Vec<EventId>]) -> Vec<(EventId, EventId)
     for (position, event) in trace.events.iter().enumerate() {
         let id = EventId::from(position);
         match event.op {
-            Op::Fork(child) => {
-                let first = chains.get(child.index()).and_then(|chain| chain.first());
-                edges.extend(first.map(|&first| (id, first)));
-            }
-            Op::Join(child) => {
-                let last = chains.get(child.index()).and_then(|chain| chain.last());
-                edges.extend(last.map(|&last| (last, id)));
-            }
+            Op::Fork(_) | Op::Join(_) => edges.extend(life_edge(&event.op, id, chains)),
             Op::SemaphorePost(object) => uses.entry(object).or_default().enablers.push(id),
             Op::SemaphoreWait(object) => uses.entry(object).or_default().waiters.push(id),
             Op::Signal(object) | Op::Broadcast(object) => {
@@ -204,14 +207,7 @@ fn strong_edges(trace: &Trace, chains: &[Vec<EventId>]) -> Vec<(EventId, EventId
     for (position, event) in trace.events.iter().enumerate() {
         let id = EventId::from(position);
         match event.op {
-            Op::Fork(child) => {
-                let first = chains.get(child.index()).and_then(|chain| chain.first());
-                edges.extend(first.map(|&first| (id, first)));
-            }
-            Op::Join(child) => {
-                let last = chains.get(child.index()).and_then(|chain| chain.last());
-                edges.extend(last.map(|&last| (last, id)));
-            }
+            Op::Fork(_) | Op::Join(_) => edges.extend(life_edge(&event.op, id, chains)),
             Op::SemaphorePost(object) => posts.entry(object).or_default().push(id),
             Op::SemaphoreWait(object) => {
                 let ObjectKind::Semaphore { initial } = trace.objects[object.index()].kind else {

@@ -156,16 +156,7 @@ fn subject(op: &Op) -> usize {
     match op {
         Op::Read(access) | Op::Write(access) => access.variable.index(),
         Op::ReadModifyWrite(step) => step.variable.index(),
-        Op::Acquire(step) | Op::AcquireFailed(step) | Op::Release(step) => step.lock.index(),
-        Op::WaitBegin { condition, .. } | Op::WaitEnd { condition, .. } => condition.index(),
-        Op::Signal(object)
-        | Op::Broadcast(object)
-        | Op::SemaphoreWait(object)
-        | Op::SemaphoreWaitFailed(object)
-        | Op::SemaphorePost(object)
-        | Op::BarrierArrive(object)
-        | Op::BarrierLeave(object) => object.index(),
-        _ => usize::MAX,
+        _ => op.object().map_or(usize::MAX, |object| object.index()),
     }
 }
 

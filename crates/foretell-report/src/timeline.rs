@@ -52,20 +52,7 @@ fn touched(op: &Op) -> Option<Touched> {
         Op::ReadModifyWrite(step) => Touched::Variable(step.variable),
         Op::Guarded(guarded) => Touched::Variable(guarded.assignments.first()?.0),
         Op::Transition(transition) => Touched::Variable(*transition.changed.first()?),
-        Op::Acquire(step) | Op::AcquireFailed(step) | Op::Release(step) => {
-            Touched::Object(step.lock)
-        }
-        Op::WaitBegin { condition, .. } | Op::WaitEnd { condition, .. } => {
-            Touched::Object(*condition)
-        }
-        Op::Signal(object)
-        | Op::Broadcast(object)
-        | Op::SemaphoreWait(object)
-        | Op::SemaphoreWaitFailed(object)
-        | Op::SemaphorePost(object)
-        | Op::BarrierArrive(object)
-        | Op::BarrierLeave(object) => Touched::Object(*object),
-        _ => return None,
+        _ => Touched::Object(op.object()?),
     })
 }
 

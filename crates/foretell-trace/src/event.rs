@@ -211,6 +211,22 @@ pub struct Transition {
 }
 
 impl Op {
+    /// The synchronisation object that the step is about; of a wait, its condition.
+    pub fn object(&self) -> Option<ObjectId> {
+        match *self {
+            Op::Acquire(step) | Op::AcquireFailed(step) | Op::Release(step) => Some(step.lock),
+            Op::WaitBegin { condition, .. } | Op::WaitEnd { condition, .. } => Some(condition),
+            Op::Signal(object)
+            | Op::Broadcast(object)
+            | Op::SemaphoreWait(object)
+            | Op::SemaphoreWaitFailed(object)
+            | Op::SemaphorePost(object)
+            | Op::BarrierArrive(object)
+            | Op::BarrierLeave(object) => Some(object),
+            _ => None,
+        }
+    }
+
     /// The word of the text format for this kind of step.
     pub fn keyword(&self) -> &'static str {
         match self {
