@@ -12,12 +12,17 @@
 //! after it depend on the kind. A text is a word with its length in bytes and then the bytes, padded
 //! with zeros to whole words.
 //!
+//! The records of what happens most often have a form of one word, see [`again`]: those whose kind
+//! [`Kind::can_be_short`]. Their long form is `address, value` and, with [`access::MORE`], one word
+//! more.
+//!
 //! A record whose kind is an event ([`Kind::is_event`]) is exactly one event of the thread that the
 //! last [`Kind::Turn`] named, so both sides count a thread's events alike; the others define what
 //! events refer to.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+pub mod again;
 pub mod predictor;
 pub mod sync_log;
 
@@ -28,6 +33,7 @@ pub const VERSION: u32 = 3;
 /// another build that may understand something else is refused before it does harm.
 pub const CONTRACT: u64 = {
     let mut number = fingerprint(0xcbf2_9ce4_8422_2325, include_bytes!("lib.rs"));
+    number = fingerprint(number, include_bytes!("again.rs"));
     number = fingerprint(number, include_bytes!("sync_log.rs"));
     number = fingerprint(number, include_bytes!("predictor.rs"));
     fingerprint(number, include_bytes!("../../foretell-abi/src/lib.rs"))
@@ -124,6 +130,10 @@ pub struct Header {
     pub turns: AtomicU64,
     /// Bytes of each chunk that hold whole records.
     pub used: [AtomicU32; CHUNKS],
+    /// Events up to the end of each chunk that is full.
+    pub events: [AtomicU64; CHUNKS],
+    /// Not 0 for a chunk that has records of a kind that [`Kind::is_notable`].
+    pub notable: [AtomicU32; CHUNKS],
     /// Why the runtime ended the run, for people.
     pub message: [u8; MESSAGE_BYTES],
 }
@@ -178,10 +188,7 @@ macro_rules! kinds {
             $($(#[$doc])* $name = $code,)*
         }
 
-        /// The detail of a [`Kind::Gap`] record that tells of a restriction rather than of a gap.
-pub const HELD_FIXED: u8 = 1;
-
-impl Kind {
+        impl Kind {
             /// From the number in a record.
             pub fn from_code(code: u8) -> Option<Kind> {
                 match code {
@@ -194,11 +201,11 @@ impl Kind {
 }
 
 kinds! {
-    /// `address, value`, then the address's shadow if [`access::SHADOWED`]; detail: [`access`].
+    /// `address, value`, and more: the address's shadow; detail: [`access`].
     Read = 1;
-    /// `address, value, old value`; concrete.
+    /// `address, value`, and more: the old value; concrete.
     Write = 2;
-    /// `address, value, shadow | address shadow << 32`.
+    /// `address, value`, and more, always: `shadow | address shadow << 32`.
     WriteShadow = 3;
     /// `address, old, new, shadow | address shadow << 32`.
     ReadModifyWrite = 4;
@@ -228,7 +235,7 @@ kinds! {
     BarrierLeave = 16;
     /// No words; detail: memory order as in [`access`].
     Fence = 17;
-    /// `shadow`; detail: outcome.
+    /// `0, shadow`; detail: outcome.
     Branch = 18;
     /// `shadow`; detail: bit 0 whether it held, bit 1 whether the expression is to be negated.
     Assert = 19;
@@ -265,8 +272,9 @@ kinds! {
     DefineObject = 66;
     /// `line | column << 32`, text: file, text: function. Place: the site's address.
     DefineSite = 67;
-    /// `left | right << 32`, the value of a concrete operand; detail: operator of `foretell-abi`;
-    /// place: width. Defines the next term, as do the two below.
+    /// `left | right << 32`; detail: operator of `foretell-abi`; place: width in bits 0..8, from
+    /// bit 8 the value of a concrete operand. With [`WIDE_OPERAND`] in the detail that value is a
+    /// word of its own. Defines the next term, as do the two below.
     DefineBinary = 68;
     /// `shadow`; detail: operator; place: from | to << 8.
     DefineCast = 69;
@@ -286,6 +294,8 @@ kinds! {
     Crash = 75;
     /// No words; detail: 1 symbolic, 0 not. An instrumented module was loaded.
     Instrumented = 76;
+    /// No words: the first event at this program counter comes next.
+    DefinePlace = 77;
     /// `outcome, branches predicted before`; place: the site. A branch that the predictor missed.
     Mispredicted = 80;
     /// `thread, branches predicted since`. The thread takes no more branches.
@@ -296,6 +306,18 @@ impl Kind {
     /// Whether the record is an event of its thread.
     pub fn is_event(self) -> bool {
         (self as u8) < Kind::Turn as u8
+    }
+
+    /// Whether the record has a short form, see [`again`].
+    pub fn can_be_short(self) -> bool {
+        matches!(self, Kind::Read | Kind::Write | Kind::WriteShadow | Kind::Branch)
+    }
+
+    /// Whether the recorder outside wants to see the record at once, and not only who reads the
+    /// trace: there are few of them.
+    pub fn is_notable(self) -> bool {
+        use Kind::*;
+        matches!(self, DefineThread | DefineModule | DefinePlace | Gap | Crash | Instrumented)
     }
 
     /// The word that traces and schedules have for an event with this detail; empty for what is
@@ -337,6 +359,41 @@ impl Kind {
     }
 }
 
+/// A record's kind, its detail and how many words it has; `None` when the words do not begin with
+/// a whole record. The kind of a short form only its table knows: it is told as [`Kind::Read`].
+pub fn measure(words: &[u64]) -> Option<(Kind, u8, usize)> {
+    use Kind::*;
+    let &head = words.first()?;
+    if let Some(short) = again::Short::from_word(head) {
+        return (short.words() <= words.len()).then_some((Read, 0, short.words()));
+    }
+    let (kind, detail) = (Kind::from_code(head as u8)?, (head >> 8) as u8);
+    let more = usize::from(detail & access::MORE != 0);
+    let (fixed, texts) = match kind {
+        RegionEnd | Call | Return | ThreadBegin | ThreadEnd | Fence | Instrumented
+        | DefinePlace => (1, 0),
+        Read | Write | WriteShadow => (3 + more, 0),
+        Branch | Pin | Alloc | Crash | Mispredicted | PathEnd => (3, 0),
+        ReadModifyWrite | DefineSelect => (5, 0),
+        Acquire | AcquireFailed | Release | WaitBegin | WaitEnd | Signal | Broadcast
+        | SemaphoreWait | SemaphoreWaitFailed | SemaphorePost | BarrierArrive | BarrierLeave
+        | Assert | Free | Fork | Join | Turn | DefineCast => (2, 0),
+        DefineBinary => (2 + usize::from(detail & WIDE_OPERAND != 0), 0),
+        DefineObject => (4, 0),
+        RegionBegin => (1, 1),
+        Input | DefineThread | Image | Gap => (2, 1),
+        DefineSite => (2, 2),
+        DefineGlobal => (3, 1),
+        DefineModule => (4, 1),
+    };
+    let mut length = fixed;
+    for _ in 0..texts {
+        let bytes = usize::try_from(*words.get(length)?).ok()?;
+        length = length.checked_add(1 + bytes.div_ceil(8))?;
+    }
+    (length <= words.len()).then_some((kind, detail, length))
+}
+
 /// Whether other threads cannot tell when a step with this word happens: a turn need not end after
 /// it, and a thread may take it after the end of its turn.
 pub fn is_local(keyword: &str) -> bool {
@@ -354,11 +411,17 @@ pub fn is_local(keyword: &str) -> bool {
     )
 }
 
+/// The detail of a [`Kind::Gap`] record that tells of a restriction rather than of a gap.
+pub const HELD_FIXED: u8 = 1;
+
+/// In the detail of [`Kind::DefineBinary`], see there.
+pub const WIDE_OPERAND: u8 = 1 << 7;
+
 /// The detail of accesses: size in bits 0..4, memory order in bits 4..7 (0: plain, else as
 /// `foretell_abi::Order`), and one flag.
 pub mod access {
-    /// The address has a shadow.
-    pub const SHADOWED: u8 = 1 << 7;
+    /// One word more follows; which one, the kind tells.
+    pub const MORE: u8 = 1 << 7;
 
     /// Packs size and order.
     pub fn detail(size: u8, order: u8) -> u8 {

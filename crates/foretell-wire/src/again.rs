@@ -1,0 +1,160 @@
+//! What happens at a place again and again, in one word.
+//!
+//! Most events are accesses at places that were met before, to memory near to where the place was
+//! last looked up, with values of at most 32 bits. Both sides keep the same table of such places
+//! ([`Again`]): a record of an access in its long form enters its first word and its neighbourhood,
+//! and from then on a [`Short`] of one word names the entry, the distance and the value. A value
+//! that is wider, and the one word more that some accesses have, follow it.
+
+/// Entries of the table: small enough for the processor's first cache.
+const WAYS: usize = 1 << 10;
+/// Bytes around an entry's address that a short can name.
+const WINDOW: u64 = 1 << 19;
+
+/// Set in a short, and in the first word of no record.
+const SHORT: u64 = 1 << 7;
+const WIDE: u64 = 1 << 11;
+const MORE: u64 = 1 << 12;
+const OFFSET_AT: u32 = 13;
+
+/// The table, see the module's text.
+pub struct Again {
+    /// The first word of the long form, 0 for none, and the begin of its neighbourhood.
+    entries: [(u64, u64); WAYS],
+}
+
+impl Default for Again {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Again {
+    /// Nothing was met yet.
+    pub const fn new() -> Self {
+        Self { entries: [(0, 0); WAYS] }
+    }
+
+    #[inline(always)]
+    fn way(head: u64) -> usize {
+        (head.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize
+    }
+
+    /// The short of an access with this first word, if its entry stands. `more`: one more word
+    /// will follow.
+    #[inline(always)]
+    pub fn short(&self, head: u64, address: u64, value: u64, more: bool) -> Option<Short> {
+        let way = Self::way(head);
+        let (known, begin) = self.entries[way];
+        let offset = address.wrapping_sub(begin);
+        if known != head || offset >= WINDOW {
+            return None;
+        }
+        let (low, high) = (way as u64 & 0x7f, way as u64 >> 7);
+        let mut word = low | SHORT | high << 8 | offset << OFFSET_AT;
+        if more {
+            word |= MORE;
+        }
+        Some(Short(if value >> 32 == 0 { word | value << 32 } else { word | WIDE }))
+    }
+
+    /// Enters an access that is recorded in its long form.
+    #[inline]
+    pub fn enter(&mut self, head: u64, address: u64) {
+        self.entries[Self::way(head)] = (head, address.saturating_sub(WINDOW / 2));
+    }
+
+    /// The first word and the address that a short stands for; `None` when there is no such entry.
+    #[inline]
+    pub fn long(&self, short: Short) -> Option<(u64, u64)> {
+        let way = (short.0 & 0x7f | (short.0 >> 8 & 7) << 7) as usize;
+        let (head, begin) = self.entries[way];
+        let address = begin.wrapping_add((short.0 >> OFFSET_AT) % WINDOW);
+        (head != 0).then_some((head, address))
+    }
+}
+
+/// An access in one word, see the module's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Short(u64);
+
+impl Short {
+    /// A record's first word, if it is a short.
+    #[inline(always)]
+    pub fn from_word(word: u64) -> Option<Short> {
+        (word & SHORT != 0).then_some(Short(word))
+    }
+
+    /// As it is recorded.
+    #[inline(always)]
+    pub fn word(self) -> u64 {
+        self.0
+    }
+
+    /// The value; `None` when the next word has it.
+    #[inline(always)]
+    pub fn value(self) -> Option<u64> {
+        (self.0 & WIDE == 0).then_some(self.0 >> 32)
+    }
+
+    /// One more word follows, after the value.
+    #[inline(always)]
+    pub fn has_more(self) -> bool {
+        self.0 & MORE != 0
+    }
+
+    /// Words that the record has.
+    #[inline(always)]
+    pub fn words(self) -> usize {
+        1 + usize::from(self.0 & WIDE != 0) + usize::from(self.has_more())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, access};
+
+    fn head(place: u64) -> u64 {
+        u64::from(Kind::Read as u8) | u64::from(access::detail(4, 0)) << 8 | place << 16
+    }
+
+    #[test]
+    fn a_place_that_was_met_needs_one_word() {
+        let mut again = Again::new();
+        assert_eq!(again.short(head(0x5000), 0x7fff_0000_1000, 7, false), None);
+        again.enter(head(0x5000), 0x7fff_0000_1000);
+        for (address, value, more, words) in [
+            (0x7fff_0000_1000, 7, false, 1),
+            (0x7fff_0000_0f00, u64::from(u32::MAX), true, 2),
+            (0x7fff_0000_2000, 1 << 32, false, 2),
+            (0x7fff_0000_2000, u64::MAX, true, 3),
+        ] {
+            let short = again.short(head(0x5000), address, value, more).expect("it was met");
+            assert_eq!(Short::from_word(short.word()), Some(short));
+            assert_eq!(again.long(short), Some((head(0x5000), address)));
+            assert_eq!((short.has_more(), short.words()), (more, words));
+            assert_eq!(short.value(), (value >> 32 == 0).then_some(value));
+        }
+    }
+
+    #[test]
+    fn what_lies_far_away_or_elsewhere_needs_its_long_form() {
+        let mut again = Again::new();
+        again.enter(head(0x5000), 0x7fff_0000_1000);
+        assert_eq!(again.short(head(0x5000), 0x5555_0000_1000, 7, false), None);
+        assert_eq!(again.short(head(0x5001), 0x7fff_0000_1000, 7, false), None);
+        again.enter(head(0x5000), 8);
+        let short = again.short(head(0x5000), 0, 1, false).expect("near to 8");
+        assert_eq!(again.long(short), Some((head(0x5000), 0)));
+    }
+
+    #[test]
+    fn no_kind_looks_like_a_short() {
+        for code in 0..=255u8 {
+            if Kind::from_code(code).is_some() {
+                assert_eq!(Short::from_word(code.into()), None);
+            }
+        }
+    }
+}
