@@ -15,8 +15,9 @@ use foretell_trace::{
     Access, Condition, Event, LockMode, LockStep, MemoryOrder, MemoryRange, ObjectId, ObjectKind,
     Op, Operator, ReadModifyWrite, Scope, SiteId, Sort, TermId, ThreadId, Value, VariableId,
 };
+use foretell_wire::again::{Again, Short};
 use foretell_wire::predictor::Branch;
-use foretell_wire::{HELD_FIXED, Kind, TERM_SHADOW, access, format_path, lock};
+use foretell_wire::{HELD_FIXED, Kind, TERM_SHADOW, WIDE_OPERAND, access, format_path, lock};
 
 use crate::forced::Comparison;
 use crate::hash::FastMap;
@@ -118,6 +119,7 @@ pub struct Converter {
     memory: Memory,
     executable: PathBuf,
     current: u32,
+    again: Again,
     threads: Vec<Thread>,
     variables: u32,
     objects: u32,
@@ -142,6 +144,17 @@ pub struct Converter {
     pub path: ExecutionPath,
     /// The schedule that the run is to obey.
     pub schedule: Option<Comparison>,
+}
+
+/// A record that has a short form, see `foretell_wire::again`.
+struct Recurring {
+    kind: Kind,
+    detail: u8,
+    place: u64,
+    address: u64,
+    value: u64,
+    /// The word more that it has; else 0.
+    more: u64,
 }
 
 /// Reads the words of a record.
@@ -185,6 +198,7 @@ impl Converter {
             memory: Memory::default(),
             executable,
             current: 0,
+            again: Again::new(),
             threads: Vec::new(),
             variables: 0,
             objects: 0,
@@ -272,8 +286,11 @@ impl Converter {
     /// One record; `None` when it makes no sense.
     fn record(&mut self, words: &mut Words) -> Option<()> {
         let head = words.next()?;
-        if self.plain_access(head, words).is_some() {
-            return Some(());
+        if Short::from_word(head).is_some()
+            || Kind::from_code(head as u8).is_some_and(Kind::can_be_short)
+        {
+            let step = self.recurring(head, words)?;
+            return self.recurring_event(step);
         }
         let kind = Kind::from_code(head as u8)?;
         let detail = (head >> 8) as u8;
@@ -330,9 +347,10 @@ impl Converter {
             }
             Kind::DefineBinary => {
                 let (left, right) = words.pair()?;
-                let value = words.next()?;
-                let op = BinaryOp::from_code(detail.into())?;
-                let width = width_of(place)?;
+                let wide = detail & WIDE_OPERAND != 0;
+                let value = if wide { words.next()? } else { place >> 8 };
+                let op = BinaryOp::from_code((detail & !WIDE_OPERAND).into())?;
+                let width = width_of(place & 0xff)?;
                 let term = self.binary(op, width, left, right, value)?;
                 let width = if op.is_comparison() { 1 } else { width };
                 self.built.push((term.0, width as u8));
@@ -387,6 +405,7 @@ impl Converter {
                 let site = self.symbols.site(place + 1);
                 self.crash = Some(Crash { signal, site, address });
             }
+            Kind::DefinePlace => {}
             Kind::Mispredicted => {
                 let (outcome, predicted) = (words.next()?, words.next()?);
                 let branch = Branch::new(place, outcome);
@@ -405,32 +424,45 @@ impl Converter {
         Some(())
     }
 
-    /// A plain access to memory that was accessed in the same way before: what almost all events
-    /// are. `None` when it is something else; nothing is done then.
+    /// Reads a record that has a short form, in whichever form it is.
     #[inline]
-    fn plain_access(&mut self, head: u64, words: &mut Words) -> Option<()> {
-        let (kind, detail, place) = (head as u8, (head >> 8) as u8, head >> 16);
-        let reads = kind == Kind::Read as u8;
-        if !reads && kind != Kind::Write as u8 && kind != Kind::WriteShadow as u8 {
-            return None;
-        }
-        let shadowed = detail & access::SHADOWED != 0;
-        let rest = words.words.get(words.at..)?;
-        let length = 2 + usize::from(!reads || shadowed);
-        let (&[address, value, ..], size) = (rest.get(..length)?, access::size(detail)) else {
-            return None;
+    fn recurring(&mut self, first: u64, words: &mut Words) -> Option<Recurring> {
+        let (head, address, value) = match Short::from_word(first) {
+            Some(short) => {
+                let (head, address) = self.again.long(short)?;
+                let value = match short.value() {
+                    Some(value) => value,
+                    None => words.next()?,
+                };
+                (head, address, value)
+            }
+            None => {
+                let (address, value) = (words.next()?, words.next()?);
+                self.again.enter(first, address);
+                (first, address, value)
+            }
         };
-        let (known, site) = self.recent_sites[site_way(place)];
-        if access::order(detail) != 0 || size > 8 || known != place || place == 0 {
-            return None;
+        let detail = (head >> 8) as u8;
+        let more = if detail & access::MORE != 0 { words.next()? } else { 0 };
+        let kind = Kind::from_code(head as u8)?;
+        Some(Recurring { kind, detail, place: head >> 16, address, value, more })
+    }
+
+    #[inline]
+    fn recurring_event(&mut self, step: Recurring) -> Option<()> {
+        let Recurring { kind, detail, place, address, value, more } = step;
+        if kind == Kind::Branch {
+            let term = self.optional(value as u32, 1)?;
+            let condition = Condition { term, outcome: detail & 1 == 1 };
+            let site = self.site(place);
+            let at = self.next_step(site, "branch")?;
+            self.output.event(|encoder, records| encoder.branch(at, condition, records));
+            return Some(());
         }
-        let variable = match reads {
-            true => self.memory.read_again(address, size, value)?,
-            false => self.memory.written_again(address, size, value)?,
-        };
-        let shadows = match reads {
-            true if shadowed => rest[2] << 32,
-            false if kind == Kind::WriteShadow as u8 => rest[2],
+        let size = size_of(detail)?;
+        let shadows = match kind {
+            Kind::Read => more << 32,
+            Kind::WriteShadow => more,
             _ => 0,
         };
         let (mut term, mut address_term) = (None, None);
@@ -438,19 +470,35 @@ impl Converter {
             term = self.optional(shadows as u32, u16::from(size) * 8)?;
             address_term = self.optional((shadows >> 32) as u32, 64)?;
         }
-        let at = self.next_step(Some(site), if reads { "read" } else { "write" })?;
-        let access = Access {
-            variable: VariableId(variable),
-            value: Some(value),
-            term,
-            address: address_term,
-            order: None,
+        let site = self.site(place);
+        let reads = kind == Kind::Read;
+        // Mostly it is memory that was accessed in the same way before.
+        let variable = match reads {
+            true => self.memory.read_again(address, size, value),
+            false => self.memory.written_again(address, size, value),
         };
+        let variable = match variable {
+            Some(variable) => VariableId(variable),
+            None if reads => {
+                self.memory.found(address, size, value);
+                self.variable(address, size)
+            }
+            None => {
+                if kind == Kind::Write && detail & access::MORE != 0 {
+                    self.memory.know(address, &more.to_le_bytes()[..size.into()]);
+                }
+                let variable = self.variable(address, size);
+                self.memory.left(address, size, value);
+                variable
+            }
+        };
+        let at = self.next_step(site, if reads { "read" } else { "write" })?;
+        let order = order_of(detail)?;
+        let access = Access { variable, value: Some(value), term, address: address_term, order };
         self.output.event(|encoder, records| match reads {
             true => encoder.read(at, &access, records),
             false => encoder.write(at, &access, records),
         });
-        words.at += length;
         Some(())
     }
 
@@ -471,37 +519,6 @@ impl Converter {
         let site = self.site(place);
         let object = |words: &mut Words| words.next().map(|number| ObjectId(number as u32));
         let op = match kind {
-            Kind::Read => {
-                let (address, value) = (words.next()?, words.next()?);
-                let shadow = if detail & access::SHADOWED != 0 { words.next()? as u32 } else { 0 };
-                let size = size_of(detail)?;
-                self.memory.found(address, size, value);
-                let variable = self.variable(address, size);
-                let address = self.optional(shadow, 64)?;
-                let order = order_of(detail)?;
-                Op::Read(Access { variable, value: Some(value), term: None, address, order })
-            }
-            Kind::Write | Kind::WriteShadow => {
-                let (address, value, last) = (words.next()?, words.next()?, words.next()?);
-                let size = size_of(detail)?;
-                let (mut term, mut address_term) = (None, None);
-                if kind == Kind::Write {
-                    self.memory.know(address, &last.to_le_bytes()[..size.into()]);
-                } else {
-                    term = self.optional(last as u32, u16::from(size) * 8)?;
-                    address_term = self.optional((last >> 32) as u32, 64)?;
-                }
-                let variable = self.variable(address, size);
-                self.memory.left(address, size, value);
-                let order = order_of(detail)?;
-                Op::Write(Access {
-                    variable,
-                    value: Some(value),
-                    term,
-                    address: address_term,
-                    order,
-                })
-            }
             Kind::ReadModifyWrite => {
                 let (address, old, new) = (words.next()?, words.next()?, words.next()?);
                 let (shadow, address_shadow) = words.pair()?;
@@ -552,13 +569,6 @@ impl Converter {
             Kind::BarrierArrive => Op::BarrierArrive(object(words)?),
             Kind::BarrierLeave => Op::BarrierLeave(object(words)?),
             Kind::Fence => Op::Fence(memory_order(detail)?),
-            Kind::Branch => {
-                let term = self.optional(words.next()? as u32, 1)?;
-                let condition = Condition { term, outcome: detail & 1 == 1 };
-                let at = self.next_step(site, "branch")?;
-                self.output.event(|encoder, records| encoder.branch(at, condition, records));
-                return Some(());
-            }
             Kind::Assert => {
                 let mut term = self.optional(words.next()? as u32, 1)?;
                 if detail & 2 != 0 {

@@ -52,18 +52,22 @@ fn detail(info: AccessInfo) -> u8 {
 #[inline(always)]
 fn note_read(session: &mut Session, place: u64, detail: u8, at: u64, value: u64, to: u32) -> u32 {
     let shadow = shadow::of_read(session.me.index);
+    let head = head(Kind::Read, detail, place);
     if to == 0 {
-        session.me.event([head(Kind::Read, detail, place), at, value]);
+        session.me.access::<true, 0>(head, at, value, []);
     } else {
-        let detail = detail | access::SHADOWED;
-        session.me.event([head(Kind::Read, detail, place), at, value, to.into()]);
+        session.me.access::<true, 1>(head, at, value, [to.into()]);
     }
     shadow
 }
 
 #[inline(always)]
 fn note_write(session: &mut Session, place: u64, detail: u8, at: u64, value: u64, shadows: u64) {
-    session.me.event([head(Kind::WriteShadow, detail, place), at, value, shadows]);
+    if shadows == 0 {
+        session.me.access::<true, 0>(head(Kind::Write, detail, place), at, value, []);
+    } else {
+        session.me.access::<true, 1>(head(Kind::WriteShadow, detail, place), at, value, [shadows]);
+    }
 }
 
 /// The expression had to have this value.
@@ -90,7 +94,7 @@ hooks! {
         session, address: *const u8, info: AccessInfo, value: u64, address_shadow: u32,
         site: *const Site,
     ) -> u32, else 0; => {
-        let place = session.recorder().site(site);
+        let place = site as u64;
         let at = address as u64;
         let shadow = note_read(&mut session, place, detail(info), at, value, address_shadow);
         session.point();
@@ -101,7 +105,7 @@ hooks! {
         session, address: *const u8, info: AccessInfo, value: u64, shadow: u32,
         address_shadow: u32, site: *const Site,
     ) => {
-        let place = session.recorder().site(site);
+        let place = site as u64;
         let shadows = u64::from(shadow) | u64::from(address_shadow) << 32;
         note_write(&mut session, place, detail(info), address as u64, value, shadows);
         session.point();
@@ -166,7 +170,7 @@ hooks! {
     fn __foretell_read_range(
         session, address: *const u8, size: u64, symbolic: u32, site: *const Site,
     ) => {
-        let place = session.recorder().site(site);
+        let place = site as u64;
         let (mut at, end) = (address as u64, address as u64 + size);
         while at < end {
             let size = piece(at, end);
@@ -182,7 +186,7 @@ hooks! {
     }
 
     fn __foretell_write_range(session, address: *const u8, size: u64, site: *const Site) => {
-        let place = session.recorder().site(site);
+        let place = site as u64;
         let (mut at, end) = (address as u64, address as u64 + size);
         while at < end {
             let size = piece(at, end);
@@ -198,7 +202,7 @@ hooks! {
         session, destination: *const u8, source: *const u8, length: u64, flags: u32,
         site: *const Site,
     ) => {
-        let place = session.recorder().site(site);
+        let place = site as u64;
         copy(&mut session, place, destination as u64, source as u64, length, flags);
         session.point();
     }
@@ -207,7 +211,7 @@ hooks! {
         session, destination: *const u8, byte: u32, shadow: u32, length: u64, flags: u32,
         site: *const Site,
     ) => {
-        let place = session.recorder().site(site);
+        let place = site as u64;
         let (mut at, end) = (destination as u64, destination as u64 + length);
         if flags & LOCAL_DESTINATION != 0 {
             if flags & COPY_SYMBOLIC != 0 {
@@ -259,8 +263,9 @@ hooks! {
     }
 
     fn __foretell_branch(session, shadow: u32, outcome: u32, site: *const Site) => {
-        let place = session.recorder().site(site);
-        session.me.event([head(Kind::Branch, (outcome & 1) as u8, place), shadow.into()]);
+        let place = site as u64;
+        let head = head(Kind::Branch, (outcome & 1) as u8, place);
+        session.me.access::<true, 0>(head, 0, shadow.into(), []);
     }
 
     fn __foretell_switch(
@@ -276,7 +281,8 @@ hooks! {
         }
         for &case in cases {
             let equal = shadow::binary(BinaryOp::Eq as u32, width, shadow, value, 0, case);
-            session.me.event([head(Kind::Branch, 0, place), equal.into()]);
+            let head = head(Kind::Branch, 0, place);
+            session.me.access::<true, 0>(head, 0, equal.into(), []);
         }
     }
 
@@ -447,7 +453,7 @@ unsafe fn register(session: &mut Session, module: &Module) {
     }
     let symbolic = wanted(module.flags & MODULE_SYMBOLIC != 0);
     PASS_REPORTS.store(true, Relaxed);
-    recorder.put([head(Kind::Instrumented, symbolic.into(), 0)]);
+    recorder.put_notable([head(Kind::Instrumented, symbolic.into(), 0)]);
     // SAFETY: the module's own tables.
     unsafe {
         modules::announce();

@@ -7,12 +7,14 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
+use foretell_wire::again::Again;
 use foretell_wire::{
     ATTACHED, CHUNK_BYTES, CHUNKS, CONTRACT, End, HEADER_BYTES, Header, Kind, MAGIC, MAX_RECORD,
-    MAX_TEXT, MESSAGE_BYTES, OTHER_BUILD, RING_BYTES, VERSION,
+    MAX_TEXT, MESSAGE_BYTES, OTHER_BUILD, RING_BYTES, VERSION, access,
 };
 
 use crate::sys;
+use crate::thread::Thread;
 use crate::turn::TurnCell;
 
 /// The writing end of the ring.
@@ -27,12 +29,17 @@ pub struct Recorder {
     chunk: usize,
     /// The thread that the last `Turn` record named.
     turn: u32,
+    /// The thread that has the turn, its index when it got it, and all events before that.
+    running: *const Thread,
+    began: u32,
+    events_before: u64,
     /// How many terms were defined.
     terms: u32,
     parent: u32,
     on: bool,
     /// Every event is shown to `forced::check`: the limit is such that each record is looked at.
     checked: bool,
+    again: Again,
     sites: SeenSites,
 }
 
@@ -44,10 +51,14 @@ static RECORDER: TurnCell<Recorder> = TurnCell::new(Recorder {
     used: std::ptr::null(),
     chunk: 0,
     turn: u32::MAX,
+    running: std::ptr::null(),
+    began: 0,
+    events_before: 0,
     terms: 0,
     parent: 0,
     on: false,
     checked: false,
+    again: Again::new(),
     sites: SeenSites { cache: [0; SeenSites::WAYS], all: Vec::new(), count: 0 },
 });
 
@@ -160,12 +171,11 @@ impl Recorder {
         }
     }
 
-    /// The record of so many words that was just written reached the limit.
+    /// The record that was just written reached the limit; `head` is the first word of its long
+    /// form.
     #[cold]
     #[inline(never)]
-    fn at_limit(&mut self, words: usize) {
-        // SAFETY: the record lies before `next`.
-        let head = unsafe { self.next.sub(words).read() };
+    fn at_limit(&mut self, head: u64) {
         if self.next >= self.full_at() {
             self.change_chunk();
         }
@@ -180,6 +190,7 @@ impl Recorder {
     fn change_chunk(&mut self) {
         // SAFETY: the header lives as long as the process.
         let header = unsafe { &*self.header };
+        header.events[self.chunk % CHUNKS].store(self.events(), Relaxed);
         let produced = header.produced.load(Relaxed).wrapping_add(1);
         header.produced.store(produced, Release);
         sys::futex_wake(&header.produced, 1, true);
@@ -196,7 +207,73 @@ impl Recorder {
         }
         self.chunk = self.chunk.wrapping_add(1);
         header.used[self.chunk % CHUNKS].store(0, Relaxed);
+        header.notable[self.chunk % CHUNKS].store(0, Relaxed);
         self.open_chunk();
+    }
+
+    /// All events so far.
+    fn events(&self) -> u64 {
+        // SAFETY: the states of threads are never freed.
+        let turn = unsafe { self.running.as_ref() }.map_or(0, |thread| thread.index - self.began);
+        self.events_before + u64::from(turn)
+    }
+
+    /// Appends an access, or what else has a short form; `head` is the first word of the long one.
+    /// Its place is a source site if `SITE`, else a program counter.
+    #[inline(always)]
+    pub fn put_again<const SITE: bool, const N: usize>(
+        &mut self,
+        head: u64,
+        address: u64,
+        value: u64,
+        more: [u64; N],
+    ) {
+        if !self.on {
+            return;
+        }
+        let head = if N > 0 { head | u64::from(access::MORE) << 8 } else { head };
+        let Some(short) = self.again.short(head, address, value, N > 0) else {
+            return self.put_first::<SITE, N>(head, address, value, more);
+        };
+        // SAFETY: below the limit there is room for the longest record.
+        unsafe {
+            self.next.write(short.word());
+            let mut words = 1;
+            if short.value().is_none() {
+                self.next.add(1).write(value);
+                words = 2;
+            }
+            for word in more {
+                self.next.add(words).write(word);
+                words += 1;
+            }
+            self.publish(words, head);
+        }
+    }
+
+    /// The long form of an access, with what its place needs.
+    #[cold]
+    #[inline(never)]
+    fn put_first<const SITE: bool, const N: usize>(
+        &mut self,
+        head: u64,
+        address: u64,
+        value: u64,
+        more: [u64; N],
+    ) {
+        if SITE {
+            self.site((head >> 16) as *const foretell_abi::Site);
+        } else {
+            self.meet(head >> 16);
+        }
+        self.again.enter(head, address);
+        // SAFETY: below the limit there is room for the longest record.
+        unsafe {
+            for (i, word) in [head, address, value].into_iter().chain(more).enumerate() {
+                self.next.add(i).write(word);
+            }
+            self.publish(3 + N, head);
+        }
     }
 
     /// Appends a record of fixed size.
@@ -210,14 +287,31 @@ impl Recorder {
             for (i, word) in words.into_iter().enumerate() {
                 self.next.add(i).write(word);
             }
-            self.publish(N);
+            self.publish(N, words[0]);
         }
+    }
+
+    /// Appends a record of fixed size that the recorder outside wants to see at once.
+    pub fn put_notable<const N: usize>(&mut self, words: [u64; N]) {
+        if self.on {
+            self.note();
+            self.put(words);
+        }
+    }
+
+    /// The chunk has something that the recorder outside wants to see at once.
+    fn note(&self) {
+        // SAFETY: the header lives as long as the process.
+        unsafe { &(*self.header).notable[self.chunk % CHUNKS] }.store(1, Relaxed);
     }
 
     /// Appends a record that ends in texts.
     pub fn put_texts<const N: usize>(&mut self, words: [u64; N], texts: &[Text]) {
         if !self.on {
             return;
+        }
+        if Kind::from_code(words[0] as u8).is_some_and(Kind::is_notable) {
+            self.note();
         }
         // SAFETY: below the limit there is room for the longest record.
         unsafe {
@@ -238,12 +332,12 @@ impl Recorder {
                 }
                 at += length;
             }
-            self.publish(at);
+            self.publish(at, words[0]);
         }
     }
 
     #[inline(always)]
-    unsafe fn publish(&mut self, words: usize) {
+    unsafe fn publish(&mut self, words: usize, head: u64) {
         // SAFETY: `next` stays within the chunk: it was below the limit.
         unsafe {
             self.next = self.next.add(words);
@@ -251,16 +345,19 @@ impl Recorder {
             (*self.used).store(used, Release);
         }
         if self.next >= self.limit {
-            self.at_limit(words);
+            self.at_limit(head);
         }
     }
 
     /// Says that the events that follow are this thread's.
     #[inline(always)]
-    pub fn turn(&mut self, thread: u32) {
-        if self.turn != thread {
-            self.turn = thread;
-            self.put([head(Kind::Turn, 0, 0), thread.into()]);
+    pub fn turn(&mut self, thread: &Thread) {
+        self.events_before = self.events();
+        self.running = thread;
+        self.began = thread.index;
+        if self.turn != thread.number {
+            self.turn = thread.number;
+            self.put([head(Kind::Turn, 0, 0), thread.number.into()]);
         }
     }
 
@@ -279,10 +376,28 @@ impl Recorder {
         self.sites.has(place)
     }
 
+    /// Announces a program counter if it is new, and no site.
+    #[inline(always)]
+    pub fn meet(&mut self, place: u64) {
+        if self.sites.cache[SeenSites::way(place)] != place && place != 0 {
+            self.define_place(place);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn define_place(&mut self, place: u64) {
+        if !self.sites.has(place) && self.sites.insert(place | SeenSites::COUNTER) {
+            self.put_notable([head(Kind::DefinePlace, 0, place)]);
+        }
+        self.sites.cache[SeenSites::way(place)] = place;
+    }
+
     #[cold]
     #[inline(never)]
     fn define_site(&mut self, site: *const foretell_abi::Site) {
         let place = site as u64;
+        self.sites.cache[SeenSites::way(place)] = place;
         if self.sites.insert(place) {
             // SAFETY: sites are constants of the instrumented module.
             let site = unsafe { &*site };
@@ -349,7 +464,8 @@ impl Recorder {
     }
 }
 
-/// The sites that have been defined: a small cache in front of a table of addresses.
+/// The places that have been defined, sites and program counters: a small cache in front of a table
+/// of addresses.
 struct SeenSites {
     cache: [u64; SeenSites::WAYS],
     all: Vec<u64>,
@@ -358,6 +474,8 @@ struct SeenSites {
 
 impl SeenSites {
     const WAYS: usize = 4096;
+    /// In the table: a program counter.
+    const COUNTER: u64 = 1 << 63;
 
     #[inline(always)]
     fn way(place: u64) -> usize {
@@ -366,7 +484,6 @@ impl SeenSites {
 
     /// Adds the place; false when it was there already.
     fn insert(&mut self, place: u64) -> bool {
-        self.cache[Self::way(place)] = place;
         if self.count * 2 >= self.all.len() {
             let old = std::mem::take(&mut self.all);
             self.all = vec![0; (old.len() * 2).max(1024)];

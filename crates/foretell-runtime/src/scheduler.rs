@@ -156,7 +156,7 @@ fn took_turn(me: &mut Thread) {
     me.turn_began = me.index;
     // SAFETY: as above.
     let recorder = unsafe { recorder() };
-    recorder.turn(me.number);
+    recorder.turn(me);
     recorder.progress();
     if let Some(policy) = &mut scheduler.policy {
         me.pause_at = policy.pause_at(me).min(me.index.saturating_add(LONGEST_TURN));

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use foretell_abi::{BinaryOp, CastOp};
-use foretell_wire::{Kind, TERM_SHADOW};
+use foretell_wire::{Kind, TERM_SHADOW, WIDE_OPERAND};
 
 use crate::recorder::{head, recorder};
 
@@ -35,7 +35,13 @@ pub fn binary(
     if shadow != 0 {
         let value = if left == 0 { left_value } else { right_value };
         let operands = u64::from(left) | u64::from(right) << 32;
-        recorder.put([head(Kind::DefineBinary, op as u8, width.into()), operands, value]);
+        let width = u64::from(width);
+        if value >> 32 == 0 {
+            recorder.put([head(Kind::DefineBinary, op as u8, width | value << 8), operands]);
+        } else {
+            let head = head(Kind::DefineBinary, op as u8 | WIDE_OPERAND, width);
+            recorder.put([head, operands, value]);
+        }
     }
     shadow
 }

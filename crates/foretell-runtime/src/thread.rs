@@ -181,6 +181,20 @@ impl Thread {
         unsafe { recorder() }.put(words);
     }
 
+    /// Appends an access of this thread, see [`Recorder::put_again`].
+    #[inline(always)]
+    pub fn access<const SITE: bool, const N: usize>(
+        &mut self,
+        head: u64,
+        address: u64,
+        value: u64,
+        more: [u64; N],
+    ) {
+        self.index = self.index.wrapping_add(1);
+        // SAFETY: events are recorded by the thread that has the turn.
+        unsafe { recorder() }.put_again::<SITE, N>(head, address, value, more);
+    }
+
     /// Records the store that was announced last, now that it has happened.
     #[inline(always)]
     pub fn settle(&mut self) {
@@ -198,7 +212,7 @@ impl Thread {
             // SAFETY: the program wrote there just now.
             let value = unsafe { peek(at, size) };
             let detail = access::detail(size, 0);
-            self.event([head(Kind::WriteShadow, detail, place), at, value, 0]);
+            self.access::<false, 0>(head(Kind::Write, detail, place), at, value, []);
             at += u64::from(size);
         }
         let PendingStore { address, old, place, detail } = self.pending;
@@ -208,7 +222,7 @@ impl Thread {
         self.pending.detail = 0;
         // SAFETY: the program wrote there just now.
         let value = unsafe { peek(address, access::size(detail)) };
-        self.event([head(Kind::Write, detail, place), address, value, old]);
+        self.access::<false, 1>(head(Kind::Write, detail, place), address, value, [old]);
     }
 }
 
@@ -303,6 +317,7 @@ impl Session {
         place: u64,
         words: [u64; N],
     ) {
+        self.recorder().meet(place);
         match words.as_slice() {
             [] => self.me.event([head(kind, detail, place)]),
             &[a] => self.me.event([head(kind, detail, place), a]),

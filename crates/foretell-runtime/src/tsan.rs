@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use foretell_wire::{Kind, access};
 use libc::c_int;
 
+use crate::recorder::head;
 use crate::thread::{PendingStore, Session, peek};
 use crate::wrappers::blocking::piece;
 
@@ -21,7 +22,8 @@ unsafe fn note_read(session: &mut Session, address: u64, size: u8, place: u64) {
     // SAFETY: the program reads it next.
     let value = unsafe { peek(address, size) };
     session.me.looking = 0;
-    session.event_at(Kind::Read, access::detail(size, 0), place, [address, value]);
+    let head = head(Kind::Read, access::detail(size, 0), place);
+    session.me.access::<false, 0>(head, address, value, []);
 }
 
 unsafe extern "C" fn read<const SIZE: u8>(address: u64, place: u64) {
@@ -210,7 +212,7 @@ pub extern "C" fn __tsan_init() {
     if let Some(mut session) = Session::begin_hook() {
         // SAFETY: a session has the turn.
         unsafe { crate::modules::announce() };
-        session.recorder().put([crate::recorder::head(Kind::Instrumented, 0, 0)]);
+        session.recorder().put_notable([head(Kind::Instrumented, 0, 0)]);
     }
 }
 
@@ -241,7 +243,8 @@ macro_rules! atomics {
                 // SAFETY: as the program asked.
                 let value = unsafe { location(address) }.load(SeqCst);
                 let detail = access::detail($size, order_code(order));
-                session.event_at(Kind::Read, detail, place, [address, value.into()]);
+                let head = head(Kind::Read, detail, place);
+                session.me.access::<false, 0>(head, address, value.into(), []);
                 session.point();
                 value
             }
@@ -257,7 +260,8 @@ macro_rules! atomics {
                 // SAFETY: as the program asked.
                 let old = unsafe { location(address) }.swap(value, SeqCst);
                 let detail = access::detail($size, order_code(order));
-                session.event_at(Kind::Write, detail, place, [address, value.into(), old.into()]);
+                let head = head(Kind::Write, detail, place);
+                session.me.access::<false, 1>(head, address, value.into(), [old.into()]);
                 session.point();
             }
 

@@ -9,6 +9,7 @@ use libc::{c_int, c_uint, c_void, off_t, size_t, ssize_t};
 
 use super::time::input;
 use crate::real::{interpose, real};
+use crate::recorder::head;
 use crate::replay;
 use crate::scheduler;
 use crate::sys;
@@ -117,7 +118,8 @@ pub fn written(session: &mut Session, address: u64, length: usize) {
         let size = piece(at, end);
         // SAFETY: the memory was written just now.
         let value = unsafe { peek(at, size) };
-        session.event_at(Kind::WriteShadow, access::detail(size, 0), place, [at, value, 0]);
+        let head = head(Kind::Write, access::detail(size, 0), place);
+        session.me.access::<false, 0>(head, at, value, []);
         at += u64::from(size);
     }
 }

@@ -10,6 +10,7 @@ use super::blocking::{piece, written};
 use crate::local;
 use crate::modules;
 use crate::real::{interpose, real};
+use crate::recorder::head;
 use crate::thread::{Session, peek};
 
 // glibc's own allocator: looking it up by name would need an allocator.
@@ -62,7 +63,8 @@ unsafe fn copied(session: &mut Session, destination: u64, source: u64, length: u
         let size = piece(at, end);
         // SAFETY: the program is about to read it.
         let value = unsafe { peek(at, size) };
-        session.event_at(Kind::Read, access::detail(size, 0), place, [at, value]);
+        let head = head(Kind::Read, access::detail(size, 0), place);
+        session.me.access::<false, 0>(head, at, value, []);
         at += u64::from(size);
     }
     let (mut at, end) = (destination, destination + length);
@@ -70,7 +72,8 @@ unsafe fn copied(session: &mut Session, destination: u64, source: u64, length: u
         let size = piece(at, end);
         // SAFETY: as above, and it is about to write.
         let (value, old) = unsafe { (peek(at - destination + source, size), peek(at, size)) };
-        session.event_at(Kind::Write, access::detail(size, 0), place, [at, value, old]);
+        let head = head(Kind::Write, access::detail(size, 0), place);
+        session.me.access::<false, 1>(head, at, value, [old]);
         at += u64::from(size);
     }
 }
@@ -85,7 +88,8 @@ unsafe fn filled(session: &mut Session, destination: u64, byte: u8, length: u64)
         let value = u64::from_le_bytes([byte; 8]) >> (64 - 8 * u32::from(size));
         // SAFETY: the program is about to write it.
         let old = unsafe { peek(at, size) };
-        session.event_at(Kind::Write, access::detail(size, 0), place, [at, value, old]);
+        let head = head(Kind::Write, access::detail(size, 0), place);
+        session.me.access::<false, 1>(head, at, value, [old]);
         at += u64::from(size);
     }
 }

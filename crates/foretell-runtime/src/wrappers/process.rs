@@ -63,7 +63,7 @@ unsafe extern "C" fn crash(signal: c_int, information: *mut libc::siginfo_t, con
                     place => place - 1, // a return address
                 };
                 let address = (*information).si_addr() as u64;
-                recorder().put([head(Kind::Crash, 0, place), signal as u64, address]);
+                recorder().put_notable([head(Kind::Crash, 0, place), signal as u64, address]);
                 recorder().end(End::Crash, "");
             }
         }
