@@ -145,9 +145,9 @@ impl AccessInfo {
         self.0 & 0xff
     }
 
-    /// The memory order; `None` for a plain access or a byte that is none of ours.
-    pub const fn order(self) -> Option<Order> {
-        Order::from_code((self.0 >> 8) & 0xff)
+    /// The memory order's number, as [`Order`] has it; 0 for a plain access.
+    pub const fn order_code(self) -> u32 {
+        (self.0 >> 8) & 7
     }
 
     /// Whether all bits of `flag` are set.

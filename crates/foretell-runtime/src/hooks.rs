@@ -14,9 +14,9 @@ use foretell_wire::{Kind, access};
 use libc::c_char;
 
 use crate::modules;
-use crate::recorder::{Text, head};
+use crate::recorder::{Recorder, Text, head};
 use crate::shadow;
-use crate::thread::{EMPTY_SLOTS, Session, peek};
+use crate::thread::{EMPTY_SLOTS, Session, built, peek, quickly};
 use crate::wrappers::blocking::piece;
 use crate::wrappers::process::PASS_REPORTS;
 
@@ -43,9 +43,9 @@ fn wanted(symbolic: bool) -> bool {
     symbolic && !CONCRETE.load(Relaxed)
 }
 
+#[inline(always)]
 fn detail(info: AccessInfo) -> u8 {
-    let order = info.order().map_or(0, |order| order as u8);
-    access::detail(info.size() as u8, order)
+    access::detail(info.size() as u8, info.order_code() as u8)
 }
 
 /// Records a read; gives its shadow.
@@ -75,6 +75,127 @@ fn note_pin(session: &mut Session, place: u64, width: u32, shadow: u32, value: u
     session.me.event([head(Kind::Pin, width as u8, place), shadow.into(), value]);
 }
 
+/// The hooks that come most often: each first tries to do without a session.
+mod often {
+    use super::*;
+
+    #[unsafe(no_mangle)]
+    #[allow(missing_docs, clippy::missing_safety_doc)] // foretell-abi
+    pub unsafe extern "C" fn __foretell_load(
+        address: *const u8,
+        info: AccessInfo,
+        value: u64,
+        address_shadow: u32,
+        site: *const Site,
+    ) -> u32 {
+        let (at, place, detail) = (address as u64, site as u64, detail(info));
+        let head = head(Kind::Read, detail, place);
+        let note = |recorder: &mut Recorder| match address_shadow {
+            0 => recorder.try_again(head, at, value, []),
+            shadow => recorder.try_again(head, at, value, [shadow.into()]),
+        };
+        // SAFETY: the program has read it.
+        let shadow = match unsafe { quickly(note) } {
+            Some(index) => shadow::of_read(index),
+            None => load_in_session(place, detail, at, value, address_shadow),
+        };
+        if wanted(true) { shadow } else { 0 }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn load_in_session(place: u64, detail: u8, at: u64, value: u64, address_shadow: u32) -> u32 {
+        let Some(mut session) = Session::begin_hook() else { return 0 };
+        let shadow = note_read(&mut session, place, detail, at, value, address_shadow);
+        session.point();
+        shadow
+    }
+
+    #[unsafe(no_mangle)]
+    #[allow(missing_docs, clippy::missing_safety_doc)] // foretell-abi
+    pub unsafe extern "C" fn __foretell_store(
+        address: *const u8,
+        info: AccessInfo,
+        value: u64,
+        shadow: u32,
+        address_shadow: u32,
+        site: *const Site,
+    ) {
+        let (at, place, detail) = (address as u64, site as u64, detail(info));
+        let shadows = u64::from(shadow) | u64::from(address_shadow) << 32;
+        let note = |recorder: &mut Recorder| match shadows {
+            0 => recorder.try_again(head(Kind::Write, detail, place), at, value, []),
+            _ => recorder.try_again(head(Kind::WriteShadow, detail, place), at, value, [shadows]),
+        };
+        // SAFETY: the program has written it.
+        if unsafe { quickly(note) }.is_none() {
+            store_in_session(place, detail, at, value, shadows);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn store_in_session(place: u64, detail: u8, at: u64, value: u64, shadows: u64) {
+        if let Some(mut session) = Session::begin_hook() {
+            note_write(&mut session, place, detail, at, value, shadows);
+            session.point();
+        }
+    }
+
+    #[unsafe(no_mangle)]
+    #[allow(missing_docs, clippy::missing_safety_doc)] // foretell-abi
+    pub unsafe extern "C" fn __foretell_branch(shadow: u32, outcome: u32, site: *const Site) {
+        let head = head(Kind::Branch, (outcome & 1) as u8, site as u64);
+        // SAFETY: the program goes on.
+        let noted = unsafe { quickly(|recorder| recorder.try_again(head, 0, shadow.into(), [])) };
+        if noted.is_none() {
+            branch_in_session(head, shadow);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn branch_in_session(head: u64, shadow: u32) {
+        if let Some(session) = Session::begin_hook() {
+            session.me.access::<true, 0>(head, 0, shadow.into(), []);
+        }
+    }
+
+    #[unsafe(no_mangle)]
+    #[allow(missing_docs, clippy::missing_safety_doc)] // foretell-abi
+    pub unsafe extern "C" fn __foretell_expr_binary(
+        op: u32,
+        width: u32,
+        left: u32,
+        left_value: u64,
+        right: u32,
+        right_value: u64,
+    ) -> u32 {
+        built(|| shadow::binary(op, width, left, left_value, right, right_value))
+    }
+
+    #[unsafe(no_mangle)]
+    #[allow(missing_docs, clippy::missing_safety_doc)] // foretell-abi
+    pub unsafe extern "C" fn __foretell_expr_cast(op: u32, from: u32, to: u32, shadow: u32) -> u32 {
+        built(|| shadow::cast(op, from, to, shadow))
+    }
+
+    #[unsafe(no_mangle)]
+    #[allow(missing_docs, clippy::missing_safety_doc)] // foretell-abi
+    pub unsafe extern "C" fn __foretell_expr_select(
+        width: u32,
+        condition: u32,
+        condition_value: u32,
+        then: u32,
+        then_value: u64,
+        otherwise: u32,
+        otherwise_value: u64,
+    ) -> u32 {
+        let (then, otherwise) = ((then, then_value), (otherwise, otherwise_value));
+        built(|| shadow::select(width, (condition, condition_value), then, otherwise))
+    }
+}
+
 /// Exports the hooks; each body runs in a session, without one it gives `otherwise`.
 macro_rules! hooks {
     ($(fn $name:ident($session:ident $(, $argument:ident : $type:ty)* $(,)?)
@@ -90,27 +211,6 @@ macro_rules! hooks {
 }
 
 hooks! {
-    fn __foretell_load(
-        session, address: *const u8, info: AccessInfo, value: u64, address_shadow: u32,
-        site: *const Site,
-    ) -> u32, else 0; => {
-        let place = site as u64;
-        let at = address as u64;
-        let shadow = note_read(&mut session, place, detail(info), at, value, address_shadow);
-        session.point();
-        if wanted(true) { shadow } else { 0 }
-    }
-
-    fn __foretell_store(
-        session, address: *const u8, info: AccessInfo, value: u64, shadow: u32,
-        address_shadow: u32, site: *const Site,
-    ) => {
-        let place = site as u64;
-        let shadows = u64::from(shadow) | u64::from(address_shadow) << 32;
-        note_write(&mut session, place, detail(info), address as u64, value, shadows);
-        session.point();
-    }
-
     fn __foretell_rmw(
         session, address: *const u8, info: AccessInfo, old: u64, operand: u64,
         operand_shadow: u32, address_shadow: u32, site: *const Site,
@@ -242,32 +342,6 @@ hooks! {
         session.me.slots.local_shadows = session.me.local.len() as u32;
     }
 
-    fn __foretell_expr_binary(
-        _session, op: u32, width: u32, left: u32, left_value: u64, right: u32,
-        right_value: u64,
-    ) -> u32, else 0; => {
-        shadow::binary(op, width, left, left_value, right, right_value)
-    }
-
-    fn __foretell_expr_cast(_session, op: u32, from: u32, to: u32, shadow: u32)
-        -> u32, else 0; => {
-        shadow::cast(op, from, to, shadow)
-    }
-
-    fn __foretell_expr_select(
-        _session, width: u32, condition: u32, condition_value: u32, then: u32,
-        then_value: u64, otherwise: u32, otherwise_value: u64,
-    ) -> u32, else 0; => {
-        let condition = (condition, condition_value);
-        shadow::select(width, condition, (then, then_value), (otherwise, otherwise_value))
-    }
-
-    fn __foretell_branch(session, shadow: u32, outcome: u32, site: *const Site) => {
-        let place = site as u64;
-        let head = head(Kind::Branch, (outcome & 1) as u8, place);
-        session.me.access::<true, 0>(head, 0, shadow.into(), []);
-    }
-
     fn __foretell_switch(
         session, shadow: u32, width: u32, value: u64, cases: *const u64, count: u64,
         site: *const Site,
@@ -323,8 +397,8 @@ hooks! {
 
     fn __foretell_region_begin(session, name: *const c_char, site: *const Site) => {
         let place = session.recorder().site(site);
-        session.me.index += 1;
         session.recorder().put_texts([head(Kind::RegionBegin, 0, place)], &[Text::C(name)]);
+        session.me.index += 1;
     }
 
     fn __foretell_region_end(session, site: *const Site) => {

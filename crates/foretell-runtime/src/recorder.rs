@@ -20,7 +20,7 @@ use crate::turn::TurnCell;
 /// The writing end of the ring.
 pub struct Recorder {
     header: *mut Header,
-    /// Where the next record goes, and where the chunk has no room for the longest one.
+    /// Where the next record goes, and from where on it needs [`Recorder::make_room`] first.
     next: *mut u64,
     limit: *mut u64,
     base: *mut u64,
@@ -82,6 +82,12 @@ pub fn head(kind: Kind, detail: u8, place: u64) -> u64 {
     u64::from(kind as u8) | u64::from(detail) << 8 | place << 16
 }
 
+/// The same for a record that has `N` words more, see `foretell_wire::access::MORE`.
+#[inline(always)]
+fn with_more<const N: usize>(head: u64) -> u64 {
+    if N > 0 { head | u64::from(access::MORE) << 8 } else { head }
+}
+
 /// A part of a record that has no fixed size.
 pub enum Text<'a> {
     /// Cut at [`MAX_TEXT`].
@@ -141,6 +147,7 @@ impl Recorder {
     /// Stops for good: in a forked child, or when the reader is gone.
     pub fn stop(&mut self) {
         self.on = false;
+        self.limit = std::ptr::null_mut();
     }
 
     fn open_chunk(&mut self) {
@@ -171,14 +178,20 @@ impl Recorder {
         }
     }
 
-    /// The record that was just written reached the limit; `head` is the first word of its long
-    /// form.
+    /// The limit is reached: makes room for a record. Says whether it is wanted at all.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) -> bool {
+        if self.on && self.next >= self.full_at() {
+            self.change_chunk();
+        }
+        self.on
+    }
+
+    /// A record with this first word (of its long form) was written, and the limit is reached.
     #[cold]
     #[inline(never)]
     fn at_limit(&mut self, head: u64) {
-        if self.next >= self.full_at() {
-            self.change_chunk();
-        }
         if self.checked
             && let Some(kind) = Kind::from_code(head as u8)
             && kind.is_event()
@@ -201,8 +214,7 @@ impl Recorder {
             }
             sys::futex_wait(&header.consumed, consumed, Some(1_000_000_000), true);
             if sys::parent() != self.parent {
-                self.on = false;
-                return;
+                return self.stop();
             }
         }
         self.chunk = self.chunk.wrapping_add(1);
@@ -228,13 +240,25 @@ impl Recorder {
         value: u64,
         more: [u64; N],
     ) {
-        if !self.on {
-            return;
+        if !self.try_again(head, address, value, more) {
+            self.put_first::<SITE, N>(head, address, value, more);
         }
-        let head = if N > 0 { head | u64::from(access::MORE) << 8 } else { head };
-        let Some(short) = self.again.short(head, address, value, N > 0) else {
-            return self.put_first::<SITE, N>(head, address, value, more);
-        };
+    }
+
+    /// Appends an access in its short form, if that can be done at once; says whether.
+    #[inline(always)]
+    pub fn try_again<const N: usize>(
+        &mut self,
+        head: u64,
+        address: u64,
+        value: u64,
+        more: [u64; N],
+    ) -> bool {
+        let head = with_more::<N>(head);
+        let Some(short) = self.again.short(head, address, value, N > 0) else { return false };
+        if self.next >= self.limit {
+            return false;
+        }
         // SAFETY: below the limit there is room for the longest record.
         unsafe {
             self.next.write(short.word());
@@ -247,8 +271,9 @@ impl Recorder {
                 self.next.add(words).write(word);
                 words += 1;
             }
-            self.publish(words, head);
+            self.advance(words);
         }
+        true
     }
 
     /// The long form of an access, with what its place needs.
@@ -261,10 +286,14 @@ impl Recorder {
         value: u64,
         more: [u64; N],
     ) {
+        let head = with_more::<N>(head);
         if SITE {
             self.site((head >> 16) as *const foretell_abi::Site);
         } else {
             self.meet(head >> 16);
+        }
+        if self.next >= self.limit && !self.make_room() {
+            return;
         }
         self.again.enter(head, address);
         // SAFETY: below the limit there is room for the longest record.
@@ -279,7 +308,7 @@ impl Recorder {
     /// Appends a record of fixed size.
     #[inline(always)]
     pub fn put<const N: usize>(&mut self, words: [u64; N]) {
-        if !self.on {
+        if self.next >= self.limit && !self.make_room() {
             return;
         }
         // SAFETY: below the limit there is room for the longest record.
@@ -293,9 +322,9 @@ impl Recorder {
 
     /// Appends a record of fixed size that the recorder outside wants to see at once.
     pub fn put_notable<const N: usize>(&mut self, words: [u64; N]) {
+        self.put(words);
         if self.on {
             self.note();
-            self.put(words);
         }
     }
 
@@ -307,7 +336,7 @@ impl Recorder {
 
     /// Appends a record that ends in texts.
     pub fn put_texts<const N: usize>(&mut self, words: [u64; N], texts: &[Text]) {
-        if !self.on {
+        if self.next >= self.limit && !self.make_room() {
             return;
         }
         if Kind::from_code(words[0] as u8).is_some_and(Kind::is_notable) {
@@ -336,16 +365,24 @@ impl Recorder {
         }
     }
 
+    /// A record of so many words was written; `head` is the first word of its long form.
     #[inline(always)]
     unsafe fn publish(&mut self, words: usize, head: u64) {
-        // SAFETY: `next` stays within the chunk: it was below the limit.
-        unsafe {
-            self.next = self.next.add(words);
-            let used = self.next.byte_offset_from(self.base) as u32;
-            (*self.used).store(used, Release);
-        }
+        // SAFETY: the caller's promise.
+        unsafe { self.advance(words) };
         if self.next >= self.limit {
             self.at_limit(head);
+        }
+    }
+
+    /// So many words more can be read.
+    #[inline(always)]
+    unsafe fn advance(&mut self, words: usize) {
+        // SAFETY: `next` stays within the chunk: it was below the limit.
+        unsafe {
+            let next = self.next.add(words);
+            self.next = next;
+            (*self.used).store(next.byte_offset_from(self.base) as u32, Release);
         }
     }
 

@@ -25,11 +25,14 @@ pub struct Thread {
     pub pause_at: u32,
     /// It is inside the runtime; a signal handler that arrives must not record.
     pub busy: bool,
+    /// A store was announced, `pending` or `pending_range`, that may not have happened yet.
+    pub announced: bool,
     /// While above 0 it may not be preempted: it holds a lock inside libc.
     pub unpreemptible: u32,
-    /// Where the access is that a hook is about to look at: if that faults, the program's would.
+    /// While it is busy, where the access is that a hook is about to look at: if that faults, the
+    /// program's would. 0 for none.
     pub looking: u64,
-    /// A store that was announced but may not have happened yet.
+    /// A store that was announced.
     pub pending: PendingStore,
     /// Memory that was announced to be stored to: address, size (0 for none) and place.
     pub pending_range: (u64, u64, u64),
@@ -144,6 +147,7 @@ impl Thread {
             index: 0,
             pause_at: 0,
             busy: true,
+            announced: false,
             unpreemptible: 0,
             looking: 0,
             pending: PendingStore { address: 0, old: 0, place: 0, detail: 0 },
@@ -176,9 +180,9 @@ impl Thread {
     /// Appends an event of this thread.
     #[inline(always)]
     pub fn event<const N: usize>(&mut self, words: [u64; N]) {
-        self.index = self.index.wrapping_add(1);
         // SAFETY: events are recorded by the thread that has the turn.
         unsafe { recorder() }.put(words);
+        self.index = self.index.wrapping_add(1);
     }
 
     /// Appends an access of this thread, see [`Recorder::put_again`].
@@ -190,21 +194,55 @@ impl Thread {
         value: u64,
         more: [u64; N],
     ) {
-        self.index = self.index.wrapping_add(1);
         // SAFETY: events are recorded by the thread that has the turn.
         unsafe { recorder() }.put_again::<SITE, N>(head, address, value, more);
+        self.index = self.index.wrapping_add(1);
+    }
+
+    /// Keeps a store that is about to happen until the next hook.
+    ///
+    /// # Safety
+    /// The program must be about to write there.
+    #[inline(always)]
+    pub unsafe fn announce<const SIZE: u8>(&mut self, address: u64, place: u64) {
+        // SAFETY: the caller's promise.
+        let old = unsafe { peek(address, SIZE) };
+        self.pending = PendingStore { address, old, place, detail: access::detail(SIZE, 0) };
+        self.announced = true;
     }
 
     /// Records the store that was announced last, now that it has happened.
     #[inline(always)]
     pub fn settle(&mut self) {
-        if self.pending.detail != 0 || self.pending_range.1 != 0 {
+        if self.announced {
             self.settle_pending();
         }
     }
 
+    /// Does the same if it is a single store and its record needs no more than a word or two; says
+    /// whether.
+    #[inline(always)]
+    pub fn settle_quickly(&mut self) -> bool {
+        let PendingStore { address, old, place, detail } = self.pending;
+        if detail == 0 {
+            return false;
+        }
+        // SAFETY: the program wrote there just now; the thread has the turn.
+        let done = unsafe {
+            let value = peek(address, access::size(detail));
+            recorder().try_again(head(Kind::Write, detail, place), address, value, [old])
+        };
+        if done {
+            self.index = self.index.wrapping_add(1);
+            self.pending.detail = 0;
+            self.announced = false;
+        }
+        done
+    }
+
     #[inline(never)]
     fn settle_pending(&mut self) {
+        self.announced = false;
         let (mut at, size, place) = std::mem::take(&mut self.pending_range);
         let end = at + size;
         while at < end {
@@ -227,7 +265,7 @@ impl Thread {
 }
 
 /// Below this nothing is mapped.
-const NULL_PAGE: u64 = 4096;
+pub const NULL_PAGE: u64 = 4096;
 
 /// The bytes at the address as a number.
 ///
@@ -256,6 +294,54 @@ pub unsafe fn peek(address: u64, size: u8) -> u64 {
     }
 }
 
+/// What almost all hooks do, without the cost of a [`Session`]: `note` appends to the recorder what
+/// can be appended at once and says whether it did. Gives the index of the event; `None` when it is
+/// none or something stands in the way. Then nothing has happened, and a session has to do it.
+///
+/// # Safety
+/// `note` is for hooks that the program calls after their access.
+#[inline(always)]
+pub unsafe fn quickly(note: impl FnOnce(&mut Recorder) -> bool) -> Option<u32> {
+    let current = local::current();
+    if current.is_null() {
+        return None;
+    }
+    // SAFETY: `current` is this thread's own state and lives as long as the thread.
+    let me = unsafe { &mut *current };
+    let index = me.index;
+    if me.busy || me.announced || index.wrapping_add(1) >= me.pause_at {
+        return None;
+    }
+    me.busy = true;
+    compiler_fence(SeqCst);
+    // SAFETY: a thread that runs has the turn.
+    let done = note(unsafe { recorder() });
+    me.index = index.wrapping_add(done.into());
+    compiler_fence(SeqCst);
+    me.busy = false;
+    done.then_some(index)
+}
+
+/// Builds a term, which is no event: as [`quickly`].
+#[inline(always)]
+pub fn built(build: impl FnOnce() -> u32) -> u32 {
+    let current = local::current();
+    if current.is_null() {
+        return 0;
+    }
+    // SAFETY: `current` is this thread's own state and lives as long as the thread.
+    let me = unsafe { &mut *current };
+    if me.busy {
+        return 0;
+    }
+    me.busy = true;
+    compiler_fence(SeqCst);
+    let shadow = build();
+    compiler_fence(SeqCst);
+    me.busy = false;
+    shadow
+}
+
 /// This thread inside the runtime: it has the turn, and signal handlers keep out.
 pub struct Session {
     /// The thread.
@@ -280,6 +366,7 @@ impl Session {
         }
         me.busy = true;
         compiler_fence(SeqCst);
+        me.looking = 0;
         me.settle();
         Some(Session { me, place: local::caller() })
     }

@@ -6,13 +6,14 @@
 
 use core::arch::naked_asm;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, compiler_fence};
 
 use foretell_wire::{Kind, access};
 use libc::c_int;
 
-use crate::recorder::head;
-use crate::thread::{PendingStore, Session, peek};
+use crate::local;
+use crate::recorder::{head, recorder};
+use crate::thread::{NULL_PAGE, Session, Thread, peek};
 use crate::wrappers::blocking::piece;
 
 /// A plain read of up to 8 bytes is about to happen.
@@ -27,6 +28,63 @@ unsafe fn note_read(session: &mut Session, address: u64, size: u8, place: u64) {
 }
 
 unsafe extern "C" fn read<const SIZE: u8>(address: u64, place: u64) {
+    // SAFETY: the program reads it next.
+    unsafe {
+        if !announce_quickly(address, place, |me| {
+            let value = peek(address, SIZE);
+            let head = head(Kind::Read, access::detail(SIZE, 0), place);
+            let done = recorder().try_again(head, address, value, []);
+            me.index = me.index.wrapping_add(done.into());
+            done
+        }) {
+            read_in_session::<SIZE>(address, place);
+        }
+    }
+}
+
+unsafe extern "C" fn write<const SIZE: u8>(address: u64, place: u64) {
+    // SAFETY: the program writes it next.
+    unsafe {
+        if !announce_quickly(address, place, |me| {
+            me.announce::<SIZE>(address, place);
+            true
+        }) {
+            write_in_session::<SIZE>(address, place);
+        }
+    }
+}
+
+/// What almost all hooks do, without the cost of a session: settles the last store and does
+/// `announce`, which says whether it did it. If not, or if something stands in the way, that is to
+/// be done in a session.
+#[inline(always)]
+unsafe fn announce_quickly(
+    address: u64,
+    place: u64,
+    announce: impl FnOnce(&mut Thread) -> bool,
+) -> bool {
+    let current = local::current();
+    if current.is_null() || address < NULL_PAGE {
+        return false;
+    }
+    // SAFETY: `current` is this thread's own state and lives as long as the thread.
+    let me = unsafe { &mut *current };
+    // The last store may still be an event, before which no other thread is to be let in.
+    if me.busy || me.index.wrapping_add(1) >= me.pause_at {
+        return false;
+    }
+    me.busy = true;
+    compiler_fence(SeqCst);
+    me.looking = place;
+    let done = (!me.announced || me.settle_quickly()) && announce(me);
+    compiler_fence(SeqCst);
+    me.busy = false;
+    done
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn read_in_session<const SIZE: u8>(address: u64, place: u64) {
     if let Some(mut session) = Session::begin_hook() {
         session.point();
         // SAFETY: the program reads it next.
@@ -34,15 +92,15 @@ unsafe extern "C" fn read<const SIZE: u8>(address: u64, place: u64) {
     }
 }
 
-unsafe extern "C" fn write<const SIZE: u8>(address: u64, place: u64) {
+#[cold]
+#[inline(never)]
+unsafe fn write_in_session<const SIZE: u8>(address: u64, place: u64) {
     if let Some(mut session) = Session::begin_hook() {
         session.point();
         session.me.looking = place;
         // SAFETY: the program writes it next.
-        let old = unsafe { peek(address, SIZE) };
+        unsafe { session.me.announce::<SIZE>(address, place) };
         session.me.looking = 0;
-        let detail = access::detail(SIZE, 0);
-        session.me.pending = PendingStore { address, old, place, detail };
     }
 }
 
@@ -92,6 +150,7 @@ unsafe extern "C" fn write_range(address: u64, size: u64, place: u64) {
     if let Some(mut session) = Session::begin_hook() {
         session.point();
         session.me.pending_range = (address, size, place);
+        session.me.announced = size > 0;
     }
 }
 

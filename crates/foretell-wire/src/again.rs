@@ -6,8 +6,9 @@
 //! and from then on a [`Short`] of one word names the entry, the distance and the value. A value
 //! that is wider, and the one word more that some accesses have, follow it.
 
-/// Entries of the table: small enough for the processor's first cache.
-const WAYS: usize = 1 << 10;
+/// Entries of the table, of which half are used: those whose number has [`SHORT`] set, so that a
+/// short begins with the number as it is. Small enough for the processor's first cache.
+const WAYS: usize = 1 << 11;
 /// Bytes around an entry's address that a short can name.
 const WINDOW: u64 = 1 << 19;
 
@@ -37,7 +38,7 @@ impl Again {
 
     #[inline(always)]
     fn way(head: u64) -> usize {
-        (head.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize
+        (head.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53 | SHORT) as usize
     }
 
     /// The short of an access with this first word, if its entry stands. `more`: one more word
@@ -47,11 +48,10 @@ impl Again {
         let way = Self::way(head);
         let (known, begin) = self.entries[way];
         let offset = address.wrapping_sub(begin);
-        if known != head || offset >= WINDOW {
+        if (known ^ head) | offset / WINDOW != 0 {
             return None;
         }
-        let (low, high) = (way as u64 & 0x7f, way as u64 >> 7);
-        let mut word = low | SHORT | high << 8 | offset << OFFSET_AT;
+        let mut word = way as u64 | offset << OFFSET_AT;
         if more {
             word |= MORE;
         }
@@ -67,8 +67,7 @@ impl Again {
     /// The first word and the address that a short stands for; `None` when there is no such entry.
     #[inline]
     pub fn long(&self, short: Short) -> Option<(u64, u64)> {
-        let way = (short.0 & 0x7f | (short.0 >> 8 & 7) << 7) as usize;
-        let (head, begin) = self.entries[way];
+        let (head, begin) = self.entries[short.0 as usize % WAYS];
         let address = begin.wrapping_add((short.0 >> OFFSET_AT) % WINDOW);
         (head != 0).then_some((head, address))
     }

@@ -53,12 +53,13 @@ unsafe extern "C" fn crash(signal: c_int, information: *mut libc::siginfo_t, con
         unsafe {
             let me = &mut *current;
             if scheduler::has_turn(me) {
+                let looking = if me.busy { me.looking } else { 0 };
                 if !me.busy {
                     me.busy = true;
                     me.settle();
                 }
                 let registers = &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
-                let place = match me.looking {
+                let place = match looking {
                     0 => registers[libc::REG_RIP as usize] as u64,
                     place => place - 1, // a return address
                 };

@@ -19,10 +19,11 @@ const SECOND: u64 = 1_000_000_000;
 
 /// An event for a value that came from outside.
 pub fn input(session: &mut Session, source: &str, value: u64) {
-    session.me.index += 1;
     let place = session.place;
     let text = [Text::Bytes(source.as_bytes())];
+    session.recorder().meet(place);
     session.recorder().put_texts([head(Kind::Input, 0, place), value], &text);
+    session.me.index += 1;
 }
 
 /// Where virtual time began on this clock; `None` for clocks that stay real.
