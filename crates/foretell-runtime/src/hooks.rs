@@ -96,15 +96,21 @@ mod often {
         };
         // SAFETY: the program has read it.
         let shadow = match unsafe { quickly(note) } {
-            Some(index) => shadow::of_read(index),
-            None => load_in_session(place, detail, at, value, address_shadow),
+            0 => load_in_session(place, detail, at, value, address_shadow),
+            shadow => shadow::of_read(shadow - 1),
         };
         if wanted(true) { shadow } else { 0 }
     }
 
     #[cold]
     #[inline(never)]
-    fn load_in_session(place: u64, detail: u8, at: u64, value: u64, address_shadow: u32) -> u32 {
+    extern "C" fn load_in_session(
+        place: u64,
+        detail: u8,
+        at: u64,
+        value: u64,
+        address_shadow: u32,
+    ) -> u32 {
         let Some(mut session) = Session::begin_hook() else { return 0 };
         let shadow = note_read(&mut session, place, detail, at, value, address_shadow);
         session.point();
@@ -128,14 +134,14 @@ mod often {
             _ => recorder.try_again(head(Kind::WriteShadow, detail, place), at, value, [shadows]),
         };
         // SAFETY: the program has written it.
-        if unsafe { quickly(note) }.is_none() {
+        if unsafe { quickly(note) } == 0 {
             store_in_session(place, detail, at, value, shadows);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn store_in_session(place: u64, detail: u8, at: u64, value: u64, shadows: u64) {
+    extern "C" fn store_in_session(place: u64, detail: u8, at: u64, value: u64, shadows: u64) {
         if let Some(mut session) = Session::begin_hook() {
             note_write(&mut session, place, detail, at, value, shadows);
             session.point();
@@ -148,14 +154,14 @@ mod often {
         let head = head(Kind::Branch, (outcome & 1) as u8, site as u64);
         // SAFETY: the program goes on.
         let noted = unsafe { quickly(|recorder| recorder.try_again(head, 0, shadow.into(), [])) };
-        if noted.is_none() {
+        if noted == 0 {
             branch_in_session(head, shadow);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn branch_in_session(head: u64, shadow: u32) {
+    extern "C" fn branch_in_session(head: u64, shadow: u32) {
         if let Some(session) = Session::begin_hook() {
             session.me.access::<true, 0>(head, 0, shadow.into(), []);
         }

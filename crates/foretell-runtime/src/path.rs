@@ -65,14 +65,14 @@ unsafe fn note(site: *const Site, outcome: impl FnOnce() -> u64) {
     }
     // SAFETY: this thread's own state.
     let me = unsafe { &mut *current };
-    if me.busy {
+    if me.branches.is_none() || me.is_inside() {
         return;
     }
+    me.enter();
     if let Some(path) = &mut me.branches {
-        me.busy = true;
         path.branch(site, outcome());
-        me.busy = false;
     }
+    me.leave();
 }
 
 #[unsafe(no_mangle)]

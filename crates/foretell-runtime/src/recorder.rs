@@ -256,22 +256,23 @@ impl Recorder {
     ) -> bool {
         let head = with_more::<N>(head);
         let Some(short) = self.again.short(head, address, value, N > 0) else { return false };
-        if self.next >= self.limit {
+        let next = self.next;
+        if next >= self.limit {
             return false;
         }
         // SAFETY: below the limit there is room for the longest record.
         unsafe {
-            self.next.write(short.word());
-            let mut words = 1;
+            next.write(short.word());
+            let mut after = next.add(1);
             if short.value().is_none() {
-                self.next.add(1).write(value);
-                words = 2;
+                after.write(value);
+                after = after.add(1);
             }
             for word in more {
-                self.next.add(words).write(word);
-                words += 1;
+                after.write(word);
+                after = after.add(1);
             }
-            self.advance(words);
+            self.advance(after);
         }
         true
     }
@@ -369,19 +370,18 @@ impl Recorder {
     #[inline(always)]
     unsafe fn publish(&mut self, words: usize, head: u64) {
         // SAFETY: the caller's promise.
-        unsafe { self.advance(words) };
+        unsafe { self.advance(self.next.add(words)) };
         if self.next >= self.limit {
             self.at_limit(head);
         }
     }
 
-    /// So many words more can be read.
+    /// All words before `next` can be read.
     #[inline(always)]
-    unsafe fn advance(&mut self, words: usize) {
-        // SAFETY: `next` stays within the chunk: it was below the limit.
+    unsafe fn advance(&mut self, next: *mut u64) {
+        self.next = next;
+        // SAFETY: `next` is in the chunk: records begin below the limit.
         unsafe {
-            let next = self.next.add(words);
-            self.next = next;
             (*self.used).store(next.byte_offset_from(self.base) as u32, Release);
         }
     }

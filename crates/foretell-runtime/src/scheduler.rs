@@ -108,7 +108,7 @@ pub fn start(policy: Box<dyn Policy>) {
     local::set_current(me);
     took_turn(me);
     me.event([head(Kind::ThreadBegin, 0, 0)]);
-    me.busy = false;
+    me.leave();
 }
 
 /// A new thread, child of `parent`; it is runnable and waits for its first turn.

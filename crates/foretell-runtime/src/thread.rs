@@ -23,13 +23,20 @@ pub struct Thread {
     pub index: u32,
     /// From this index on it must ask the scheduler before it goes on.
     pub pause_at: u32,
-    /// It is inside the runtime; a signal handler that arrives must not record.
-    pub busy: bool,
-    /// A store was announced, `pending` or `pending_range`, that may not have happened yet.
-    pub announced: bool,
+    /// What `index` will be when the hook is over that records an event just now; else the same as
+    /// `index`. And so for terms. Two numbers that each change once are cheaper than a mark that is
+    /// set and taken back.
+    entered: u32,
+    terms: u32,
+    terms_entered: u32,
+    /// At this index a store was announced, `pending` or `pending_range`: it may not have happened
+    /// yet, and will be the event with this index.
+    announced: u32,
+    /// It is in a [`Session`], or else inside the runtime.
+    busy: bool,
     /// While above 0 it may not be preempted: it holds a lock inside libc.
     pub unpreemptible: u32,
-    /// While it is busy, where the access is that a hook is about to look at: if that faults, the
+    /// While it is inside the runtime, where the access is that a hook is about to look at: if that faults, the
     /// program's would. 0 for none.
     pub looking: u64,
     /// A store that was announced.
@@ -146,8 +153,11 @@ impl Thread {
         Box::new(Thread {
             index: 0,
             pause_at: 0,
+            entered: 0,
+            terms: 0,
+            terms_entered: 0,
+            announced: u32::MAX,
             busy: true,
-            announced: false,
             unpreemptible: 0,
             looking: 0,
             pending: PendingStore { address: 0, old: 0, place: 0, detail: 0 },
@@ -175,6 +185,28 @@ impl Thread {
             cancelled: false,
             destructor_rounds: 0,
         })
+    }
+
+    /// Whether it is inside the runtime: then a signal handler that arrives must not record.
+    #[inline(always)]
+    pub fn is_inside(&self) -> bool {
+        self.busy || self.entered != self.index || self.terms_entered != self.terms
+    }
+
+    /// It goes into the runtime.
+    #[inline(always)]
+    pub fn enter(&mut self) {
+        self.busy = true;
+        compiler_fence(SeqCst);
+    }
+
+    /// It leaves the runtime.
+    #[inline(always)]
+    pub fn leave(&mut self) {
+        self.entered = self.index;
+        self.terms_entered = self.terms;
+        compiler_fence(SeqCst);
+        self.busy = false;
     }
 
     /// Appends an event of this thread.
@@ -208,59 +240,62 @@ impl Thread {
         // SAFETY: the caller's promise.
         let old = unsafe { peek(address, SIZE) };
         self.pending = PendingStore { address, old, place, detail: access::detail(SIZE, 0) };
-        self.announced = true;
+        self.announced = self.index;
+    }
+
+    /// Keeps a store of several words that is about to happen until the next hook.
+    pub fn announce_range(&mut self, address: u64, size: u64, place: u64) {
+        self.pending.detail = 0;
+        self.pending_range = (address, size, place);
+        self.announced = self.index;
     }
 
     /// Records the store that was announced last, now that it has happened.
     #[inline(always)]
     pub fn settle(&mut self) {
-        if self.announced {
+        if self.announced == self.index {
             self.settle_pending();
         }
     }
 
-    /// Does the same if it is a single store and its record needs no more than a word or two; says
-    /// whether.
+    /// The record of the store that was announced, if it is a single one and its record can be
+    /// appended at once; says whether. The event is not counted yet.
     #[inline(always)]
-    pub fn settle_quickly(&mut self) -> bool {
+    fn settle_quickly(&mut self) -> bool {
         let PendingStore { address, old, place, detail } = self.pending;
-        if detail == 0 {
-            return false;
-        }
         // SAFETY: the program wrote there just now; the thread has the turn.
-        let done = unsafe {
-            let value = peek(address, access::size(detail));
+        unsafe {
+            let value = match access::size(detail) {
+                4 => peek(address, 4),
+                8 => peek(address, 8),
+                1 => peek(address, 1),
+                2 => peek(address, 2),
+                _ => return false,
+            };
             recorder().try_again(head(Kind::Write, detail, place), address, value, [old])
-        };
-        if done {
-            self.index = self.index.wrapping_add(1);
-            self.pending.detail = 0;
-            self.announced = false;
         }
-        done
     }
 
     #[inline(never)]
     fn settle_pending(&mut self) {
-        self.announced = false;
-        let (mut at, size, place) = std::mem::take(&mut self.pending_range);
+        self.announced = u32::MAX;
+        let PendingStore { address, old, place, detail } = self.pending;
+        if detail != 0 {
+            // SAFETY: the program wrote there just now.
+            let value = unsafe { peek(address, access::size(detail)) };
+            self.access::<false, 1>(head(Kind::Write, detail, place), address, value, [old]);
+            return;
+        }
+        let (mut at, size, place) = self.pending_range;
         let end = at + size;
         while at < end {
             let size = piece(at, end);
             // SAFETY: the program wrote there just now.
             let value = unsafe { peek(at, size) };
-            let detail = access::detail(size, 0);
-            self.access::<false, 0>(head(Kind::Write, detail, place), at, value, []);
+            let head = head(Kind::Write, access::detail(size, 0), place);
+            self.access::<false, 0>(head, at, value, []);
             at += u64::from(size);
         }
-        let PendingStore { address, old, place, detail } = self.pending;
-        if detail == 0 {
-            return;
-        }
-        self.pending.detail = 0;
-        // SAFETY: the program wrote there just now.
-        let value = unsafe { peek(address, access::size(detail)) };
-        self.access::<false, 1>(head(Kind::Write, detail, place), address, value, [old]);
     }
 }
 
@@ -294,35 +329,103 @@ pub unsafe fn peek(address: u64, size: u8) -> u64 {
     }
 }
 
-/// What almost all hooks do, without the cost of a [`Session`]: `note` appends to the recorder what
-/// can be appended at once and says whether it did. Gives the index of the event; `None` when it is
-/// none or something stands in the way. Then nothing has happened, and a session has to do it.
-///
-/// # Safety
-/// `note` is for hooks that the program calls after their access.
+/// Does something with this thread if nothing stands in the way of recording an event without a
+/// [`Session`]: it is ours, no signal handler that interrupted the runtime, and need not ask the
+/// scheduler. With `settle` there is an announced store, else there is none.
 #[inline(always)]
-pub unsafe fn quickly(note: impl FnOnce(&mut Recorder) -> bool) -> Option<u32> {
+fn at_once(settle: bool, record: impl FnOnce(&mut Thread) -> bool) -> bool {
     let current = local::current();
     if current.is_null() {
-        return None;
+        return false;
     }
     // SAFETY: `current` is this thread's own state and lives as long as the thread.
     let me = unsafe { &mut *current };
-    let index = me.index;
-    if me.busy || me.announced || index.wrapping_add(1) >= me.pause_at {
-        return None;
+    // An announced store is an event, too, before which no other thread is to be let in.
+    if me.is_inside()
+        || (me.announced == me.index) != settle
+        || me.index.wrapping_add(1) >= me.pause_at
+    {
+        return false;
     }
-    me.busy = true;
-    compiler_fence(SeqCst);
-    // SAFETY: a thread that runs has the turn.
-    let done = note(unsafe { recorder() });
-    me.index = index.wrapping_add(done.into());
-    compiler_fence(SeqCst);
-    me.busy = false;
-    done.then_some(index)
+    record(me)
 }
 
-/// Builds a term, which is no event: as [`quickly`].
+/// What almost all hooks do, without the cost of a [`Session`]: `note` appends to the recorder what
+/// can be appended at once and says whether it did. Gives the shadow of a read with the event's
+/// index; 0 when something stands in the way. Then nothing has happened, and a session has to do it.
+///
+/// # Safety
+/// For hooks that the program calls after what they record.
+#[inline(always)]
+pub unsafe fn quickly(note: impl FnOnce(&mut Recorder) -> bool) -> u32 {
+    let mut shadow = 0;
+    at_once(false, |me| {
+        let after = me.index.wrapping_add(1);
+        me.entered = after;
+        compiler_fence(SeqCst);
+        // SAFETY: a thread that runs has the turn.
+        if !note(unsafe { recorder() }) {
+            me.entered = me.index;
+            return false;
+        }
+        compiler_fence(SeqCst);
+        me.index = after;
+        shadow = after;
+        true
+    });
+    shadow
+}
+
+/// The same for hooks that the program calls before its access, which is a read if `READ`: it first
+/// `SETTLE`s the store that was announced before. Says whether it did what it should.
+///
+/// # Safety
+/// The program must be about to do the access.
+#[inline(always)]
+pub unsafe fn quickly_before<const SIZE: u8, const READ: bool, const SETTLE: bool>(
+    address: u64,
+    place: u64,
+) -> bool {
+    if address < NULL_PAGE {
+        return false;
+    }
+    at_once(SETTLE, |me| {
+        let begin = me.index;
+        let mut index = begin;
+        me.entered = begin.wrapping_add(if READ && !SETTLE { 1 } else { 2 });
+        compiler_fence(SeqCst);
+        me.looking = place;
+        if SETTLE {
+            if !me.settle_quickly() {
+                me.entered = begin;
+                return false;
+            }
+            index = index.wrapping_add(1);
+        }
+        // SAFETY: the caller's promise; a thread that runs has the turn.
+        unsafe {
+            if !READ {
+                me.index = index;
+                me.announce::<SIZE>(address, place);
+                compiler_fence(SeqCst);
+                me.entered = index;
+                return true;
+            }
+            let value = peek(address, SIZE);
+            let head = head(Kind::Read, access::detail(SIZE, 0), place);
+            if !recorder().try_again(head, address, value, []) {
+                me.index = index;
+                me.entered = index;
+                return false;
+            }
+        }
+        compiler_fence(SeqCst);
+        me.index = index.wrapping_add(1);
+        true
+    })
+}
+
+/// Builds a term, which is no event, without the cost of a [`Session`].
 #[inline(always)]
 pub fn built(build: impl FnOnce() -> u32) -> u32 {
     let current = local::current();
@@ -331,14 +434,15 @@ pub fn built(build: impl FnOnce() -> u32) -> u32 {
     }
     // SAFETY: `current` is this thread's own state and lives as long as the thread.
     let me = unsafe { &mut *current };
-    if me.busy {
+    if me.is_inside() {
         return 0;
     }
-    me.busy = true;
+    let terms = me.terms.wrapping_add(1);
+    me.terms_entered = terms;
     compiler_fence(SeqCst);
     let shadow = build();
     compiler_fence(SeqCst);
-    me.busy = false;
+    me.terms = terms;
     shadow
 }
 
@@ -361,11 +465,10 @@ impl Session {
         }
         // SAFETY: `current` is this thread's own state and lives as long as the thread.
         let me = unsafe { &mut *current };
-        if me.busy {
+        if me.is_inside() {
             return None;
         }
-        me.busy = true;
-        compiler_fence(SeqCst);
+        me.enter();
         me.looking = 0;
         me.settle();
         Some(Session { me, place: local::caller() })
@@ -425,7 +528,6 @@ impl Session {
 impl Drop for Session {
     #[inline(always)]
     fn drop(&mut self) {
-        compiler_fence(SeqCst);
-        self.me.busy = false;
+        self.me.leave();
     }
 }

@@ -6,14 +6,13 @@
 
 use core::arch::naked_asm;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, compiler_fence};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use foretell_wire::{Kind, access};
 use libc::c_int;
 
-use crate::local;
-use crate::recorder::{head, recorder};
-use crate::thread::{NULL_PAGE, Session, Thread, peek};
+use crate::recorder::head;
+use crate::thread::{Session, peek, quickly_before};
 use crate::wrappers::blocking::piece;
 
 /// A plain read of up to 8 bytes is about to happen.
@@ -27,17 +26,13 @@ unsafe fn note_read(session: &mut Session, address: u64, size: u8, place: u64) {
     session.me.access::<false, 0>(head, address, value, []);
 }
 
+// The quickest case is a function of its own each: it needs no register but what it is given.
+
 unsafe extern "C" fn read<const SIZE: u8>(address: u64, place: u64) {
     // SAFETY: the program reads it next.
     unsafe {
-        if !announce_quickly(address, place, |me| {
-            let value = peek(address, SIZE);
-            let head = head(Kind::Read, access::detail(SIZE, 0), place);
-            let done = recorder().try_again(head, address, value, []);
-            me.index = me.index.wrapping_add(done.into());
-            done
-        }) {
-            read_in_session::<SIZE>(address, place);
+        if !quickly_before::<SIZE, true, false>(address, place) {
+            read_after_store::<SIZE>(address, place);
         }
     }
 }
@@ -45,46 +40,35 @@ unsafe extern "C" fn read<const SIZE: u8>(address: u64, place: u64) {
 unsafe extern "C" fn write<const SIZE: u8>(address: u64, place: u64) {
     // SAFETY: the program writes it next.
     unsafe {
-        if !announce_quickly(address, place, |me| {
-            me.announce::<SIZE>(address, place);
-            true
-        }) {
+        if !quickly_before::<SIZE, false, false>(address, place) {
+            write_after_store::<SIZE>(address, place);
+        }
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn read_after_store<const SIZE: u8>(address: u64, place: u64) {
+    // SAFETY: the program reads it next.
+    unsafe {
+        if !quickly_before::<SIZE, true, true>(address, place) {
+            read_in_session::<SIZE>(address, place);
+        }
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn write_after_store<const SIZE: u8>(address: u64, place: u64) {
+    // SAFETY: the program writes it next.
+    unsafe {
+        if !quickly_before::<SIZE, false, true>(address, place) {
             write_in_session::<SIZE>(address, place);
         }
     }
 }
 
-/// What almost all hooks do, without the cost of a session: settles the last store and does
-/// `announce`, which says whether it did it. If not, or if something stands in the way, that is to
-/// be done in a session.
-#[inline(always)]
-unsafe fn announce_quickly(
-    address: u64,
-    place: u64,
-    announce: impl FnOnce(&mut Thread) -> bool,
-) -> bool {
-    let current = local::current();
-    if current.is_null() || address < NULL_PAGE {
-        return false;
-    }
-    // SAFETY: `current` is this thread's own state and lives as long as the thread.
-    let me = unsafe { &mut *current };
-    // The last store may still be an event, before which no other thread is to be let in.
-    if me.busy || me.index.wrapping_add(1) >= me.pause_at {
-        return false;
-    }
-    me.busy = true;
-    compiler_fence(SeqCst);
-    me.looking = place;
-    let done = (!me.announced || me.settle_quickly()) && announce(me);
-    compiler_fence(SeqCst);
-    me.busy = false;
-    done
-}
-
 #[cold]
 #[inline(never)]
-unsafe fn read_in_session<const SIZE: u8>(address: u64, place: u64) {
+unsafe extern "C" fn read_in_session<const SIZE: u8>(address: u64, place: u64) {
     if let Some(mut session) = Session::begin_hook() {
         session.point();
         // SAFETY: the program reads it next.
@@ -94,7 +78,7 @@ unsafe fn read_in_session<const SIZE: u8>(address: u64, place: u64) {
 
 #[cold]
 #[inline(never)]
-unsafe fn write_in_session<const SIZE: u8>(address: u64, place: u64) {
+unsafe extern "C" fn write_in_session<const SIZE: u8>(address: u64, place: u64) {
     if let Some(mut session) = Session::begin_hook() {
         session.point();
         session.me.looking = place;
@@ -149,8 +133,7 @@ unsafe extern "C" fn read_range(address: u64, size: u64, place: u64) {
 unsafe extern "C" fn write_range(address: u64, size: u64, place: u64) {
     if let Some(mut session) = Session::begin_hook() {
         session.point();
-        session.me.pending_range = (address, size, place);
-        session.me.announced = size > 0;
+        session.me.announce_range(address, size, place);
     }
 }
 

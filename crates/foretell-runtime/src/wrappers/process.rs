@@ -53,9 +53,10 @@ unsafe extern "C" fn crash(signal: c_int, information: *mut libc::siginfo_t, con
         unsafe {
             let me = &mut *current;
             if scheduler::has_turn(me) {
-                let looking = if me.busy { me.looking } else { 0 };
-                if !me.busy {
-                    me.busy = true;
+                let mut looking = me.looking;
+                if !me.is_inside() {
+                    looking = 0;
+                    me.enter();
                     me.settle();
                 }
                 let registers = &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;

@@ -107,7 +107,7 @@ unsafe extern "C-unwind" fn begin_of_thread(start: *mut c_void) -> *mut c_void {
     local::set_current(me);
     arm();
     me.event([crate::recorder::head(Kind::ThreadBegin, 0, 0)]);
-    me.busy = false;
+    me.leave();
     // SAFETY: what the program asked for.
     unsafe { routine.run(argument) }
 }
@@ -252,7 +252,7 @@ pub fn cancellation_point(session: Session) -> Session {
     act_on_cancellation(session);
     // SAFETY: this thread's own state; nobody else opens a session on it.
     let me = unsafe { &mut *me };
-    me.busy = true;
+    me.enter();
     Session { me, place }
 }
 
