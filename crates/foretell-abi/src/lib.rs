@@ -23,6 +23,10 @@
 //! functions that are not instrumented) go on with concrete results. Before that, [`hooks`]
 //! `__foretell_pin` says that the operand had to be what it was.
 //!
+//! A pin, and the address of an access, hold a value at what it was. Code that runs only after it
+//! gives that value, and those from which it was computed injectively, the shadow 0. So whoever
+//! evaluates shadows must demand of every access its recorded address.
+//!
 //! # Memory
 //! *Local* memory is a stack variable whose address never leaves its function: it has no events, and
 //! its shadows live in SSA values, in the frame, or in the runtime's map behind the

@@ -214,20 +214,8 @@ impl FunctionContext<'_> {
     /// difference of the result and the rest; `whole` says that there is none.
     fn address(&mut self, gep: Value) {
         let base = gep.operand(0);
-        let mut indices = Vec::new();
-        let mut ty = gep.source_element_type();
-        for position in 1..gep.operand_count() {
-            let index = gep.operand(position);
-            if position > 1 {
-                ty = match (ty.kind(), index.constant_integer()) {
-                    (TypeKind::LLVMStructTypeKind, Some(member)) => ty.member(member as u32),
-                    _ => ty.element(),
-                };
-            }
-            if self.has_shadow(index) {
-                indices.push((index, self.module.module.stride(ty)));
-            }
-        }
+        let mut indices = self.module.module.strides(gep);
+        indices.retain(|(index, _)| self.has_shadow(*index));
         let whole = (1..gep.operand_count())
             .map(|position| gep.operand(position))
             .all(|index| self.has_shadow(index) || index.constant_integer() == Some(0));

@@ -4,12 +4,13 @@
 //! shadows of phis are made first and filled last. Shadows are SSA values of 32 bits beside the
 //! values they belong to; a value without an entry is concrete.
 
-use crate::llvm::{Opcode, Value};
+use crate::llvm::{Block, Opcode, Value};
 use crate::locals::{Local, Locals};
 use crate::module::{Mode, ModuleContext};
+use crate::pins::Position;
 use crate::symbolic::MaySymbolic;
 use foretell_abi::{ARGUMENT_SLOTS, CallSlots, PinReason};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
 
 /// A function while it is instrumented.
@@ -22,6 +23,10 @@ pub struct FunctionContext<'m> {
     pub locals: Locals,
     /// Values that may have a shadow.
     pub may: MaySymbolic,
+    /// Where in the function as it was the values are used that are asked about.
+    position: Position,
+    /// Of which values it was told, at the current instruction, that they had to be what they were.
+    told: HashSet<Value>,
     /// The thread's `CallSlots`.
     pub slots: Value,
     /// The frame's address, by which the runtime knows calls that were left without a return.
@@ -47,7 +52,9 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
     let instructions: Vec<Value> = blocks.iter().flat_map(|b| b.instructions()).collect();
     let locals = Locals::find(instructions.iter().copied());
     let may = match module.mode {
-        Mode::Symbolic => MaySymbolic::find(function, &instructions, &locals),
+        Mode::Symbolic => {
+            MaySymbolic::find(function, &blocks, &instructions, &locals, &module.module)
+        }
         Mode::Concrete => MaySymbolic::nothing(),
     };
 
@@ -63,6 +70,8 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
         function,
         locals,
         may,
+        position: Position::default(),
+        told: HashSet::new(),
         slots,
         frame,
         shadows: HashMap::new(),
@@ -80,7 +89,8 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
     }
     for (phi, shadow) in phis {
         for (value, block) in phi.incoming() {
-            shadow.add_incoming(context.shadow(value), block);
+            let flowing = context.flowing_shadow(value, block);
+            shadow.add_incoming(flowing, block);
         }
     }
 }
@@ -104,14 +114,28 @@ impl FunctionContext<'_> {
         self.module.module.constant32(0)
     }
 
-    /// The value's shadow.
+    /// The value's shadow where it is used by the current instruction.
     pub fn shadow(&self, value: Value) -> Value {
-        self.shadows.get(&value).copied().unwrap_or_else(|| self.concrete())
+        match self.shadows.get(&value) {
+            Some(shadow) if !self.may.is_held(value, self.position) => *shadow,
+            _ => self.concrete(),
+        }
     }
 
     /// Whether the value has a shadow that is not known to be 0.
     pub fn has_shadow(&self, value: Value) -> bool {
-        self.shadows.contains_key(&value)
+        self.shadows.contains_key(&value) && !self.may.is_held(value, self.position)
+    }
+
+    /// The shadow of a value that flows into a phi from a block.
+    fn flowing_shadow(&mut self, value: Value, block: Block) -> Value {
+        match self.may.flow().end(block) {
+            Some(end) => {
+                self.position = end;
+                self.shadow(value)
+            }
+            None => self.concrete(),
+        }
     }
 
     /// Gives the value a shadow.
@@ -195,6 +219,7 @@ impl FunctionContext<'_> {
     /// before `before`.
     pub fn pin(&mut self, value: Value, reason: PinReason, site: Value, before: Value) {
         let Some(width) = value.ty().scalar_width() else { return };
+        self.tell_held(value);
         let shadow = self.shadow(value);
         self.if_symbolic(&[shadow], before, |me| {
             let bits = me.module.builder.widen(value);
@@ -208,6 +233,17 @@ impl FunctionContext<'_> {
             ];
             me.module.hook("pin", constants.void, &arguments);
         });
+    }
+
+    /// Notes that the code for the current instruction holds the value at what it was.
+    pub fn tell_held(&mut self, value: Value) {
+        self.told.insert(value);
+    }
+
+    /// Whether the code for the instruction holds all that `pins` takes for held by it.
+    fn tells_what_it_holds(&self, instruction: Value) -> bool {
+        let held = self.may.held_by(instruction, &self.locals);
+        held.into_iter().all(|value| !self.has_shadow(value) || self.told.contains(&value))
     }
 
     /// The address of a member of the thread's `CallSlots`.
@@ -324,6 +360,8 @@ impl FunctionContext<'_> {
 
     fn instruction(&mut self, instruction: Value) {
         use Opcode::*;
+        self.position = self.may.flow().position(instruction);
+        self.told.clear();
         match instruction.opcode() {
             LLVMLoad => self.load(instruction),
             LLVMStore => self.store(instruction),
@@ -339,5 +377,6 @@ impl FunctionContext<'_> {
             LLVMPHI | LLVMUnreachable => {}
             _ => self.expression(instruction),
         }
+        debug_assert!(self.tells_what_it_holds(instruction), "{:?}", instruction.opcode());
     }
 }

@@ -19,6 +19,7 @@
 //! | `llvm` | handles for LLVM's C interface |
 //! | `locals` | stack variables that no one else can see |
 //! | `symbolic` | which values can have a shadow at all |
+//! | `pins`, `dominance` | where they cannot, because they must be what they were |
 //! | `library`, `effects` | what is known of functions of the C library |
 //! | `module` | a module: sites, names of globals, registration |
 //! | `function` | a function: entry, exit, the walk over its instructions |
@@ -26,6 +27,7 @@
 
 mod call;
 mod control;
+mod dominance;
 mod effects;
 mod expression;
 mod function;
@@ -34,6 +36,7 @@ mod llvm;
 mod locals;
 mod memory;
 mod module;
+mod pins;
 mod symbolic;
 
 use llvm_sys::prelude::LLVMModuleRef;

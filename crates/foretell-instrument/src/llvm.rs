@@ -631,6 +631,24 @@ impl Module {
         unsafe { LLVMABISizeOfType(self.layout, ty.0) }
     }
 
+    /// The indices of a `getelementptr`, each with the bytes that one step of it is worth (for a
+    /// struct's member, which is a constant: its size).
+    pub fn strides(&self, gep: Value) -> Vec<(Value, u64)> {
+        let mut ty = gep.source_element_type();
+        let mut strides = Vec::new();
+        for position in 1..gep.operand_count() {
+            let index = gep.operand(position);
+            if position > 1 {
+                ty = match (ty.kind(), index.constant_integer()) {
+                    (LLVMTypeKind::LLVMStructTypeKind, Some(member)) => ty.member(member as u32),
+                    _ => ty.element(),
+                };
+            }
+            strides.push((index, self.stride(ty)));
+        }
+        strides
+    }
+
     /// All functions, declarations too.
     pub fn functions(&self) -> Vec<Value> {
         let mut functions = Vec::new();

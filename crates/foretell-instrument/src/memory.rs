@@ -156,6 +156,7 @@ impl FunctionContext<'_> {
         if wants_shadow {
             info |= AccessInfo::SYMBOLIC;
         }
+        self.tell_held(address.0);
         let bits = self.module.builder.widen(value);
         let arguments = [address.0, self.constant32(info), bits, address.1, site];
         let shadow = self.module.hook("load", self.module.module.int32, &arguments);
@@ -265,6 +266,7 @@ impl FunctionContext<'_> {
             self.pin_address(address.0, store, next);
             return self.range("write_range", address.0, value.0.ty(), site, false);
         };
+        self.tell_held(address.0);
         let shadow = self.widen_to_memory(value.1, value.0.ty(), next);
         let bits = self.module.builder.widen(value.0);
         let arguments = [address.0, self.constant32(info), bits, shadow, address.1, site];
@@ -307,6 +309,7 @@ impl FunctionContext<'_> {
             self.range("read_range", pointer, operand.ty(), site, true);
             return self.range("write_range", pointer, operand.ty(), site, false);
         };
+        self.tell_held(pointer);
         info |= (rmw.rmw_kind() as u32) << 24;
         if self.symbolic() {
             info |= AccessInfo::SYMBOLIC;
@@ -337,6 +340,7 @@ impl FunctionContext<'_> {
             self.range("read_range", pointer, expected.ty(), site, true);
             return self.range("write_range", pointer, expected.ty(), site, false);
         };
+        self.tell_held(pointer);
         if self.symbolic() {
             info |= AccessInfo::SYMBOLIC;
         }

@@ -470,3 +470,138 @@ int main(void) { bool c = !a; b = c; if (b) n = 1; return 0; }
         assert!(printed.iter().any(|line| line.starts_with("branch")), "{level}");
     }
 }
+
+/// `k` is read, used as an index where `flag` is set, and then computed with.
+fn index_under_a_flag(flag: u32) -> Vec<String> {
+    let code = format!(
+        "int i = 2, a[4], y; volatile int flag = {flag};
+int main(void) {{
+  int k = i;
+  if (flag) a[k] = 9;
+  y = 3 * k;
+  return 0;
+}}
+"
+    );
+    hooks(&code, "-O1", Mode::Symbolic)
+}
+
+#[test]
+fn an_index_is_a_constant_after_an_access_through_it() {
+    let code = "int i = 2, a[4], y, z; volatile int v;
+int main(void) {
+  int k = i;
+  a[k + 1] = 9;
+  y = 3 * k;
+  if (k > 1) v = 7;
+  z = a[k];
+  return 0;
+}
+";
+    let printed = hooks(code, "-O1", Mode::Symbolic);
+    assert_in_order(&printed, &["load i 4 = 2 r1 line 3", "store a+12 4 = 9 at ("]);
+    assert_in_order(&printed, &["store y 4 = 6 line 5", "store v 4 = 7 volatile line 6"]);
+    assert_in_order(&printed, &["load a+8 4 = 0 r2 line 7", "store z 4 = 0 r2 line 7"]);
+    assert_none(&printed, "branch");
+}
+
+#[test]
+fn an_index_keeps_its_expression_where_the_access_is_on_some_ways_only() {
+    for flag in [0, 1] {
+        let printed = index_under_a_flag(flag);
+        assert_in_order(&printed, &["load i 4 = 2 r1", "store y 4 = 6 (mul r1 3) line 5"]);
+    }
+}
+
+#[test]
+fn what_is_read_again_is_not_held() {
+    let code = "volatile int i = 2; int a[4], y;
+int main(void) { a[i] = 9; y = i + 1; return 0; }
+";
+    let printed = hooks(code, "-O1", Mode::Symbolic);
+    assert_in_order(&printed, &["load i 4 = 2 r1", "load i 4 = 2 r2", "store y 4 = 3 (add r2 1)"]);
+}
+
+#[test]
+fn only_an_index_that_the_address_tells_is_held() {
+    // Two indices have one address where a bit is masked out, where the product wraps around (an
+    // index of 64 bits times 4), or where two reads are added.
+    for (ty, index, expression) in [
+        ("int", "k & 3", "(mul r1 3)"),
+        ("int", "k / 2", "(mul r1 3)"),
+        ("long", "k", "(mul r1 3)"),
+        ("int", "(long)k + other", "(mul r1 3)"),
+    ] {
+        let code = format!(
+            "{ty} i = 2, y; int a[8]; volatile int other = 1;
+int main(void) {{ {ty} k = i; a[{index}] = 9; y = 3 * k; return 0; }}
+"
+        );
+        let printed = hooks(&code, "-O1", Mode::Symbolic);
+        let store = printed.iter().find(|line| line.starts_with("store y")).expect("store to y");
+        assert!(store.contains(expression), "{ty} {index}: {store}");
+    }
+    // Bytes are not scaled, and an index of 32 bits cannot wrap around.
+    for (ty, element, index) in
+        [("long", "char", "k"), ("unsigned", "int", "k"), ("short", "int", "7 - k")]
+    {
+        let code = format!(
+            "{ty} i = 2, y; {element} a[8];
+int main(void) {{ {ty} k = i; a[{index}] = 9; y = 3 * k; return 0; }}
+"
+        );
+        let printed = hooks(&code, "-O1", Mode::Symbolic);
+        assert_in_order(&printed, &["load i", "store a+", "store y"]);
+        let store = printed.iter().find(|line| line.starts_with("store y")).expect("store to y");
+        assert!(store.ends_with("= 6 line 2"), "{ty} {element} {index}: {store}");
+    }
+}
+
+#[test]
+fn a_pinned_value_is_a_constant_afterwards() {
+    let code = "#include <unistd.h>
+int x = 3, y; double d = 2.5, e; volatile int n;
+int main(void) {
+  int k = x;
+  double f = d;
+  usleep(k);
+  y = k + 1;
+  n = f > 1.0;
+  e = f;
+  return 0;
+}
+";
+    let printed = hooks(code, "-O1", Mode::Symbolic);
+    assert_in_order(&printed, &["pin r1 3 external line 6", "store y 4 = 4 line 7"]);
+    assert_in_order(&printed, &["pin r2 4612811918334230528 float line 8", "store n 4 = 1"]);
+    assert_in_order(&printed, &["store e 8 = 4612811918334230528 line 9"]);
+}
+
+#[test]
+fn a_heap_is_sifted_with_one_address_a_level() {
+    let code = "int heap[15] = {1, 20, 30, 18, 17, 29, 28, 9, 8, 7, 6, 5, 27, 3, 2};
+__attribute__((noinline)) void sift(int at, int length) {
+  for (int child; (child = 2 * at + 1) < length; at = child) {
+    if (child + 1 < length && heap[child + 1] > heap[child])
+      child++;
+    if (heap[at] >= heap[child])
+      return;
+    int moved = heap[at];
+    heap[at] = heap[child];
+    heap[child] = moved;
+  }
+}
+int main(void) { sift(0, 15); return heap[0] != 30; }
+";
+    let printed = hooks(code, "-O1", Mode::Symbolic);
+    let with_address: Vec<&String> = printed.iter().filter(|l| l.contains(" at (")).collect();
+    assert_eq!(with_address.len(), 3, "one a level: {}", printed.join("\n"));
+    assert!(with_address.iter().all(|line| line.ends_with("line 6")), "{with_address:?}");
+    let inner =
+        printed.iter().filter(|line| line.starts_with("branch") && !line.ends_with("line 6"));
+    let inner: Vec<&String> = inner.collect();
+    assert!(inner.is_empty(), "where the loop goes is known: {inner:?}");
+    // The last level's index does not remember the levels above.
+    let length = |line: &String| line.split_once(" at ").map_or(0, |(_, term)| term.len());
+    assert!(length(with_address[2]) < length(with_address[0]) + 8, "{with_address:?}");
+}

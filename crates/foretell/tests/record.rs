@@ -319,3 +319,105 @@ int main(int count, char **words) {
     assert!(valid.contains("child process"), "what children do is not seen, and said: {valid}");
     assert!(stdout(&foretell(&["trace", "cat", &trace])).contains("= 4 "), "the parent goes on");
 }
+
+/// Two threads sift heaps of their own; `sift` is that of `bench/programs/heapsort.c`.
+const HEAPS: &str = r#"
+#include <pthread.h>
+#include <stdlib.h>
+enum { LENGTH = 64 };
+static inline void sift(int *heap, int at, int length) {
+  for (int child; (child = 2 * at + 1) < length; at = child) {
+    if (child + 1 < length && heap[child + 1] > heap[child])
+      child++;
+    if (heap[at] >= heap[child])
+      return;
+    int moved = heap[at];
+    heap[at] = heap[child];
+    heap[child] = moved;
+  }
+}
+static void *worker(void *nothing) {
+  int *heap = malloc(LENGTH * sizeof *heap);
+  for (int i = 0; i < LENGTH; i++)
+    heap[i] = i * 37 % LENGTH;
+  for (int i = LENGTH / 2; i-- > 0;)
+    sift(heap, i, LENGTH);
+  free(heap);
+  return nothing;
+}
+int main(void) {
+  pthread_t one, two;
+  pthread_create(&one, 0, worker, 0);
+  pthread_create(&two, 0, worker, 0);
+  pthread_join(one, 0);
+  pthread_join(two, 0);
+  return 0;
+}
+"#;
+
+#[test]
+fn indices_are_no_expressions_once_an_access_told_them() {
+    let scratch = Scratch::new("heaps");
+    let Some(program) = scratch.build("heaps", HEAPS) else { return };
+    let trace = scratch.path("run.ftrace");
+    let recorded = foretell(&["record", "--schedule", "round-robin", "-o", &trace, "--", &program]);
+    assert_eq!(recorded.status.code(), Some(0), "{}", stderr(&recorded));
+    // Also says that every expression has the value that was recorded beside it.
+    let valid = foretell(&["trace", "validate", &trace]);
+    assert_eq!(valid.status.code(), Some(0), "{}", stdout(&valid));
+
+    let text = stdout(&foretell(&["trace", "cat", &trace]));
+    let in_sift: Vec<&str> = text.lines().filter(|line| line.ends_with(" sift")).collect();
+    let count = |what: &str| in_sift.iter().filter(|line| line.contains(what)).count();
+    // Each level compares its number with the larger child, whose address depends on a choice, and
+    // goes on or not. From there on it is known which child that was.
+    let (levels, with_address) = (count("heaps.c:9:21 "), count(" at ("));
+    assert!(levels > 60, "{text}");
+    assert_eq!(count(" branch "), levels, "{text}");
+    assert!(with_address > 60 && with_address <= levels, "{text}");
+    let doubled = in_sift.iter().find(|line| line.contains("bvshl") || line.contains("%"));
+    assert_eq!(doubled, None, "no index remembers the level above");
+}
+
+/// The index is used only where `wanted` is set, which it is not in the run.
+const UNUSED_INDEX: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+static volatile int chosen, wanted, table[8];
+static void *writer(void *nothing) {
+  chosen = 5;
+  chosen = 0;
+  return nothing;
+}
+static void *reader(void *nothing) {
+  int k = chosen;
+  if (wanted)
+    table[k] = 1;
+  assert(2 * k + 1 < 8);
+  return nothing;
+}
+int main(void) {
+  pthread_t one, two;
+  pthread_create(&one, 0, writer, 0);
+  pthread_create(&two, 0, reader, 0);
+  pthread_join(one, 0);
+  pthread_join(two, 0);
+  return 0;
+}
+"#;
+
+#[test]
+fn an_access_on_another_way_takes_no_expression_away() {
+    let scratch = Scratch::new("unused");
+    let Some(program) = scratch.build("unused", UNUSED_INDEX) else { return };
+    let trace = scratch.path("run.ftrace");
+    let recorded = foretell(&["record", "--schedule", "round-robin", "-o", &trace, "--", &program]);
+    assert_eq!(recorded.status.code(), Some(0), "{}", stderr(&recorded));
+    let valid = foretell(&["trace", "validate", &trace]);
+    assert_eq!(valid.status.code(), Some(0), "{}", stdout(&valid));
+    let schedules = scratch.path("schedules");
+    let predicted = foretell(&["predict", &trace, "--format", "json", "--schedules", &schedules]);
+    let report = json(&predicted);
+    let findings = report["findings"].as_array().expect("findings");
+    assert!(findings.iter().any(|finding| finding["kind"] == "assertion"), "{report}");
+}
