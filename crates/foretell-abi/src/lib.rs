@@ -474,6 +474,12 @@ pub mod hooks {
     #[allow(non_camel_case_types)]
     pub type expr_cast = unsafe extern "C" fn(op: u32, from: u32, to: u32, shadow: u32) -> u32;
 
+    /// `expr_address`: `base + extended(index) * scale`, an address with one index of `width` bits;
+    /// `op` is the [`super::CastOp`] that extends it to 64 bits, `scale` is below 2^32.
+    #[allow(non_camel_case_types)]
+    pub type expr_address =
+        unsafe extern "C" fn(op: u32, width: u32, index: u32, scale: u32, base: u64) -> u32;
+
     /// `expr_select`: if-then-else over values of `width` bits.
     #[allow(non_camel_case_types)]
     pub type expr_select = unsafe extern "C" fn(

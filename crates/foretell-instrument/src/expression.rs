@@ -120,14 +120,17 @@ impl FunctionContext<'_> {
 
     /// Any instruction that neither accesses memory nor transfers control.
     pub(crate) fn expression(&mut self, instruction: Value) {
+        use Opcode::*;
+        let modelled = self.may.contains(instruction);
+        if modelled && instruction.opcode() == LLVMGetElementPtr {
+            return self.address(instruction);
+        }
         let any = instruction
             .operands()
             .any(|operand| self.has_shadow(operand) || self.parts(operand).is_some());
         if !any {
             return;
         }
-        use Opcode::*;
-        let modelled = self.may.contains(instruction);
         match instruction.opcode() {
             opcode if modelled && binary_operator(opcode).is_some() => {
                 self.binary(instruction, binary_operator(opcode));
@@ -135,6 +138,7 @@ impl FunctionContext<'_> {
             LLVMICmp if modelled => {
                 self.binary(instruction, Some(comparison(instruction.integer_predicate())));
             }
+            LLVMZExt | LLVMSExt if modelled && self.is_part_of_addresses(instruction) => {}
             LLVMZExt if modelled => self.cast(instruction, CastOp::ZeroExtend),
             LLVMSExt if modelled => self.cast(instruction, CastOp::SignExtend),
             LLVMTrunc if modelled => self.cast(instruction, CastOp::Truncate),
@@ -142,7 +146,6 @@ impl FunctionContext<'_> {
                 self.reinterpret(instruction);
             }
             LLVMSelect if modelled => self.selection(instruction),
-            LLVMGetElementPtr if modelled => self.address(instruction),
             LLVMExtractValue if modelled => {
                 let index = instruction.indices()[0] as usize;
                 let part =
@@ -210,9 +213,70 @@ impl FunctionContext<'_> {
         self.set_shadow(select, shadow);
     }
 
+    /// The only operand of a `getelementptr` that may have a shadow where it stands, and its
+    /// stride, if that is an index which `expr_address` takes.
+    fn only_index(&self, gep: Value) -> Option<(Value, u32)> {
+        let at = self.may.flow().position(gep);
+        let symbolic = |value: Value| self.may.contains(value) && !self.may.is_held(value, at);
+        let mut indices = self.module.module.strides(gep);
+        indices.retain(|(index, _)| symbolic(*index));
+        match indices.as_slice() {
+            &[(index, stride)] if !symbolic(gep.operand(0)) => {
+                Some((index, u32::try_from(stride).ok()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an extension has a shadow only where it is the index of an address, which extends it
+    /// itself.
+    fn is_part_of_addresses(&self, extension: Value) -> bool {
+        let is_index = |user: Value| {
+            self.may.contains(user)
+                && self.only_index(user).is_some_and(|(index, _)| index == extension)
+        };
+        extension.ty().scalar_width() == Some(64)
+            && extension.users().into_iter().all(|user| match user.instruction_opcode() {
+                Some(Opcode::LLVMGetElementPtr) if is_index(user) => true,
+                // It flows into a phi elsewhere than where the phi stands.
+                Some(Opcode::LLVMPHI) | None => false,
+                Some(_) => self.may.is_held(extension, self.may.flow().position(user)),
+            })
+    }
+
+    /// A pointer that depends on one index: one expression.
+    fn indexed_address(&mut self, gep: Value, index: Value, stride: u32) {
+        let Some(next) = self.place_after(gep) else { return };
+        let (narrow, op) = match index.instruction_opcode() {
+            Some(Opcode::LLVMZExt) => (index.operand(0), CastOp::ZeroExtend),
+            Some(Opcode::LLVMSExt) => (index.operand(0), CastOp::SignExtend),
+            _ => (index, CastOp::SignExtend),
+        };
+        let Some(width) = narrow.ty().scalar_width() else { return };
+        let inner = self.shadow(narrow);
+        let shadow = self.guarded(&[inner], next, |me| {
+            let constants = &me.module.module;
+            let builder = &me.module.builder;
+            let value = builder.integer_cast(index, constants.int64, true);
+            let offset = builder.mul(value, constants.constant64(stride.into()));
+            let arguments = [
+                constants.constant32(op as u32),
+                constants.constant32(width),
+                inner,
+                constants.constant32(stride),
+                builder.sub(builder.widen(gep), offset),
+            ];
+            me.module.hook("expr_address", constants.int32, &arguments)
+        });
+        self.set_shadow(gep, shadow);
+    }
+
     /// A pointer plus the offsets of its indices. Those without a shadow are taken together, as the
     /// difference of the result and the rest; `whole` says that there is none.
     fn address(&mut self, gep: Value) {
+        if let Some((index, stride)) = self.only_index(gep) {
+            return self.indexed_address(gep, index, stride);
+        }
         let base = gep.operand(0);
         let mut indices = self.module.module.strides(gep);
         indices.retain(|(index, _)| self.has_shadow(*index));

@@ -229,6 +229,14 @@ uint32_t __foretell_expr_cast(uint32_t op, uint32_t from, uint32_t to, uint32_t 
   uint64_t value = t->shadows[s].value;
   return fresh(op == 2 ? (uint64_t)sign(value, from) : value, to);
 }
+uint32_t __foretell_expr_address(uint32_t op, uint32_t width, uint32_t index, uint32_t scale, uint64_t base) {
+  if (op < 1 || op > 2) fail("extension of an index", NULL);
+  if (!index) return 0;
+  Thread *t = thread();
+  if (index >= t->count || t->shadows[index].width != width) fail("index of an address", NULL);
+  uint64_t value = t->shadows[index].value;
+  return fresh(base + (op == 2 ? (uint64_t)sign(value, width) : value) * scale, 64);
+}
 uint32_t __foretell_expr_select(uint32_t w, uint32_t c, uint32_t cv, uint32_t a, uint64_t x, uint32_t b, uint64_t y) {
   agree(c, cv, 1, "condition", NULL);
   agree(a, x, w, "left choice", NULL);

@@ -182,7 +182,7 @@ int main(void) { y = table[x]; return 0; }
 ";
     let printed = hooks(code, "-O0", Mode::Symbolic);
     assert_eq!(printed.iter().filter(|line| line.starts_with("load")).count(), 1);
-    assert_in_order(&printed, &["pin (add", "store y 4 = 2 line 2"]);
+    assert_in_order(&printed, &["pin (address ? 4 * sext32 r1) ", "store y 4 = 2 line 2"]);
 }
 
 #[test]
@@ -285,7 +285,50 @@ int main(void) { y = first.next->value; a[i] = 9; return 0; }
     let printed = hooks(code, "-O1", Mode::Symbolic);
     assert_in_order(&printed, &["load first+8 8", "load last 4 = 5 r2 at", "store y 4 = 5 r2"]);
     let store = printed.iter().find(|line| line.starts_with("store a+4")).expect("store to a");
-    assert!(store.contains("(mul (sext64 r3) 4)"), "{store}");
+    assert!(store.contains(" at (address a 4 * sext32 r3) line"), "{store}");
+}
+
+#[test]
+fn an_address_with_one_index_is_one_expression() {
+    let code = "struct row { char pad[8]; short cells[16]; } rows[4]; char bytes[8];
+int i = 1; unsigned u = 2; long l = 3; volatile int k = 2; int *p = &i;
+int main(void) {
+  rows[i].cells[5] = 1;
+  rows[3].cells[u] = 1;
+  bytes[l] = 1;
+  bytes[k > 1] = 1;
+  rows[k].cells[k] = 1;
+  p[k - 2] = 1;
+  return 0;
+}
+";
+    let printed = hooks(code, "-O1", Mode::Symbolic);
+    let stores: Vec<&str> = printed
+        .iter()
+        .filter(|l| l.starts_with("store"))
+        .filter_map(|l| l.split(" at ").nth(1))
+        .collect();
+    assert_eq!(stores[0], "(add (address rows 40 * sext32 r1) 18) line 4");
+    assert_eq!(stores[1], "(address rows+128 2 * zext32 r2) line 5");
+    assert_eq!(stores[2], "(address bytes 1 * sext64 r3) line 6");
+    assert_eq!(stores[3], "(address bytes 1 * zext1 (sgt r4 1)) line 7");
+    // Two indices, or a base that was read itself, are added up.
+    assert!(
+        stores[4].starts_with("(add ") && stores[4].contains("(mul (sext64 r"),
+        "{}",
+        stores[4]
+    );
+    assert!(stores[5].starts_with("(add "), "{}", stores[5]);
+}
+
+#[test]
+fn an_extended_index_that_is_used_otherwise_is_also_an_expression() {
+    let code = "int i = 1, a[4]; long y;
+int main(void) { long k = i; y = k * 5; a[k] = 1; return 0; }
+";
+    let printed = hooks(code, "-O1", Mode::Symbolic);
+    assert_in_order(&printed, &["load i", "store y 8 = 5 (mul (sext64 r1) 5) line 2"]);
+    assert_in_order(&printed, &["store a+4 4 = 1 at (address a 4 * sext32 r1) line 2"]);
 }
 
 #[test]

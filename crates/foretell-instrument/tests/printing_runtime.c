@@ -201,6 +201,15 @@ uint32_t __foretell_expr_cast(uint32_t op, uint32_t from, uint32_t to, uint32_t 
   return intern(text);
 }
 
+uint32_t __foretell_expr_address(uint32_t op, uint32_t width, uint32_t index, uint32_t scale, uint64_t base) {
+  char text[4096];
+  if (!index) return 0;
+  if (op < 1 || op > 2 || width < 1 || width > 64) abort();
+  snprintf(text, sizeof text, "(address %s %u * %s%u %s)", where((const void *)base), scale, op == 1 ? "zext" : "sext",
+           width, expressions[index]);
+  return intern(text);
+}
+
 uint32_t __foretell_expr_select(uint32_t width, uint32_t c, uint32_t cv, uint32_t a, uint64_t av, uint32_t b, uint64_t bv) {
   char text[4096];
   if (!(a | b | c)) return 0;

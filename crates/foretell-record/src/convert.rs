@@ -363,6 +363,12 @@ impl Converter {
                 let term = self.cast(op, from, to, term);
                 self.built.push((term.0, to as u8));
             }
+            Kind::DefineAddress => {
+                let (index, base) = (words.next()? as u32, words.next()?);
+                let op = CastOp::from_code(detail.into())?;
+                let term = self.address(op, width_of(place & 0xff)?, index, place >> 8, base)?;
+                self.built.push((term.0, 64));
+            }
             Kind::DefineSelect => {
                 let (condition, then) = words.pair()?;
                 let (otherwise, outcome) = words.pair()?;
@@ -880,6 +886,25 @@ impl Converter {
         let arguments = if swapped { [right, left] } else { [left, right] };
         let term = self.apply(operator, &arguments);
         Some(if negated { self.apply(O::Not, &[term]) } else { term })
+    }
+
+    /// An address: the base, and an index that is extended and scaled.
+    fn address(
+        &mut self,
+        op: CastOp,
+        width: u16,
+        index: u32,
+        scale: u64,
+        base: u64,
+    ) -> Option<TermId> {
+        let index = self.operand(index, width, 0)?;
+        let mut offset = self.cast(op, width, 64, index);
+        if scale != 1 {
+            let scale = self.constant(64, scale);
+            offset = self.apply(Operator::BvMul, &[offset, scale]);
+        }
+        let base = self.constant(64, base);
+        Some(self.apply(Operator::BvAdd, &[base, offset]))
     }
 
     /// Operations on single bits. A set bit is 1 unsigned and -1 signed.

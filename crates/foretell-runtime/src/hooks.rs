@@ -188,6 +188,18 @@ mod often {
 
     #[unsafe(no_mangle)]
     #[allow(missing_docs, clippy::missing_safety_doc)] // foretell-abi
+    pub unsafe extern "C" fn __foretell_expr_address(
+        op: u32,
+        width: u32,
+        index: u32,
+        scale: u32,
+        base: u64,
+    ) -> u32 {
+        built(|| shadow::address(op, width, index, scale, base))
+    }
+
+    #[unsafe(no_mangle)]
+    #[allow(missing_docs, clippy::missing_safety_doc)] // foretell-abi
     pub unsafe extern "C" fn __foretell_expr_select(
         width: u32,
         condition: u32,

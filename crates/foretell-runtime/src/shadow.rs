@@ -61,6 +61,21 @@ pub fn cast(op: u32, from: u32, to: u32, operand: u32) -> u32 {
     shadow
 }
 
+/// Builds an address with one index.
+pub fn address(op: u32, width: u32, index: u32, scale: u32, base: u64) -> u32 {
+    if index == 0 {
+        return 0;
+    }
+    // SAFETY: as above.
+    let recorder = unsafe { recorder() };
+    let shadow = recorder.next_term();
+    if shadow != 0 {
+        let place = u64::from(width) | u64::from(scale) << 8;
+        recorder.put([head(Kind::DefineAddress, op as u8, place), index.into(), base]);
+    }
+    shadow
+}
+
 /// Builds a choice.
 pub fn select(width: u32, condition: (u32, u32), then: (u32, u64), otherwise: (u32, u64)) -> u32 {
     if condition.0 | then.0 | otherwise.0 == 0 {

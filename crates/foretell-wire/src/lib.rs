@@ -274,7 +274,8 @@ kinds! {
     DefineSite = 67;
     /// `left | right << 32`; detail: operator of `foretell-abi`; place: width in bits 0..8, from
     /// bit 8 the value of a concrete operand. With [`WIDE_OPERAND`] in the detail that value is a
-    /// word of its own. Defines the next term, as do the two below.
+    /// word of its own. Defines the next term, as do the two below and
+    /// [`Kind::DefineAddress`].
     DefineBinary = 68;
     /// `shadow`; detail: operator; place: from | to << 8.
     DefineCast = 69;
@@ -296,6 +297,9 @@ kinds! {
     Instrumented = 76;
     /// No words: the first event at this program counter comes next.
     DefinePlace = 77;
+    /// `index, base`: the address `base + extended(index) * scale`; detail: operator of
+    /// `foretell-abi` that extends; place: width | scale << 8.
+    DefineAddress = 78;
     /// `outcome, branches predicted before`; place: the site. A branch that the predictor missed.
     Mispredicted = 80;
     /// `thread, branches predicted since`. The thread takes no more branches.
@@ -373,7 +377,7 @@ pub fn measure(words: &[u64]) -> Option<(Kind, u8, usize)> {
         RegionEnd | Call | Return | ThreadBegin | ThreadEnd | Fence | Instrumented
         | DefinePlace => (1, 0),
         Read | Write | WriteShadow => (3 + more, 0),
-        Branch | Pin | Alloc | Crash | Mispredicted | PathEnd => (3, 0),
+        Branch | Pin | Alloc | Crash | Mispredicted | PathEnd | DefineAddress => (3, 0),
         ReadModifyWrite | DefineSelect => (5, 0),
         Acquire | AcquireFailed | Release | WaitBegin | WaitEnd | Signal | Broadcast
         | SemaphoreWait | SemaphoreWaitFailed | SemaphorePost | BarrierArrive | BarrierLeave

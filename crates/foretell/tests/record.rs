@@ -421,3 +421,51 @@ fn an_access_on_another_way_takes_no_expression_away() {
     let findings = report["findings"].as_array().expect("findings");
     assert!(findings.iter().any(|finding| finding["kind"] == "assertion"), "{report}");
 }
+
+/// Indices of all kinds; each is used once, so that none is known before.
+const INDEXED: &str = r#"
+static volatile int negative = -2, flag = 7;
+static volatile unsigned far = 3;
+static volatile long wide = 1;
+static volatile signed char narrow = 2;
+static volatile int table[8];
+static volatile char bytes[8];
+static volatile struct { int pad; short cells[8]; } rows[4];
+int main(void) {
+  table[4 + negative] = 1;
+  table[far] = 2;
+  table[wide] = 3;
+  table[narrow] = 4;
+  bytes[flag > 5] = 5;
+  rows[1].cells[far] = 6;
+  rows[far].cells[narrow] = 7;
+  return 0;
+}
+"#;
+
+#[test]
+fn addresses_have_the_value_of_their_expression_whatever_the_index() {
+    let scratch = Scratch::new("indexed");
+    let Some(program) = scratch.build("indexed", INDEXED) else { return };
+    let trace = scratch.path("run.ftrace");
+    let recorded = foretell(&["record", "-o", &trace, "--", &program]);
+    assert_eq!(recorded.status.code(), Some(0), "{}", stderr(&recorded));
+    let valid = foretell(&["trace", "validate", &trace]);
+    assert_eq!(valid.status.code(), Some(0), "{}", stdout(&valid));
+    let text = stdout(&foretell(&["trace", "cat", &trace]));
+    let addresses: Vec<&str> =
+        text.lines().filter_map(|line| line.split(" at (bvadd").nth(1)).collect();
+    assert_eq!(addresses.len(), 7, "{text}");
+    let parts = [
+        "((_ sign_extend 32) ",
+        "((_ zero_extend 32) ",
+        "(bvmul #x0000000000000004 r",
+        "((_ sign_extend 56) ",
+        "(ite (bvslt ",
+        "((_ zero_extend 32) ",
+        "((_ sign_extend 56) ",
+    ];
+    for (address, part) in addresses.into_iter().zip(parts) {
+        assert!(address.contains(part), "{part} in {address}");
+    }
+}
