@@ -129,6 +129,19 @@ LLVMValueRef foretell_split_if(LLVMValueRef condition, LLVMValueRef before, LLVM
                                         /*Unreachable=*/false, weights));
 }
 
+// Splits the block before `before` into two ways that meet there again; gives the terminators of the
+// blocks for when `condition` holds, which is likely, and for when it does not.
+void foretell_split_ways(LLVMValueRef condition, LLVMValueRef before, LLVMValueRef *holds,
+                         LLVMValueRef *fails) {
+  auto *place = unwrap<Instruction>(before);
+  MDNode *weights = MDBuilder(place->getContext()).createLikelyBranchWeights();
+  Instruction *then = nullptr, *otherwise = nullptr;
+  SplitBlockAndInsertIfThenElse(unwrap(condition), place->getIterator(), &then, &otherwise,
+                                weights);
+  *holds = wrap(then);
+  *fails = wrap(otherwise);
+}
+
 // Makes the normal destination of the invoke a block that only the invoke reaches, and gives the
 // instruction before which its result can be used.
 LLVMValueRef foretell_after_invoke(LLVMValueRef value) {

@@ -33,6 +33,16 @@
 //! `__foretell_local_*` hooks. Everything else is an event, and a load's shadow names what that
 //! read returned. Accesses of constants are not reported.
 //!
+//! # Accesses without a call
+//! Most accesses are like the last one of the same instruction. Instrumented code keeps a [`Met`] for
+//! each, and while the runtime says that the instruction was met, the address is near to where it
+//! was, the value (and, for a store, its shadow) needs no more room and [`Cursor::limit`] is not
+//! reached, it appends the record itself: it sets [`CallSlots::entered`] to the event's index plus
+//! 1, writes the word, moves [`Cursor::next`], and sets [`CallSlots::index`]. In all other cases it
+//! calls the hook. The word is made of [`Met::word`], the distance from [`Met::begin`] shifted by
+//! [`OFFSET_AT`], and the value shifted by [`VALUE_AT`]. A signal handler that interrupts this sees
+//! that `entered` and `index` differ: `enter` then gives it slots without a limit.
+//!
 //! # Calls
 //! Shadows of arguments and results travel through the calling thread's [`CallSlots`]:
 //! 1. The caller writes `arguments`, then `callee` (the address it calls), and sets `returned_by`
@@ -111,10 +121,51 @@ pub const ARGUMENT_SLOTS: usize = 12;
 /// How many scalars of a result travel with a shadow (a small struct is returned in parts).
 pub const RESULT_SLOTS: usize = 4;
 
-/// A thread's mailbox for shadows, see the module's text. Starts all zero.
+/// Where instrumented code appends records, see the module's text.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Cursor {
+    /// Where the next word goes.
+    pub next: *mut u64,
+    /// From here on the hooks are to be called; null to call them always.
+    pub limit: *mut u64,
+}
+
+/// What the runtime tells an instruction that accesses memory, see the module's text. All accesses
+/// of a module with the same site, kind, size and order share one.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Met {
+    /// The begin of the [`WINDOW`] that the address must be in; [`NEVER`] at first.
+    pub begin: u64,
+    /// What the record begins with.
+    pub word: u64,
+}
+
+/// Bytes that an instruction's addresses may be apart.
+pub const WINDOW: u64 = 1 << 19;
+/// Where in a word the distance from the window's begin is.
+pub const OFFSET_AT: u32 = 13;
+/// Where in a word the value is.
+pub const VALUE_AT: u32 = 32;
+/// A window that no address is in.
+pub const NEVER: u64 = 1 << 63;
+
+/// A thread's mailbox for shadows, see the module's text, and what it needs to append records.
+/// Starts all zero but for `cursor`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CallSlots {
+    /// Where records go while the thread has the turn.
+    pub cursor: *mut Cursor,
+    /// How many events the thread has had.
+    pub index: u32,
+    /// What `index` will be when the event that is being recorded is complete; else the same.
+    pub entered: u32,
+    /// Which bits of a read's shadow count: all, or none where expressions are left out.
+    pub shadow_mask: u32,
+    /// Not 0: the `path` hooks are to be called.
+    pub path: u32,
     /// The function for which `arguments` are meant, 0 for none.
     pub callee: usize,
     /// The function that left `results`, 0 for none.
@@ -354,7 +405,7 @@ pub const COPY_SYMBOLIC: u32 = 4;
 /// The hooks as types; the runtime exports one `extern "C"` function of the same name with the
 /// prefix `__foretell_`, e.g. [`hooks::load`] is `__foretell_load`. `bool`s are `u32` 0 or 1.
 pub mod hooks {
-    use super::{AccessInfo, CallSlots, Module, Site};
+    use super::{AccessInfo, CallSlots, Met, Module, Site};
     use core::ffi::c_char;
 
     /// `module`: called by a constructor of each instrumented module (with priority 100, before the
@@ -363,7 +414,7 @@ pub mod hooks {
     pub type module = unsafe extern "C" fn(module: *const Module);
 
     /// `load`: a scalar of 1, 2, 4 or 8 bytes was read. Gives the shadow that names this read.
-    /// `value` is zero-extended; `address_shadow` is the shadow of the address.
+    /// `value` is zero-extended; `address_shadow` is the shadow of the address; `met` may be null.
     #[allow(non_camel_case_types)]
     pub type load = unsafe extern "C" fn(
         address: *const u8,
@@ -371,6 +422,7 @@ pub mod hooks {
         value: u64,
         address_shadow: u32,
         site: *const Site,
+        met: *mut Met,
     ) -> u32;
 
     /// `store`: a scalar was written; `shadow` is the value's.
@@ -382,6 +434,7 @@ pub mod hooks {
         shadow: u32,
         address_shadow: u32,
         site: *const Site,
+        met: *mut Met,
     );
 
     /// `rmw`: an atomic read-modify-write of the kind in `info` read `old`. Gives the shadow that
@@ -496,7 +549,8 @@ pub mod hooks {
     #[allow(non_camel_case_types)]
     pub type branch = unsafe extern "C" fn(shadow: u32, outcome: u32, site: *const Site);
 
-    /// `path`: a conditional branch went this way; called for all of them, before `branch`.
+    /// `path`: a conditional branch went this way; called for all of them, before `branch`, where
+    /// [`CallSlots::path`] asks for it.
     #[allow(non_camel_case_types)]
     pub type path = unsafe extern "C" fn(outcome: u32, site: *const Site);
 

@@ -33,6 +33,17 @@ fn fails(block: Block) -> bool {
 }
 
 impl FunctionContext<'_> {
+    /// Does something where execution paths are recorded.
+    fn if_path(&mut self, before: Value, report: impl FnOnce(&mut Self)) {
+        let wanted = self.slot(offset_of!(CallSlots, path));
+        let builder = &self.module.builder;
+        let wanted = builder.load(self.module.module.int32, wanted);
+        let condition = builder.differ(wanted, self.module.module.constant32(0));
+        builder.place_in_if(condition, before, true);
+        report(self);
+        self.module.builder.place_before(before);
+    }
+
     pub(crate) fn branch(&mut self, branch: Value) {
         if !branch.is_conditional() {
             return;
@@ -47,7 +58,9 @@ impl FunctionContext<'_> {
         let site = self.site(branch);
         self.module.builder.place_before(branch);
         let outcome = self.module.builder.integer_cast(condition, int32, false);
-        self.module.hook("path", void, &[outcome, site]);
+        self.if_path(branch, |me| {
+            me.module.hook("path", void, &[outcome, site]);
+        });
         if when_true != when_false {
             let wanted = self.module.module.constant32(u32::from(when_false));
             self.module.hook("assert", void, &[shadow, outcome, wanted, site]);
@@ -71,7 +84,9 @@ impl FunctionContext<'_> {
         self.module.builder.place_before(switch);
         let bits = self.module.builder.widen(value);
         let count = constants.constant64(cases.len() as u64);
-        self.module.hook("path_switch", constants.void, &[bits, table, count, site]);
+        self.if_path(switch, |me| {
+            me.module.hook("path_switch", constants.void, &[bits, table, count, site]);
+        });
         if !self.has_shadow(value) {
             return;
         }

@@ -21,10 +21,12 @@
 //! | `symbolic` | which values can have a shadow at all |
 //! | `pins`, `dominance` | where they cannot, because they must be what they were |
 //! | `library`, `effects` | what is known of functions of the C library |
+//! | `append` | accesses that are recorded without a call |
 //! | `module` | a module: sites, names of globals, registration |
 //! | `function` | a function: entry, exit, the walk over its instructions |
 //! | `memory`, `expression`, `control`, `call` | the kinds of instructions |
 
+mod append;
 mod call;
 mod control;
 mod dominance;

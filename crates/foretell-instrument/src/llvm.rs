@@ -70,6 +70,12 @@ unsafe extern "C" {
         before: LLVMValueRef,
         cold: LLVMBool,
     ) -> LLVMValueRef;
+    fn foretell_split_ways(
+        condition: LLVMValueRef,
+        before: LLVMValueRef,
+        holds: *mut LLVMValueRef,
+        fails: *mut LLVMValueRef,
+    );
     fn foretell_after_invoke(value: LLVMValueRef) -> LLVMValueRef;
     fn foretell_first_insertion_point(block: LLVMBasicBlockRef) -> LLVMValueRef;
     fn foretell_append_constructor(module: LLVMModuleRef, function: LLVMValueRef, priority: c_int);
@@ -734,6 +740,13 @@ impl Module {
         Value(unsafe { LLVMConstArray2(element.0, raw.as_mut_ptr(), raw.len() as u64) })
     }
 
+    /// Adds a variable of the module.
+    pub fn add_variable(&self, contents: Value, name: &str) -> Value {
+        let variable = self.add_constant(contents, name);
+        unsafe { LLVMSetGlobalConstant(variable.0, 0) };
+        variable
+    }
+
     /// A constant string that ends in NUL.
     pub fn constant_string(&self, text: &str) -> Value {
         Value(unsafe {
@@ -852,6 +865,8 @@ impl Builder {
         mul = LLVMBuildMul;
         /// `left | right`
         or = LLVMBuildOr;
+        /// `left & right`
+        and = LLVMBuildAnd;
         /// `left << right`
         shift_left = LLVMBuildShl;
         /// `left >> right`, filling with zeros
@@ -931,6 +946,19 @@ impl Builder {
         unsafe { LLVMBuildStore(self.builder, value.0, address.0) };
     }
 
+    /// Writes memory that a signal handler looks at: in the order of the program.
+    pub fn store_in_order(&self, value: Value, address: Value) {
+        unsafe {
+            let store = LLVMBuildStore(self.builder, value.0, address.0);
+            LLVMSetVolatile(store, 1);
+        }
+    }
+
+    /// An integer as a pointer.
+    pub fn to_pointer(&self, value: Value, pointer: Type) -> Value {
+        Value(unsafe { LLVMBuildIntToPtr(self.builder, value.0, pointer.0, UNNAMED) })
+    }
+
     /// A pointer `bytes` further.
     pub fn offset(&self, address: Value, bytes: u64) -> Value {
         unsafe {
@@ -967,5 +995,18 @@ impl Builder {
         let end = Value(unsafe { foretell_split_if(condition.0, before.0, LLVMBool::from(cold)) });
         unsafe { LLVMPositionBuilderBefore(self.builder, end.0) };
         end
+    }
+
+    /// Splits the block before `before` into a likely way, for when the condition holds, and another
+    /// one; gives the terminators of both. The builder stays where it was.
+    pub fn ways(&self, condition: Value, before: Value) -> (Value, Value) {
+        let (mut holds, mut fails) = (std::ptr::null_mut(), std::ptr::null_mut());
+        unsafe { foretell_split_ways(condition.0, before.0, &mut holds, &mut fails) };
+        (Value(holds), Value(fails))
+    }
+
+    /// Goes before the instruction and keeps its own place in the source.
+    pub fn go_before(&self, instruction: Value) {
+        unsafe { LLVMPositionBuilderBefore(self.builder, instruction.0) };
     }
 }

@@ -1,10 +1,11 @@
 //! Loads, stores, atomics and memory intrinsics. Hooks come right after the access, because then
 //! the value is known and the scheduling point lies between two accesses (see `foretell-abi`).
 
+use crate::append::Access;
 use crate::function::FunctionContext;
 use crate::llvm::{Opcode, Type, TypeKind, Value};
 use crate::locals::{Local, Locals};
-use crate::module::Mode;
+use crate::module::{Accesses, Mode};
 use foretell_abi::{
     AccessInfo, BinaryOp, COPY_SYMBOLIC, CallSlots, CastOp, LOCAL_DESTINATION, LOCAL_SOURCE,
     PinReason, RESULT_SLOTS,
@@ -158,8 +159,11 @@ impl FunctionContext<'_> {
         }
         self.tell_held(address.0);
         let bits = self.module.builder.widen(value);
-        let arguments = [address.0, self.constant32(info), bits, address.1, site];
-        let shadow = self.module.hook("load", self.module.module.int32, &arguments);
+        let access = Access { accesses: Accesses::Read, info, address: address.0, bits, site };
+        let shadow = self.append(&access, &[address.1], next, |me, met| {
+            let arguments = [address.0, me.constant32(info), bits, address.1, site, met];
+            me.module.hook("load", me.module.module.int32, &arguments)
+        });
         if !wants_shadow {
             return self.concrete();
         }
@@ -269,8 +273,13 @@ impl FunctionContext<'_> {
         self.tell_held(address.0);
         let shadow = self.widen_to_memory(value.1, value.0.ty(), next);
         let bits = self.module.builder.widen(value.0);
-        let arguments = [address.0, self.constant32(info), bits, shadow, address.1, site];
-        self.module.hook("store", self.module.module.void, &arguments);
+        let access = Access { accesses: Accesses::Write, info, address: address.0, bits, site };
+        self.append(&access, &[shadow, address.1], next, |me, met| {
+            let info = me.constant32(info);
+            let arguments = [address.0, info, bits, shadow, address.1, site, met];
+            me.module.hook("store", me.module.module.void, &arguments);
+            me.concrete()
+        });
     }
 
     fn store_local(

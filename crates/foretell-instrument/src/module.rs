@@ -3,7 +3,7 @@
 
 use crate::function;
 use crate::llvm::{self, Builder, Location, Type, Value};
-use foretell_abi::{ABI_VERSION, MODULE_SYMBOLIC};
+use foretell_abi::{ABI_VERSION, AccessInfo, MODULE_SYMBOLIC, NEVER};
 use llvm_sys::LLVMLinkage;
 use std::collections::HashMap;
 
@@ -51,6 +51,7 @@ pub fn instrument(module: llvm::Module, mode: Mode) {
         mode,
         strings: HashMap::new(),
         sites: HashMap::new(),
+        met: HashMap::new(),
         demangled: HashMap::new(),
     };
     for function in functions {
@@ -89,6 +90,15 @@ fn nearest_location(instruction: Value) -> Location {
     before.chain(after).map(Value::location).find(|location| location.line != 0).unwrap_or(own)
 }
 
+/// What an instruction does to memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Accesses {
+    /// It reads.
+    Read,
+    /// It writes.
+    Write,
+}
+
 /// What all functions of a module share.
 pub struct ModuleContext {
     /// Inserts instructions.
@@ -99,6 +109,7 @@ pub struct ModuleContext {
     pub mode: Mode,
     strings: HashMap<String, Value>,
     sites: HashMap<(String, String, u32, u32), Value>,
+    met: HashMap<(Value, Accesses, u32), Value>,
     demangled: HashMap<String, String>,
 }
 
@@ -113,6 +124,16 @@ impl ModuleContext {
     /// The site of an instruction in the function.
     pub fn site(&mut self, instruction: Value, function: Value) -> Value {
         self.site_at(nearest_location(instruction), function)
+    }
+
+    /// The [`Met`] of accesses at a site with this packed description.
+    pub fn met(&mut self, site: Value, accesses: Accesses, info: AccessInfo) -> Value {
+        let shape = info.size() | info.order_code() << 8;
+        let module = self.module;
+        *self.met.entry((site, accesses, shape)).or_insert_with(|| {
+            let members = [module.constant64(NEVER), module.constant64(0)];
+            module.add_variable(module.constant_struct(&members), "foretell.met")
+        })
     }
 
     /// The site where a function is declared.

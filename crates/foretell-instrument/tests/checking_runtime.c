@@ -9,7 +9,11 @@
 #include <string.h>
 
 typedef struct { const char *file, *function; uint32_t line, column; } Site;
+/* No limit: hooks are called for every access. */
+static const void *const nowhere[2];
 typedef struct {
+  const void *cursor;
+  uint32_t index, entered, shadow_mask, path;
   uint64_t callee, returned_by;
   uint32_t arguments[12], results[4], local_shadows, pad;
 } Slots;
@@ -40,6 +44,8 @@ static Thread *thread(void) {
     current = calloc(1, sizeof *current);
     if (!current) fail("no memory", NULL);
     current->count = 1;
+    current->slots.cursor = nowhere;
+    current->slots.path = 1;
   }
   return current;
 }
@@ -92,13 +98,15 @@ void __foretell_module(const uint32_t *module) {
   if (module[0] != 1) fail("version", NULL);
 }
 
-uint32_t __foretell_load(const void *a, uint32_t info, uint64_t v, uint32_t as, const Site *site) {
+uint32_t __foretell_load(const void *a, uint32_t info, uint64_t v, uint32_t as, const Site *site, void *met) {
   uint32_t width = bits(info, site);
+  if (!met) fail("load without what it has met", site);
   agree(0, v, width, "load", site);
   agree(as, (uint64_t)a, 64, "address of load", site);
   return info & (1 << 17) ? fresh(v, width) : 0;
 }
-void __foretell_store(const void *a, uint32_t info, uint64_t v, uint32_t s, uint32_t as, const Site *site) {
+void __foretell_store(const void *a, uint32_t info, uint64_t v, uint32_t s, uint32_t as, const Site *site, void *met) {
+  if (!met) fail("store without what it has met", site);
   agree(s, v, bits(info, site), "store", site);
   agree(as, (uint64_t)a, 64, "address of store", site);
 }

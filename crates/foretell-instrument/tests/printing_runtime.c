@@ -8,7 +8,11 @@
 typedef struct { const char *file, *function; uint32_t line, column; } Site;
 typedef struct { const char *address; uint64_t size; const char *name, *file; uint32_t line, pad; } Global;
 typedef struct { uint32_t abi, flags; const char *name; const Global *globals; uint64_t count; } Module;
+/* No limit: hooks are called for every access. */
+static const void *const nowhere[2];
 typedef struct {
+  const void *cursor;
+  uint32_t index, entered, shadow_mask, path;
   uint64_t callee, returned_by;
   uint32_t arguments[12], results[4], local_shadows, pad;
 } Slots;
@@ -18,7 +22,7 @@ static char *expressions[EXPRESSIONS];
 static uint32_t expression_count = 1, reads;
 static const Module *modules[MODULES];
 static unsigned module_count, depth;
-static Slots slots;
+static Slots slots = {.cursor = nowhere, .path = 1};
 static struct { const char *address; uint32_t shadow, byte; } locals[LOCALS];
 static uint32_t local_count;
 

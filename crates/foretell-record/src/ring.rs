@@ -83,25 +83,31 @@ impl Ring {
     pub fn progress(&self) -> (u64, u32, u32) {
         let header = self.header();
         let produced = header.produced.load(Relaxed);
-        let used = header.used[produced as usize % CHUNKS].load(Relaxed);
-        (header.turns.load(Relaxed), produced, used)
+        (header.turns.load(Relaxed), produced, self.filled() as u32)
     }
 
     /// The next full chunk, if there is one.
     pub fn full_chunk(&self) -> Option<&[u64]> {
         let header = self.header();
         let consumed = header.consumed.load(Relaxed);
-        (header.produced.load(Acquire) != consumed).then(|| self.chunk(consumed))
+        let used = || header.used[consumed as usize % CHUNKS].load(Acquire) as usize;
+        (header.produced.load(Acquire) != consumed).then(|| self.chunk(consumed, used()))
     }
 
     /// What has been written of the chunk that is not full. Only once the writer is gone.
     pub fn rest(&self) -> &[u64] {
-        self.chunk(self.header().produced.load(Acquire))
+        self.chunk(self.header().produced.load(Acquire), self.filled())
     }
 
-    fn chunk(&self, number: u32) -> &[u64] {
+    /// Bytes of the chunk that is not full.
+    fn filled(&self) -> usize {
+        let header = self.header();
+        let next = header.cursor[0].load(Acquire);
+        next.saturating_sub(header.base.load(Relaxed)) as usize
+    }
+
+    fn chunk(&self, number: u32, used: usize) -> &[u64] {
         let slot = number as usize % CHUNKS;
-        let used = self.header().used[slot].load(Acquire) as usize;
         let words = used.min(CHUNK_BYTES) / 8;
         // SAFETY: within the mapping; the writer does not touch these words any more.
         unsafe {

@@ -72,7 +72,7 @@ impl Forced {
         while let Some(turn) = self.turns.get(self.done) {
             let wanted = (0..threads.len()).find(|&p| threads.get(p).path == turn.path);
             if let Some(position) = wanted {
-                if threads.get(position).index < turn.until {
+                if threads.get(position).slots.index < turn.until {
                     return Ok(Some(position));
                 }
             } else {
@@ -123,7 +123,7 @@ impl Policy for Forced {
             State::Blocked if thread.deadline.is_some() => Choice::TimeOut(position),
             State::Blocked | State::Finished => {
                 let what = scheduler::waits_for(thread);
-                self.diverged(&format!("waits at event {} for {what}", thread.index))
+                self.diverged(&format!("waits at event {} for {what}", thread.slots.index))
             }
         }
     }
@@ -131,13 +131,13 @@ impl Policy for Forced {
     fn pause_at(&mut self, thread: &Thread) -> u32 {
         match self.turns.get(self.done) {
             Some(turn) if turn.path == thread.path => turn.until,
-            Some(_) => thread.index,
+            Some(_) => thread.slots.index,
             None => self.after.pause_at(thread),
         }
     }
 
     fn finished(&mut self, thread: &Thread) {
-        self.over.push((thread.path.clone(), thread.index));
+        self.over.push((thread.path.clone(), thread.slots.index));
         self.after.finished(thread);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use foretell_abi::{
     ABI_VERSION, AccessInfo, BinaryOp, COPY_SYMBOLIC, CallSlots, LOCAL_DESTINATION, LOCAL_SOURCE,
-    MODULE_SYMBOLIC, Module, PinReason, RmwKind, Site,
+    MODULE_SYMBOLIC, Met, Module, PinReason, RmwKind, Site,
 };
 use foretell_wire::{Kind, access};
 use libc::c_char;
@@ -38,6 +38,11 @@ pub fn leave_expressions_out() {
     CONCRETE.store(true, Relaxed);
 }
 
+/// What counts of a read's shadow, for [`CallSlots::shadow_mask`].
+pub fn shadow_mask() -> u32 {
+    if wanted(true) { u32::MAX } else { 0 }
+}
+
 #[inline(always)]
 fn wanted(symbolic: bool) -> bool {
     symbolic && !CONCRETE.load(Relaxed)
@@ -51,7 +56,7 @@ fn detail(info: AccessInfo) -> u8 {
 /// Records a read; gives its shadow.
 #[inline(always)]
 fn note_read(session: &mut Session, place: u64, detail: u8, at: u64, value: u64, to: u32) -> u32 {
-    let shadow = shadow::of_read(session.me.index);
+    let shadow = shadow::of_read(session.me.slots.index);
     let head = head(Kind::Read, detail, place);
     if to == 0 {
         session.me.access::<true, 0>(head, at, value, []);
@@ -87,6 +92,7 @@ mod often {
         value: u64,
         address_shadow: u32,
         site: *const Site,
+        met: *mut Met,
     ) -> u32 {
         let (at, place, detail) = (address as u64, site as u64, detail(info));
         let head = head(Kind::Read, detail, place);
@@ -96,7 +102,7 @@ mod often {
         };
         // SAFETY: the program has read it.
         let shadow = match unsafe { quickly(note) } {
-            0 => load_in_session(place, detail, at, value, address_shadow),
+            0 => load_in_session(place, detail, at, value, address_shadow, met),
             shadow => shadow::of_read(shadow - 1),
         };
         if wanted(true) { shadow } else { 0 }
@@ -109,10 +115,12 @@ mod often {
         detail: u8,
         at: u64,
         value: u64,
-        address_shadow: u32,
+        to: u32,
+        met: *mut Met,
     ) -> u32 {
         let Some(mut session) = Session::begin_hook() else { return 0 };
-        let shadow = note_read(&mut session, place, detail, at, value, address_shadow);
+        let shadow = note_read(&mut session, place, detail, at, value, to);
+        session.recorder().tell(head(Kind::Read, detail, place), met);
         session.point();
         shadow
     }
@@ -126,6 +134,7 @@ mod often {
         shadow: u32,
         address_shadow: u32,
         site: *const Site,
+        met: *mut Met,
     ) {
         let (at, place, detail) = (address as u64, site as u64, detail(info));
         let shadows = u64::from(shadow) | u64::from(address_shadow) << 32;
@@ -135,15 +144,23 @@ mod often {
         };
         // SAFETY: the program has written it.
         if unsafe { quickly(note) } == 0 {
-            store_in_session(place, detail, at, value, shadows);
+            store_in_session(place, detail, at, value, shadows, met);
         }
     }
 
     #[cold]
     #[inline(never)]
-    extern "C" fn store_in_session(place: u64, detail: u8, at: u64, value: u64, shadows: u64) {
+    extern "C" fn store_in_session(
+        place: u64,
+        detail: u8,
+        at: u64,
+        value: u64,
+        shadows: u64,
+        met: *mut Met,
+    ) {
         if let Some(mut session) = Session::begin_hook() {
             note_write(&mut session, place, detail, at, value, shadows);
+            session.recorder().tell(head(Kind::Write, detail, place), met);
             session.point();
         }
     }
@@ -236,7 +253,7 @@ hooks! {
         let place = session.recorder().site(site);
         let size = info.size() as u8;
         let width = info.size() * 8;
-        let read = shadow::of_read(session.me.index);
+        let read = shadow::of_read(session.me.slots.index);
         // SAFETY: the program wrote there just now, and nobody else has the turn.
         let new = unsafe { peek(address as u64, size) };
         let symbolic = wanted(info.has(AccessInfo::SYMBOLIC));
@@ -261,7 +278,7 @@ hooks! {
     ) -> u32, else 0; => {
         let place = session.recorder().site(site);
         let width = info.size() * 8;
-        let read = shadow::of_read(session.me.index);
+        let read = shadow::of_read(session.me.slots.index);
         let symbolic = wanted(info.has(AccessInfo::SYMBOLIC));
         let written = if symbolic {
             let equal =
@@ -416,7 +433,7 @@ hooks! {
     fn __foretell_region_begin(session, name: *const c_char, site: *const Site) => {
         let place = session.recorder().site(site);
         session.recorder().put_texts([head(Kind::RegionBegin, 0, place)], &[Text::C(name)]);
-        session.me.index += 1;
+        session.me.slots.index += 1;
     }
 
     fn __foretell_region_end(session, site: *const Site) => {

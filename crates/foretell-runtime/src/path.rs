@@ -32,9 +32,14 @@ pub struct Path {
 }
 
 impl Path {
+    /// Whether paths are recorded.
+    pub fn is_on() -> bool {
+        ON.load(Relaxed)
+    }
+
     /// A path for a new thread, if paths are recorded.
     pub fn new() -> Option<Path> {
-        ON.load(Relaxed).then(|| Path { predictor: Predictor::new(), predicted: 0 })
+        Path::is_on().then(|| Path { predictor: Predictor::new(), predicted: 0 })
     }
 
     #[inline(always)]

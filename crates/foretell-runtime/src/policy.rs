@@ -106,7 +106,7 @@ impl Policy for TimeSlices {
     }
 
     fn pause_at(&mut self, thread: &Thread) -> u32 {
-        thread.index.saturating_add(256)
+        thread.slots.index.saturating_add(256)
     }
 }
 
@@ -125,7 +125,7 @@ impl Policy for RoundRobin {
     }
 
     fn pause_at(&mut self, thread: &Thread) -> u32 {
-        thread.index.saturating_add(self.quantum)
+        thread.slots.index.saturating_add(self.quantum)
     }
 }
 
@@ -171,7 +171,7 @@ impl Policy for Random {
     fn pause_at(&mut self, thread: &Thread) -> u32 {
         // Uniform in 1..=2*mean: the same mean as a coin at every point, without its long tail.
         let gap = 1 + (self.next() >> 32) as u32 % (2 * self.mean);
-        thread.index.saturating_add(gap)
+        thread.slots.index.saturating_add(gap)
     }
 }
 

@@ -4,8 +4,12 @@
 //! so; whatever kills the program, the reader finds whole records. When the reader is behind, the
 //! writer waits; when the reader is gone, recording ends and the program goes on.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::cell::UnsafeCell;
+use std::ptr::{null, null_mut};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, compiler_fence};
+
+use foretell_abi::{Cursor, Met, NEVER};
 
 use foretell_wire::again::Again;
 use foretell_wire::{
@@ -20,12 +24,11 @@ use crate::turn::TurnCell;
 /// The writing end of the ring.
 pub struct Recorder {
     header: *mut Header,
-    /// Where the next record goes, and from where on it needs [`Recorder::make_room`] first.
-    next: *mut u64,
+    /// Where the next record goes, in the header: so whatever kills the program, it is known.
+    cursor: *mut Cursor,
+    /// From here on the next record needs [`Recorder::make_room`] first.
     limit: *mut u64,
     base: *mut u64,
-    /// Where the header keeps how much of the chunk is used.
-    used: *const AtomicU32,
     chunk: usize,
     /// The thread that the last `Turn` record named.
     turn: u32,
@@ -40,18 +43,21 @@ pub struct Recorder {
     /// Every event is shown to `forced::check`: the limit is such that each record is looked at.
     checked: bool,
     again: Again,
+    /// The instruction that was told to be met, by the number of its entry in `again`.
+    met: [*mut Met; Again::WAYS],
+    /// Instructions are told so; not while a library is being unloaded.
+    tells: bool,
     sites: SeenSites,
 }
 
 static RECORDER: TurnCell<Recorder> = TurnCell::new(Recorder {
-    header: std::ptr::null_mut(),
-    next: std::ptr::null_mut(),
-    limit: std::ptr::null_mut(),
-    base: std::ptr::null_mut(),
-    used: std::ptr::null(),
+    header: null_mut(),
+    cursor: NOWHERE.0.get(),
+    limit: null_mut(),
+    base: null_mut(),
     chunk: 0,
     turn: u32::MAX,
-    running: std::ptr::null(),
+    running: null(),
     began: 0,
     events_before: 0,
     terms: 0,
@@ -59,8 +65,18 @@ static RECORDER: TurnCell<Recorder> = TurnCell::new(Recorder {
     on: false,
     checked: false,
     again: Again::new(),
+    met: [null_mut(); Again::WAYS],
+    tells: true,
     sites: SeenSites { cache: [0; SeenSites::WAYS], all: Vec::new(), count: 0 },
 });
+
+/// The cursor of those who may not append records: it has no limit.
+pub struct Nowhere(pub UnsafeCell<Cursor>);
+// SAFETY: never written.
+unsafe impl Sync for Nowhere {}
+/// See [`Nowhere`].
+pub static NOWHERE: Nowhere =
+    Nowhere(UnsafeCell::new(Cursor { next: null_mut(), limit: null_mut() }));
 
 /// What signal handlers that ran inside the runtime did not record.
 pub static SKIPPED: AtomicU64 = AtomicU64::new(0);
@@ -132,6 +148,8 @@ impl Recorder {
             (*header).writer.store(sys::process(), Relaxed);
         }
         self.header = header;
+        // SAFETY: as above.
+        self.cursor = unsafe { (&raw mut (*header).cursor).cast() };
         self.parent = sys::parent();
         self.on = true;
         self.open_chunk();
@@ -147,7 +165,33 @@ impl Recorder {
     /// Stops for good: in a forked child, or when the reader is gone.
     pub fn stop(&mut self) {
         self.on = false;
-        self.limit = std::ptr::null_mut();
+        self.limit = null_mut();
+        self.allow(0);
+        self.cursor = NOWHERE.0.get();
+    }
+
+    /// Where instrumented code appends records.
+    pub fn cursor(&self) -> *mut Cursor {
+        self.cursor
+    }
+
+    /// Instrumented code may append this many events by itself, and no more than there is room for.
+    #[inline(always)]
+    pub fn allow(&mut self, events: u32) {
+        if std::ptr::eq(self.cursor, NOWHERE.0.get()) {
+            return;
+        }
+        let room = self.next().wrapping_add(events as usize); // an event has at least a word
+        // SAFETY: the cursor is in the header.
+        unsafe {
+            (*self.cursor).limit = if events == 0 { null_mut() } else { room.min(self.limit) }
+        };
+    }
+
+    #[inline(always)]
+    fn next(&self) -> *mut u64 {
+        // SAFETY: the cursor is in the header, which lives as long as the process.
+        unsafe { (*self.cursor).next }
     }
 
     fn open_chunk(&mut self) {
@@ -155,8 +199,9 @@ impl Recorder {
         unsafe {
             let at = HEADER_BYTES + self.chunk % CHUNKS * CHUNK_BYTES;
             self.base = self.header.cast::<u8>().add(at).cast();
-            self.next = self.base;
-            self.used = &raw const (*self.header).used[self.chunk % CHUNKS];
+            (*self.cursor).limit = null_mut();
+            (*self.header).base.store(self.base as u64, Relaxed);
+            self.advance(self.base);
         }
         self.set_limit();
     }
@@ -182,7 +227,7 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) -> bool {
-        if self.on && self.next >= self.full_at() {
+        if self.on && self.next() >= self.full_at() {
             self.change_chunk();
         }
         self.on
@@ -203,7 +248,11 @@ impl Recorder {
     fn change_chunk(&mut self) {
         // SAFETY: the header lives as long as the process.
         let header = unsafe { &*self.header };
-        header.events[self.chunk % CHUNKS].store(self.events(), Relaxed);
+        let slot = self.chunk % CHUNKS;
+        // SAFETY: both are in the chunk.
+        let used = unsafe { self.next().byte_offset_from(self.base) } as u32;
+        header.used[slot].store(used, Relaxed);
+        header.events[slot].store(self.events(), Relaxed);
         let produced = header.produced.load(Relaxed).wrapping_add(1);
         header.produced.store(produced, Release);
         sys::futex_wake(&header.produced, 1, true);
@@ -218,7 +267,6 @@ impl Recorder {
             }
         }
         self.chunk = self.chunk.wrapping_add(1);
-        header.used[self.chunk % CHUNKS].store(0, Relaxed);
         header.notable[self.chunk % CHUNKS].store(0, Relaxed);
         self.open_chunk();
     }
@@ -226,7 +274,8 @@ impl Recorder {
     /// All events so far.
     fn events(&self) -> u64 {
         // SAFETY: the states of threads are never freed.
-        let turn = unsafe { self.running.as_ref() }.map_or(0, |thread| thread.index - self.began);
+        let turn =
+            unsafe { self.running.as_ref() }.map_or(0, |thread| thread.slots.index - self.began);
         self.events_before + u64::from(turn)
     }
 
@@ -256,7 +305,7 @@ impl Recorder {
     ) -> bool {
         let head = with_more::<N>(head);
         let Some(short) = self.again.short(head, address, value, N > 0) else { return false };
-        let next = self.next;
+        let next = self.next();
         if next >= self.limit {
             return false;
         }
@@ -293,14 +342,15 @@ impl Recorder {
         } else {
             self.meet(head >> 16);
         }
-        if self.next >= self.limit && !self.make_room() {
+        if self.next() >= self.limit && !self.make_room() {
             return;
         }
+        self.untell(Again::way(head));
         self.again.enter(head, address);
         // SAFETY: below the limit there is room for the longest record.
         unsafe {
             for (i, word) in [head, address, value].into_iter().chain(more).enumerate() {
-                self.next.add(i).write(word);
+                self.next().add(i).write(word);
             }
             self.publish(3 + N, head);
         }
@@ -309,13 +359,13 @@ impl Recorder {
     /// Appends a record of fixed size.
     #[inline(always)]
     pub fn put<const N: usize>(&mut self, words: [u64; N]) {
-        if self.next >= self.limit && !self.make_room() {
+        if self.next() >= self.limit && !self.make_room() {
             return;
         }
         // SAFETY: below the limit there is room for the longest record.
         unsafe {
             for (i, word) in words.into_iter().enumerate() {
-                self.next.add(i).write(word);
+                self.next().add(i).write(word);
             }
             self.publish(N, words[0]);
         }
@@ -337,7 +387,7 @@ impl Recorder {
 
     /// Appends a record that ends in texts.
     pub fn put_texts<const N: usize>(&mut self, words: [u64; N], texts: &[Text]) {
-        if self.next >= self.limit && !self.make_room() {
+        if self.next() >= self.limit && !self.make_room() {
             return;
         }
         if Kind::from_code(words[0] as u8).is_some_and(Kind::is_notable) {
@@ -346,19 +396,19 @@ impl Recorder {
         // SAFETY: below the limit there is room for the longest record.
         unsafe {
             for (i, word) in words.into_iter().enumerate() {
-                self.next.add(i).write(word);
+                self.next().add(i).write(word);
             }
             let mut at = N;
             for text in texts {
                 let bytes = text.bytes();
-                self.next.add(at).write(bytes.len() as u64);
+                self.next().add(at).write(bytes.len() as u64);
                 at += 1;
                 let length = bytes.len().div_ceil(8);
                 for i in 0..length {
                     let mut word = [0; 8];
                     let part = &bytes[i * 8..bytes.len().min(i * 8 + 8)];
                     word[..part.len()].copy_from_slice(part);
-                    self.next.add(at + i).write(u64::from_le_bytes(word));
+                    self.next().add(at + i).write(u64::from_le_bytes(word));
                 }
                 at += length;
             }
@@ -370,8 +420,8 @@ impl Recorder {
     #[inline(always)]
     unsafe fn publish(&mut self, words: usize, head: u64) {
         // SAFETY: the caller's promise.
-        unsafe { self.advance(self.next.add(words)) };
-        if self.next >= self.limit {
+        unsafe { self.advance(self.next().add(words)) };
+        if self.next() >= self.limit {
             self.at_limit(head);
         }
     }
@@ -379,10 +429,43 @@ impl Recorder {
     /// All words before `next` can be read.
     #[inline(always)]
     unsafe fn advance(&mut self, next: *mut u64) {
-        self.next = next;
-        // SAFETY: `next` is in the chunk: records begin below the limit.
-        unsafe {
-            (*self.used).store(next.byte_offset_from(self.base) as u32, Release);
+        compiler_fence(SeqCst); // what was written comes first; the processor keeps that order
+        // SAFETY: the cursor is in the header.
+        unsafe { (*self.cursor).next = next };
+    }
+
+    /// Tells the instruction of an access that it was met, so that it can append the next record by
+    /// itself; `head` is the first word of the long form.
+    pub fn tell(&mut self, head: u64, met: *mut Met) {
+        let way = Again::way(head);
+        let owner = self.met[way];
+        if met.is_null() || !self.tells || (owner != met && !owner.is_null()) {
+            return;
+        }
+        if let Some(begin) = self.again.begin(head) {
+            self.met[way] = met;
+            // SAFETY: it belongs to a module that is loaded.
+            unsafe {
+                (*met).word = way as u64;
+                (*met).begin = begin;
+            }
+        }
+    }
+
+    /// The entry with this first word is another one from now on.
+    fn untell(&mut self, way: usize) {
+        let met = std::mem::replace(&mut self.met[way], null_mut());
+        if !met.is_null() {
+            // SAFETY: it belongs to a module that is loaded.
+            unsafe { (*met).begin = NEVER };
+        }
+    }
+
+    /// No instruction was met: libraries come or go. With `quiet` none will be told.
+    pub fn untell_all(&mut self, quiet: bool) {
+        self.tells = !quiet;
+        for way in 0..Again::WAYS {
+            self.untell(way);
         }
     }
 
@@ -391,7 +474,7 @@ impl Recorder {
     pub fn turn(&mut self, thread: &Thread) {
         self.events_before = self.events();
         self.running = thread;
-        self.began = thread.index;
+        self.began = thread.slots.index;
         if self.turn != thread.number {
             self.turn = thread.number;
             self.put([head(Kind::Turn, 0, 0), thread.number.into()]);

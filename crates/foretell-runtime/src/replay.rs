@@ -59,7 +59,7 @@ pub fn peek(me: &Thread, kinds: &[Kind]) -> Option<(Kind, u32)> {
                  the run has a data race or another input",
                 format_path(&me.path),
                 kinds[0],
-                me.index,
+                me.slots.index,
                 me.replay.at,
             ),
         );

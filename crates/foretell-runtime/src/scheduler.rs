@@ -29,7 +29,7 @@ use crate::local;
 use crate::objects;
 use crate::path;
 use crate::policy::{Choice, Policy, Threads};
-use crate::recorder::{head, recorder};
+use crate::recorder::{self, head, recorder};
 use crate::sys;
 use crate::thread::{State, Thread, Wait};
 use crate::turn::TurnCell;
@@ -153,13 +153,13 @@ fn took_turn(me: &mut Thread) {
     me.wait = Wait::None;
     me.deadline = None;
     me.back.store(false, SeqCst);
-    me.turn_began = me.index;
+    me.turn_began = me.slots.index;
     // SAFETY: as above.
     let recorder = unsafe { recorder() };
     recorder.turn(me);
     recorder.progress();
     if let Some(policy) = &mut scheduler.policy {
-        me.pause_at = policy.pause_at(me).min(me.index.saturating_add(LONGEST_TURN));
+        me.pause_at = policy.pause_at(me).min(me.slots.index.saturating_add(LONGEST_TURN));
     }
 }
 
@@ -264,7 +264,7 @@ fn wake_sleepers(scheduler: &mut Scheduler) {
 /// there were too many.
 fn spend_points(scheduler: &mut Scheduler, me: *mut Thread) {
     // SAFETY: the states of threads are never freed, and this one has the turn.
-    let events = unsafe { (*me).index.wrapping_sub((*me).turn_began) };
+    let events = unsafe { (*me).slots.index.wrapping_sub((*me).turn_began) };
     scheduler.points = scheduler.points.saturating_sub(1 + u64::from(events));
     if scheduler.points == 0 {
         let mut text = String::from("too many scheduling points, a livelock");
@@ -274,7 +274,7 @@ fn spend_points(scheduler: &mut Scheduler, me: *mut Thread) {
             text.push_str(&format!(
                 "; thread {} is at event {}",
                 format_path(&thread.path),
-                thread.index
+                thread.slots.index
             ));
             if thread.state == State::Blocked {
                 text.push_str(&format!(" and waits for {}", waits_for(thread)));
@@ -420,10 +420,10 @@ fn pass_turn(me: &mut Thread) {
 #[inline(never)]
 pub fn pause(me: &mut Thread) {
     if me.unpreemptible > 0 {
-        me.pause_at = me.index.saturating_add(1);
+        me.pause_at = me.slots.index.saturating_add(1);
         return;
     }
-    if me.index > u32::MAX - 2 * LONGEST_TURN {
+    if me.slots.index > u32::MAX - 2 * LONGEST_TURN {
         // SAFETY: we have the turn.
         let recorder = unsafe { recorder() };
         recorder.gap(1, "everything after a thread's four billionth event");
@@ -435,7 +435,7 @@ pub fn pause(me: &mut Thread) {
 /// The running thread lets others go first, if there are any.
 pub fn yield_turn(me: &mut Thread) {
     if me.unpreemptible == 0 {
-        me.pause_at = me.index;
+        me.pause_at = me.slots.index;
         pause(me);
     }
 }
@@ -555,6 +555,7 @@ pub fn now() -> u64 {
 pub fn after_fork(me: &mut Thread) {
     // SAFETY: the only thread.
     let scheduler = unsafe { scheduler() };
+    me.slots.cursor = recorder::NOWHERE.0.get(); // the other one is shared with the parent
     fiber::after_fork(me);
     scheduler.threads.clear();
     scheduler.threads.push(me);

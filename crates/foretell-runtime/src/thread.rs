@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU32, compiler_fence};
 
 use foretell_abi::CallSlots;
-use foretell_wire::{Kind, access};
+use foretell_wire::{Kind, TERM_SHADOW, access};
 
 use crate::fiber::Context;
+use crate::hooks;
 use crate::local;
 use crate::path::Path;
 use crate::recorder::{self, Recorder, head, recorder};
@@ -19,14 +20,14 @@ use crate::wrappers::blocking::piece;
 /// whoever has the turn.
 #[repr(C)]
 pub struct Thread {
-    /// How many events it has had.
-    pub index: u32,
+    /// What instrumented code knows of it: the number of its events, shadows of arguments and
+    /// results.
+    pub slots: CallSlots,
     /// From this index on it must ask the scheduler before it goes on.
     pub pause_at: u32,
-    /// What `index` will be when the hook is over that records an event just now; else the same as
-    /// `index`. And so for terms. Two numbers that each change once are cheaper than a mark that is
-    /// set and taken back.
-    entered: u32,
+    /// Terms that it has built, and what that will be when the one that is being built is complete.
+    /// As with events, two numbers that each change once are cheaper than a mark that is set and
+    /// taken back.
     terms: u32,
     terms_entered: u32,
     /// At this index a store was announced, `pending` or `pending_range`: it may not have happened
@@ -43,8 +44,6 @@ pub struct Thread {
     pub pending: PendingStore,
     /// Memory that was announced to be stored to: address, size (0 for none) and place.
     pub pending_range: (u64, u64, u64),
-    /// Shadows of arguments and results.
-    pub slots: CallSlots,
     /// Frames of the open calls, the innermost last.
     pub frames: Vec<u64>,
     /// Shadows of local memory.
@@ -107,6 +106,11 @@ pub struct PendingStore {
 
 /// No shadows anywhere.
 pub const EMPTY_SLOTS: CallSlots = CallSlots {
+    cursor: recorder::NOWHERE.0.get(),
+    index: 0,
+    entered: 0,
+    shadow_mask: 0,
+    path: 0,
     callee: 0,
     returned_by: 0,
     arguments: [0; foretell_abi::ARGUMENT_SLOTS],
@@ -151,9 +155,14 @@ impl Thread {
     /// A thread that waits for its first turn.
     pub fn new(number: u32, path: Vec<u32>) -> Box<Thread> {
         Box::new(Thread {
-            index: 0,
+            // SAFETY: threads are made by the one that has the turn.
+            slots: CallSlots {
+                cursor: unsafe { recorder() }.cursor(),
+                shadow_mask: hooks::shadow_mask(),
+                path: Path::is_on().into(),
+                ..EMPTY_SLOTS
+            },
             pause_at: 0,
-            entered: 0,
             terms: 0,
             terms_entered: 0,
             announced: u32::MAX,
@@ -162,7 +171,6 @@ impl Thread {
             looking: 0,
             pending: PendingStore { address: 0, old: 0, place: 0, detail: 0 },
             pending_range: (0, 0, 0),
-            slots: EMPTY_SLOTS,
             frames: Vec::new(),
             local: LocalShadows::default(),
             branches: Path::new(),
@@ -190,7 +198,7 @@ impl Thread {
     /// Whether it is inside the runtime: then a signal handler that arrives must not record.
     #[inline(always)]
     pub fn is_inside(&self) -> bool {
-        self.busy || self.entered != self.index || self.terms_entered != self.terms
+        self.busy || self.slots.entered != self.slots.index || self.terms_entered != self.terms
     }
 
     /// It goes into the runtime.
@@ -203,8 +211,16 @@ impl Thread {
     /// It leaves the runtime.
     #[inline(always)]
     pub fn leave(&mut self) {
-        self.entered = self.index;
+        self.slots.entered = self.slots.index;
         self.terms_entered = self.terms;
+        // How many events may be recorded without a question to the scheduler.
+        let silent = self.announced == self.slots.index || self.slots.index >= LAST_SHADOWED;
+        let unasked = match silent {
+            true => 0,
+            false => self.pause_at.saturating_sub(self.slots.index.saturating_add(1)),
+        };
+        // SAFETY: who leaves the runtime has the turn.
+        unsafe { recorder() }.allow(unasked);
         compiler_fence(SeqCst);
         self.busy = false;
     }
@@ -214,7 +230,7 @@ impl Thread {
     pub fn event<const N: usize>(&mut self, words: [u64; N]) {
         // SAFETY: events are recorded by the thread that has the turn.
         unsafe { recorder() }.put(words);
-        self.index = self.index.wrapping_add(1);
+        self.slots.index = self.slots.index.wrapping_add(1);
     }
 
     /// Appends an access of this thread, see [`Recorder::put_again`].
@@ -228,7 +244,7 @@ impl Thread {
     ) {
         // SAFETY: events are recorded by the thread that has the turn.
         unsafe { recorder() }.put_again::<SITE, N>(head, address, value, more);
-        self.index = self.index.wrapping_add(1);
+        self.slots.index = self.slots.index.wrapping_add(1);
     }
 
     /// Keeps a store that is about to happen until the next hook.
@@ -240,20 +256,22 @@ impl Thread {
         // SAFETY: the caller's promise.
         let old = unsafe { peek(address, SIZE) };
         self.pending = PendingStore { address, old, place, detail: access::detail(SIZE, 0) };
-        self.announced = self.index;
+        self.announced = self.slots.index;
+        // SAFETY: the thread has the turn.
+        unsafe { recorder() }.allow(0);
     }
 
     /// Keeps a store of several words that is about to happen until the next hook.
     pub fn announce_range(&mut self, address: u64, size: u64, place: u64) {
         self.pending.detail = 0;
         self.pending_range = (address, size, place);
-        self.announced = self.index;
+        self.announced = self.slots.index;
     }
 
     /// Records the store that was announced last, now that it has happened.
     #[inline(always)]
     pub fn settle(&mut self) {
-        if self.announced == self.index {
+        if self.announced == self.slots.index {
             self.settle_pending();
         }
     }
@@ -299,6 +317,9 @@ impl Thread {
     }
 }
 
+/// From about here on the index of a read is no shadow any more, see `shadow::of_read`.
+const LAST_SHADOWED: u32 = TERM_SHADOW - (1 << 20);
+
 /// Below this nothing is mapped.
 pub const NULL_PAGE: u64 = 4096;
 
@@ -342,8 +363,8 @@ fn at_once(settle: bool, record: impl FnOnce(&mut Thread) -> bool) -> bool {
     let me = unsafe { &mut *current };
     // An announced store is an event, too, before which no other thread is to be let in.
     if me.is_inside()
-        || (me.announced == me.index) != settle
-        || me.index.wrapping_add(1) >= me.pause_at
+        || (me.announced == me.slots.index) != settle
+        || me.slots.index.wrapping_add(1) >= me.pause_at
     {
         return false;
     }
@@ -360,16 +381,16 @@ fn at_once(settle: bool, record: impl FnOnce(&mut Thread) -> bool) -> bool {
 pub unsafe fn quickly(note: impl FnOnce(&mut Recorder) -> bool) -> u32 {
     let mut shadow = 0;
     at_once(false, |me| {
-        let after = me.index.wrapping_add(1);
-        me.entered = after;
+        let after = me.slots.index.wrapping_add(1);
+        me.slots.entered = after;
         compiler_fence(SeqCst);
         // SAFETY: a thread that runs has the turn.
         if !note(unsafe { recorder() }) {
-            me.entered = me.index;
+            me.slots.entered = me.slots.index;
             return false;
         }
         compiler_fence(SeqCst);
-        me.index = after;
+        me.slots.index = after;
         shadow = after;
         true
     });
@@ -390,14 +411,14 @@ pub unsafe fn quickly_before<const SIZE: u8, const READ: bool, const SETTLE: boo
         return false;
     }
     at_once(SETTLE, |me| {
-        let begin = me.index;
+        let begin = me.slots.index;
         let mut index = begin;
-        me.entered = begin.wrapping_add(if READ && !SETTLE { 1 } else { 2 });
+        me.slots.entered = begin.wrapping_add(if READ && !SETTLE { 1 } else { 2 });
         compiler_fence(SeqCst);
         me.looking = place;
         if SETTLE {
             if !me.settle_quickly() {
-                me.entered = begin;
+                me.slots.entered = begin;
                 return false;
             }
             index = index.wrapping_add(1);
@@ -405,22 +426,22 @@ pub unsafe fn quickly_before<const SIZE: u8, const READ: bool, const SETTLE: boo
         // SAFETY: the caller's promise; a thread that runs has the turn.
         unsafe {
             if !READ {
-                me.index = index;
+                me.slots.index = index;
                 me.announce::<SIZE>(address, place);
                 compiler_fence(SeqCst);
-                me.entered = index;
+                me.slots.entered = index;
                 return true;
             }
             let value = peek(address, SIZE);
             let head = head(Kind::Read, access::detail(SIZE, 0), place);
             if !recorder().try_again(head, address, value, []) {
-                me.index = index;
-                me.entered = index;
+                me.slots.index = index;
+                me.slots.entered = index;
                 return false;
             }
         }
         compiler_fence(SeqCst);
-        me.index = index.wrapping_add(1);
+        me.slots.index = index.wrapping_add(1);
         true
     })
 }
@@ -488,7 +509,7 @@ impl Session {
     /// A scheduling point: another thread may run before this one goes on.
     #[inline(always)]
     pub fn point(&mut self) {
-        if self.me.index >= self.me.pause_at {
+        if self.me.slots.index >= self.me.pause_at {
             scheduler::pause(self.me);
         }
     }

@@ -6,17 +6,16 @@
 //! and from then on a [`Short`] of one word names the entry, the distance and the value. A value
 //! that is wider, and the one word more that some accesses have, follow it.
 
+use foretell_abi::{OFFSET_AT, VALUE_AT, WINDOW};
+
 /// Entries of the table, of which half are used: those whose number has [`SHORT`] set, so that a
 /// short begins with the number as it is. Small enough for the processor's first cache.
 const WAYS: usize = 1 << 11;
-/// Bytes around an entry's address that a short can name.
-const WINDOW: u64 = 1 << 19;
 
 /// Set in a short, and in the first word of no record.
 const SHORT: u64 = 1 << 7;
 const WIDE: u64 = 1 << 11;
 const MORE: u64 = 1 << 12;
-const OFFSET_AT: u32 = 13;
 
 /// The table, see the module's text.
 pub struct Again {
@@ -36,8 +35,12 @@ impl Again {
         Self { entries: [(0, 0); WAYS] }
     }
 
+    /// How many numbers there are.
+    pub const WAYS: usize = WAYS;
+
+    /// The number of the entry that a place has with this first word; its shorts begin with it.
     #[inline(always)]
-    fn way(head: u64) -> usize {
+    pub fn way(head: u64) -> usize {
         (head.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53 | SHORT) as usize
     }
 
@@ -55,7 +58,13 @@ impl Again {
         if more {
             word |= MORE;
         }
-        Some(Short(if value >> 32 == 0 { word | value << 32 } else { word | WIDE }))
+        Some(Short(if value >> 32 == 0 { word | value << VALUE_AT } else { word | WIDE }))
+    }
+
+    /// The begin of the neighbourhood of the entry with this first word, if it stands.
+    pub fn begin(&self, head: u64) -> Option<u64> {
+        let (known, begin) = self.entries[Self::way(head)];
+        (known == head).then_some(begin)
     }
 
     /// Enters an access that is recorded in its long form.
@@ -93,7 +102,7 @@ impl Short {
     /// The value; `None` when the next word has it.
     #[inline(always)]
     pub fn value(self) -> Option<u64> {
-        (self.0 & WIDE == 0).then_some(self.0 >> 32)
+        (self.0 & WIDE == 0).then_some(self.0 >> VALUE_AT)
     }
 
     /// One more word follows, after the value.

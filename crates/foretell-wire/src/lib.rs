@@ -128,7 +128,12 @@ pub struct Header {
     pub reserved: AtomicU32,
     /// Grows as threads take turns; a hanging program's does not.
     pub turns: AtomicU64,
-    /// Bytes of each chunk that hold whole records.
+    /// In the chunk that is being filled: where the next word goes, up to where instrumented code
+    /// may write by itself, and where the chunk begins; in the writer's addresses.
+    pub cursor: [AtomicU64; 2],
+    /// See `cursor`.
+    pub base: AtomicU64,
+    /// Bytes of each full chunk that hold whole records.
     pub used: [AtomicU32; CHUNKS],
     /// Events up to the end of each chunk that is full.
     pub events: [AtomicU64; CHUNKS],

@@ -139,6 +139,18 @@ interpose! {
         result
     }
 
+    fn dlclose(library: *mut c_void) -> c_int {
+        // Its instructions must not be told anything once it is gone.
+        if let Some(mut session) = Session::begin() {
+            session.recorder().untell_all(true);
+        }
+        let result = real!(dlclose(library: *mut c_void) -> c_int);
+        if let Some(mut session) = Session::begin() {
+            session.recorder().untell_all(false);
+        }
+        result
+    }
+
     fn sigaction(
         signal: c_int, action: *const libc::sigaction, old: *mut libc::sigaction,
     ) -> c_int {

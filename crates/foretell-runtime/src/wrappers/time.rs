@@ -23,7 +23,7 @@ pub fn input(session: &mut Session, source: &str, value: u64) {
     let text = [Text::Bytes(source.as_bytes())];
     session.recorder().meet(place);
     session.recorder().put_texts([head(Kind::Input, 0, place), value], &text);
-    session.me.index += 1;
+    session.me.slots.index += 1;
 }
 
 /// Where virtual time began on this clock; `None` for clocks that stay real.
