@@ -41,7 +41,8 @@
 //! 1, writes the word, moves [`Cursor::next`], and sets [`CallSlots::index`]. In all other cases it
 //! calls the hook. The word is made of [`Met::word`], the distance from [`Met::begin`] shifted by
 //! [`OFFSET_AT`], and the value shifted by [`VALUE_AT`]. A signal handler that interrupts this sees
-//! that `entered` and `index` differ: `enter` then gives it slots without a limit.
+//! that `entered` and `index` differ: `enter` then gives it slots without a limit. Terms are built in
+//! the same way, see [`record`], with `terms_entered` and `terms`.
 //!
 //! # Calls
 //! Shadows of arguments and results travel through the calling thread's [`CallSlots`]:
@@ -129,6 +130,8 @@ pub struct Cursor {
     pub next: *mut u64,
     /// From here on the hooks are to be called; null to call them always.
     pub limit: *mut u64,
+    /// How many terms were defined.
+    pub terms: u64,
 }
 
 /// What the runtime tells an instruction that accesses memory, see the module's text. All accesses
@@ -151,6 +154,21 @@ pub const VALUE_AT: u32 = 32;
 /// A window that no address is in.
 pub const NEVER: u64 = 1 << 63;
 
+/// The records of terms that instrumented code writes by itself. A first word has one of these in
+/// bits 0..8, the operator in bits 8..16 and the rest above; the words after it are as the hook's
+/// arguments.
+pub mod record {
+    /// Width in bits 16..24, above it the value of a concrete operand, of at most 32 bits; then
+    /// `left | right << 32`.
+    pub const DEFINE_BINARY: u64 = 68;
+    /// Width before in bits 16..24, after in 24..32; then the operand.
+    pub const DEFINE_CAST: u64 = 69;
+    /// Width of the index in bits 16..24, scale above; then the index, then the base.
+    pub const DEFINE_ADDRESS: u64 = 78;
+    /// Shadows of terms have this bit; the rest is the term's number.
+    pub const TERM_SHADOW: u32 = 1 << 31;
+}
+
 /// A thread's mailbox for shadows, see the module's text, and what it needs to append records.
 /// Starts all zero but for `cursor`.
 #[repr(C)]
@@ -162,6 +180,10 @@ pub struct CallSlots {
     pub index: u32,
     /// What `index` will be when the event that is being recorded is complete; else the same.
     pub entered: u32,
+    /// How many terms the thread has built.
+    pub terms: u32,
+    /// What `terms` will be when the one that is being built is complete; else the same.
+    pub terms_entered: u32,
     /// Which bits of a read's shadow count: all, or none where expressions are left out.
     pub shadow_mask: u32,
     /// Not 0: the `path` hooks are to be called.
@@ -547,7 +569,8 @@ pub mod hooks {
 
     /// `branch`: the path went on because the 1-bit expression evaluated to `outcome`.
     #[allow(non_camel_case_types)]
-    pub type branch = unsafe extern "C" fn(shadow: u32, outcome: u32, site: *const Site);
+    pub type branch =
+        unsafe extern "C" fn(shadow: u32, outcome: u32, site: *const Site, met: *mut Met);
 
     /// `path`: a conditional branch went this way; called for all of them, before `branch`, where
     /// [`CallSlots::path`] asks for it.

@@ -1,83 +1,162 @@
-//! Accesses that instrumented code records by itself, without a call (see `foretell-abi`): the common
-//! case takes some twenty instructions, everything else calls the hook.
+//! Accesses, branches and terms that instrumented code records by itself, without a call (see
+//! `foretell-abi`): the common case takes some twenty instructions, everything else calls the hook.
 
 use crate::function::FunctionContext;
 use crate::llvm::{Predicate, Value};
-use crate::module::Accesses;
-use foretell_abi::{AccessInfo, CallSlots, Cursor, Met, OFFSET_AT, VALUE_AT, WINDOW};
+use crate::module::Recurring;
+use foretell_abi::{CallSlots, Cursor, Met, OFFSET_AT, VALUE_AT, WINDOW, record};
 use std::mem::offset_of;
 
-/// An access of shared memory.
-pub struct Access {
-    /// What it does.
-    pub accesses: Accesses,
-    /// Its packed description.
-    pub info: u32,
-    /// Where.
+/// Something that recurs at its place in the source: an access of shared memory, or a branch.
+pub struct Event {
+    /// What was met when there is no word `more`, and when there is.
+    pub met: (Value, Value),
+    /// Where, as an integer.
     pub address: Value,
-    /// What was read or written, as 64 bits.
+    /// The value, as 64 bits, and whether it has at most 32 of them.
     pub bits: Value,
-    /// Its place in the source.
-    pub site: Value,
+    /// The value has at most 32 bits.
+    pub narrow: bool,
+    /// One word more, unless it is 0.
+    pub more: Option<Value>,
 }
 
 impl FunctionContext<'_> {
-    /// Records an access whose `shadows` must be 0 for the common case; `hook` is given its `Met` and
-    /// calls the hook. Gives the shadow of what was read. The builder is before `before`, and is
-    /// there again afterwards.
-    pub(crate) fn append(
-        &mut self,
-        access: &Access,
-        shadows: &[Value],
-        before: Value,
-        hook: impl FnOnce(&mut Self, Value) -> Value,
-    ) -> Value {
-        let info = AccessInfo(access.info);
-        let met = self.module.met(access.site, access.accesses, info);
-        let concrete = self.concrete();
-        let any_shadow = self.any_shadow(shadows);
-        let (int32, int64, pointer) =
-            (self.module.module.int32, self.module.module.int64, self.module.module.pointer);
-        let constant = |value: u64| self.module.module.constant64(value);
-        let builder = &self.module.builder;
-        let below = |left, right| builder.compare(Predicate::LLVMIntULT, left, right);
+    /// What was met at this site.
+    pub(crate) fn met(&mut self, site: Value, what: Recurring) -> Value {
+        self.module.met(site, what)
+    }
 
+    fn below(&self, left: Value, right: Value) -> Value {
+        self.module.builder.compare(Predicate::LLVMIntULT, left, right)
+    }
+
+    fn constant(&self, value: u64) -> Value {
+        self.module.module.constant64(value)
+    }
+
+    /// The address of [`Cursor::next`], what is there, and whether that is below the limit.
+    fn cursor(&self) -> (Value, Value, Value) {
+        let builder = &self.module.builder;
+        let (int64, pointer) = (self.module.module.int64, self.module.module.pointer);
         let cursor = builder.load(pointer, self.slot(offset_of!(CallSlots, cursor)));
         let next_at = builder.offset(cursor, offset_of!(Cursor, next) as u64);
         let next = builder.load(int64, next_at);
         let limit = builder.load(int64, builder.offset(cursor, offset_of!(Cursor, limit) as u64));
-        let begin = builder.load(int64, builder.offset(met, offset_of!(Met, begin) as u64));
-        let offset = builder.sub(builder.widen(access.address), begin);
-        let mut common = builder.and(below(next, limit), below(offset, constant(WINDOW)));
-        if info.size() == 8 {
-            common = builder.and(common, below(access.bits, constant(1 << (64 - VALUE_AT))));
+        (next_at, next, self.below(next, limit))
+    }
+
+    /// Counts an event or a term: gives the number after it. What comes until `complete` belongs to
+    /// it.
+    fn begin(&self, count: usize, entered: usize) -> Value {
+        let builder = &self.module.builder;
+        let before = builder.load(self.module.module.int32, self.slot(count));
+        let after = builder.add(before, self.module.module.constant32(1));
+        builder.store_in_order(after, self.slot(entered));
+        after
+    }
+
+    fn put(&self, word: Value, next: Value, at: u64) {
+        let builder = &self.module.builder;
+        let place = match at {
+            0 => next,
+            at => builder.add(next, self.constant(8 * at)),
+        };
+        builder.store_in_order(word, builder.to_pointer(place, self.module.module.pointer));
+    }
+
+    /// Either way's result. The builder is before `before` afterwards.
+    fn either(&self, here: (Value, Value), otherwise: (Value, Value), before: Value) -> Value {
+        let builder = &self.module.builder;
+        builder.go_before(before);
+        let phi = builder.phi(self.module.module.int32);
+        phi.add_incoming(here.0, here.1.block());
+        phi.add_incoming(otherwise.0, otherwise.1.block());
+        phi
+    }
+
+    /// Records an event, or has `hook` called for it; gives the shadow of what was read. The builder
+    /// is before `before`, and is there again afterwards.
+    pub(crate) fn append(
+        &mut self,
+        event: &Event,
+        before: Value,
+        hook: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
+        let builder = &self.module.builder;
+        let int64 = self.module.module.int64;
+        let (next_at, next, mut common) = self.cursor();
+        let (mut met, mut length) = (event.met.0, self.constant(8));
+        if let Some(more) = event.more {
+            let none = builder.equal(more, self.constant(0));
+            met = builder.select(none, event.met.0, event.met.1);
+            length = builder.select(none, length, self.constant(16));
         }
-        if let Some(any) = any_shadow {
-            common = builder.and(common, builder.equal(any, concrete));
+        let begin = builder.load(int64, builder.offset(met, offset_of!(Met, begin) as u64));
+        let offset = builder.sub(event.address, begin);
+        common = builder.and(common, self.below(offset, self.constant(WINDOW)));
+        if !event.narrow {
+            let narrow = self.below(event.bits, self.constant(1 << (64 - VALUE_AT)));
+            common = builder.and(common, narrow);
         }
         let (here, otherwise) = builder.ways(common, before);
 
         builder.go_before(here);
-        let index_at = self.slot(offset_of!(CallSlots, index));
-        let index = builder.add(builder.load(int32, index_at), self.module.module.constant32(1));
-        builder.store_in_order(index, self.slot(offset_of!(CallSlots, entered)));
+        let index = self.begin(offset_of!(CallSlots, index), offset_of!(CallSlots, entered));
         let word = builder.load(int64, builder.offset(met, offset_of!(Met, word) as u64));
-        let offset = builder.shift_left(offset, constant(OFFSET_AT.into()));
-        let value = builder.shift_left(access.bits, constant(VALUE_AT.into()));
-        let word = builder.or(builder.or(word, offset), value);
-        builder.store_in_order(word, builder.to_pointer(next, pointer));
-        builder.store_in_order(builder.add(next, constant(8)), next_at);
-        builder.store_in_order(index, index_at);
-        let mask = builder.load(int32, self.slot(offset_of!(CallSlots, shadow_mask)));
+        let offset = builder.shift_left(offset, self.constant(OFFSET_AT.into()));
+        let value = builder.shift_left(event.bits, self.constant(VALUE_AT.into()));
+        self.put(builder.or(builder.or(word, offset), value), next, 0);
+        if let Some(more) = event.more {
+            // Written in any case: there is room, and what is not needed does not count.
+            self.put(more, next, 1);
+        }
+        builder.store_in_order(builder.add(next, length), next_at);
+        builder.store_in_order(index, self.slot(offset_of!(CallSlots, index)));
+        let mask = self.slot(offset_of!(CallSlots, shadow_mask));
+        let mask = builder.load(self.module.module.int32, mask);
         let shadow = builder.and(index, mask);
 
         builder.go_before(otherwise);
-        let hooked = hook(self, met);
+        let hooked = hook(self);
+        self.either((shadow, here), (hooked, otherwise), before)
+    }
+
+    /// Defines a term by these words, if `fits`, or has `hook` called for it; gives its shadow. The
+    /// builder is right before the end of its block, and is there again afterwards.
+    pub(crate) fn define(
+        &mut self,
+        words: &[Value],
+        fits: Option<Value>,
+        hook: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
+        let Some(before) = self.module.builder.terminator() else { return hook(self) };
         let builder = &self.module.builder;
-        builder.go_before(before);
-        let phi = builder.phi(int32);
-        phi.add_incoming(shadow, here.block());
-        phi.add_incoming(hooked, otherwise.block());
-        phi
+        let (int32, int64) = (self.module.module.int32, self.module.module.int64);
+        let (next_at, next, mut common) = self.cursor();
+        if let Some(fits) = fits {
+            common = builder.and(common, fits);
+        }
+        let (here, otherwise) = builder.ways(common, before);
+
+        builder.go_before(here);
+        let (count, entered) = (offset_of!(CallSlots, terms), offset_of!(CallSlots, terms_entered));
+        let after = self.begin(count, entered);
+        for (at, &word) in words.iter().enumerate() {
+            self.put(word, next, at as u64);
+        }
+        let length = self.constant(8 * words.len() as u64);
+        builder.store_in_order(builder.add(next, length), next_at);
+        let between = offset_of!(Cursor, terms) - offset_of!(Cursor, next);
+        let terms_at = builder.offset(next_at, between as u64);
+        let number = builder.load(int64, terms_at);
+        builder.store_in_order(builder.add(number, self.constant(1)), terms_at);
+        builder.store_in_order(after, self.slot(count));
+        let mark = self.module.module.constant32(record::TERM_SHADOW);
+        let shadow = builder.or(builder.integer_cast(number, int32, false), mark);
+
+        builder.go_before(otherwise);
+        let hooked = hook(self);
+        self.either((shadow, here), (hooked, otherwise), before)
     }
 }

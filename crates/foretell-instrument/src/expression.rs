@@ -3,7 +3,7 @@
 
 use crate::function::FunctionContext;
 use crate::llvm::{Opcode, Predicate, Type, TypeKind, Value};
-use foretell_abi::{BinaryOp, CastOp, PinReason};
+use foretell_abi::{BinaryOp, CastOp, PinReason, record};
 
 /// A shadow and the value it stands for, widened to 64 bits.
 pub type Operand = (Value, Value);
@@ -165,9 +165,30 @@ impl FunctionContext<'_> {
         let Some(next) = self.place_after(instruction) else { return };
         let shadows = [self.shadow(left), self.shadow(right)];
         let shadow = self.guarded(&shadows, next, |me| {
-            me.binary_hook(op, width, me.operand(left), me.operand(right))
+            me.define_binary(op, width, me.operand(left), me.operand(right))
         });
         self.set_shadow(instruction, shadow);
+    }
+
+    /// Defines a binary expression of which at least one operand has a shadow.
+    fn define_binary(&mut self, op: BinaryOp, width: u32, left: Operand, right: Operand) -> Value {
+        let builder = &self.module.builder;
+        let constant = |value: u64| self.module.module.constant64(value);
+        let wide = |shadow: Value| builder.integer_cast(shadow, self.module.module.int64, false);
+        let concrete = self.concrete();
+        let value = match (left.0 == concrete, right.0 == concrete) {
+            (true, _) => left.1,
+            (_, true) => right.1,
+            _ => builder.select(builder.equal(left.0, concrete), left.1, right.1),
+        };
+        let head = record::DEFINE_BINARY | (op as u64) << 8 | u64::from(width) << 16;
+        let words = [
+            builder.or(constant(head), builder.shift_left(value, constant(24))),
+            builder.or(wide(left.0), builder.shift_left(wide(right.0), constant(32))),
+        ];
+        let fits =
+            (width > 32).then(|| builder.compare(Predicate::LLVMIntULT, value, constant(1 << 32)));
+        self.define(&words, fits, |me| me.binary_hook(op, width, left, right))
     }
 
     fn cast(&mut self, instruction: Value, op: CastOp) {
@@ -178,7 +199,16 @@ impl FunctionContext<'_> {
         };
         let Some(next) = self.place_after(instruction) else { return };
         let inner = self.shadow(operand);
-        let shadow = self.guarded(&[inner], next, |me| me.cast_hook(op, from, to, inner));
+        let shadow = self.guarded(&[inner], next, |me| {
+            let int64 = me.module.module.int64;
+            let head = record::DEFINE_CAST
+                | (op as u64) << 8
+                | u64::from(from) << 16
+                | u64::from(to) << 24;
+            let operand = me.module.builder.integer_cast(inner, int64, false);
+            let words = [me.module.module.constant64(head), operand];
+            me.define(&words, None, |me| me.cast_hook(op, from, to, inner))
+        });
         self.set_shadow(instruction, shadow);
     }
 
@@ -259,14 +289,23 @@ impl FunctionContext<'_> {
             let builder = &me.module.builder;
             let value = builder.integer_cast(index, constants.int64, true);
             let offset = builder.mul(value, constants.constant64(stride.into()));
+            let base = builder.sub(builder.widen(gep), offset);
             let arguments = [
                 constants.constant32(op as u32),
                 constants.constant32(width),
                 inner,
                 constants.constant32(stride),
-                builder.sub(builder.widen(gep), offset),
+                base,
             ];
-            me.module.hook("expr_address", constants.int32, &arguments)
+            let head = record::DEFINE_ADDRESS
+                | (op as u64) << 8
+                | u64::from(width) << 16
+                | u64::from(stride) << 24;
+            let operand = builder.integer_cast(inner, constants.int64, false);
+            let words = [constants.constant64(head), operand, base];
+            me.define(&words, None, |me| {
+                me.module.hook("expr_address", me.module.module.int32, &arguments)
+            })
         });
         self.set_shadow(gep, shadow);
     }

@@ -1005,6 +1005,11 @@ impl Builder {
         (Value(holds), Value(fails))
     }
 
+    /// The terminator of the block that the builder is in, where it is right before that.
+    pub fn terminator(&self) -> Option<Value> {
+        Value::wrap(unsafe { LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(self.builder)) })
+    }
+
     /// Goes before the instruction and keeps its own place in the source.
     pub fn go_before(&self, instruction: Value) {
         unsafe { LLVMPositionBuilderBefore(self.builder, instruction.0) };

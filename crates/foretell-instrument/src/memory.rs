@@ -1,11 +1,11 @@
 //! Loads, stores, atomics and memory intrinsics. Hooks come right after the access, because then
 //! the value is known and the scheduling point lies between two accesses (see `foretell-abi`).
 
-use crate::append::Access;
+use crate::append::Event;
 use crate::function::FunctionContext;
 use crate::llvm::{Opcode, Type, TypeKind, Value};
 use crate::locals::{Local, Locals};
-use crate::module::{Accesses, Mode};
+use crate::module::{Mode, Recurring, shape};
 use foretell_abi::{
     AccessInfo, BinaryOp, COPY_SYMBOLIC, CallSlots, CastOp, LOCAL_DESTINATION, LOCAL_SOURCE,
     PinReason, RESULT_SLOTS,
@@ -159,8 +159,21 @@ impl FunctionContext<'_> {
         }
         self.tell_held(address.0);
         let bits = self.module.builder.widen(value);
-        let access = Access { accesses: Accesses::Read, info, address: address.0, bits, site };
-        let shadow = self.append(&access, &[address.1], next, |me, met| {
+        let shape = shape(info);
+        let met = (
+            self.met(site, Recurring::Read(shape, false)),
+            self.met(site, Recurring::Read(shape, true)),
+        );
+        let more = self.packed(address.1, self.concrete());
+        let event = Event {
+            met,
+            address: self.module.builder.widen(address.0),
+            bits,
+            narrow: AccessInfo(info).size() < 8,
+            more,
+        };
+        let shadow = self.append(&event, next, |me| {
+            let met = me.met_of(&event);
             let arguments = [address.0, me.constant32(info), bits, address.1, site, met];
             me.module.hook("load", me.module.module.int32, &arguments)
         });
@@ -168,6 +181,27 @@ impl FunctionContext<'_> {
             return self.concrete();
         }
         self.narrow_to_value(shadow, value.ty(), next)
+    }
+
+    /// Two shadows in one word; `None` if both are known to be 0.
+    fn packed(&self, low: Value, high: Value) -> Option<Value> {
+        let builder = &self.module.builder;
+        let int64 = self.module.module.int64;
+        let wide = |shadow: Value| builder.integer_cast(shadow, int64, false);
+        let upper = |shadow| builder.shift_left(wide(shadow), self.constant64(32));
+        match (low == self.concrete(), high == self.concrete()) {
+            (true, true) => None,
+            (false, true) => Some(wide(low)),
+            (true, false) => Some(upper(high)),
+            (false, false) => Some(builder.or(wide(low), upper(high))),
+        }
+    }
+
+    /// Which of the two was met.
+    fn met_of(&self, event: &Event) -> Value {
+        let Some(more) = event.more else { return event.met.0 };
+        let none = self.module.builder.equal(more, self.constant64(0));
+        self.module.builder.select(none, event.met.0, event.met.1)
     }
 
     fn load_local(
@@ -273,8 +307,21 @@ impl FunctionContext<'_> {
         self.tell_held(address.0);
         let shadow = self.widen_to_memory(value.1, value.0.ty(), next);
         let bits = self.module.builder.widen(value.0);
-        let access = Access { accesses: Accesses::Write, info, address: address.0, bits, site };
-        self.append(&access, &[shadow, address.1], next, |me, met| {
+        let shape = shape(info);
+        let met = (
+            self.met(site, Recurring::Write(shape, false)),
+            self.met(site, Recurring::Write(shape, true)),
+        );
+        let more = self.packed(shadow, address.1);
+        let event = Event {
+            met,
+            address: self.module.builder.widen(address.0),
+            bits,
+            narrow: AccessInfo(info).size() < 8,
+            more,
+        };
+        self.append(&event, next, |me| {
+            let met = me.met_of(&event);
             let info = me.constant32(info);
             let arguments = [address.0, info, bits, shadow, address.1, site, met];
             me.module.hook("store", me.module.module.void, &arguments);

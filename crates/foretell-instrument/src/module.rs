@@ -90,13 +90,20 @@ fn nearest_location(instruction: Value) -> Location {
     before.chain(after).map(Value::location).find(|location| location.line != 0).unwrap_or(own)
 }
 
-/// What an instruction does to memory.
+/// What recurs at a site.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Accesses {
-    /// It reads.
-    Read,
-    /// It writes.
-    Write,
+pub enum Recurring {
+    /// A read of this shape, see [`shape`]; whether the address has a shadow.
+    Read(u32, bool),
+    /// A write of this shape; whether there are shadows.
+    Write(u32, bool),
+    /// A branch with this outcome.
+    Branch(bool),
+}
+
+/// Size and order of an access.
+pub fn shape(info: u32) -> u32 {
+    AccessInfo(info).size() | AccessInfo(info).order_code() << 8
 }
 
 /// What all functions of a module share.
@@ -109,7 +116,7 @@ pub struct ModuleContext {
     pub mode: Mode,
     strings: HashMap<String, Value>,
     sites: HashMap<(String, String, u32, u32), Value>,
-    met: HashMap<(Value, Accesses, u32), Value>,
+    met: HashMap<(Value, Recurring), Value>,
     demangled: HashMap<String, String>,
 }
 
@@ -126,11 +133,10 @@ impl ModuleContext {
         self.site_at(nearest_location(instruction), function)
     }
 
-    /// The [`Met`] of accesses at a site with this packed description.
-    pub fn met(&mut self, site: Value, accesses: Accesses, info: AccessInfo) -> Value {
-        let shape = info.size() | info.order_code() << 8;
+    /// What the runtime tells of what recurs at a site, a `foretell_abi::Met`.
+    pub fn met(&mut self, site: Value, what: Recurring) -> Value {
         let module = self.module;
-        *self.met.entry((site, accesses, shape)).or_insert_with(|| {
+        *self.met.entry((site, what)).or_insert_with(|| {
             let members = [module.constant64(NEVER), module.constant64(0)];
             module.add_variable(module.constant_struct(&members), "foretell.met")
         })

@@ -9,10 +9,10 @@ typedef struct { const char *file, *function; uint32_t line, column; } Site;
 typedef struct { const char *address; uint64_t size; const char *name, *file; uint32_t line, pad; } Global;
 typedef struct { uint32_t abi, flags; const char *name; const Global *globals; uint64_t count; } Module;
 /* No limit: hooks are called for every access. */
-static const void *const nowhere[2];
+static const void *const nowhere[3];
 typedef struct {
   const void *cursor;
-  uint32_t index, entered, shadow_mask, path;
+  uint32_t index, entered, terms, terms_entered, shadow_mask, path;
   uint64_t callee, returned_by;
   uint32_t arguments[12], results[4], local_shadows, pad;
 } Slots;

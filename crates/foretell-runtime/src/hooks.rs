@@ -120,7 +120,7 @@ mod often {
     ) -> u32 {
         let Some(mut session) = Session::begin_hook() else { return 0 };
         let shadow = note_read(&mut session, place, detail, at, value, to);
-        session.recorder().tell(head(Kind::Read, detail, place), met);
+        session.recorder().tell(head(Kind::Read, detail, place), to != 0, met);
         session.point();
         shadow
     }
@@ -160,27 +160,34 @@ mod often {
     ) {
         if let Some(mut session) = Session::begin_hook() {
             note_write(&mut session, place, detail, at, value, shadows);
-            session.recorder().tell(head(Kind::Write, detail, place), met);
+            let kind = if shadows == 0 { Kind::Write } else { Kind::WriteShadow };
+            session.recorder().tell(head(kind, detail, place), shadows != 0, met);
             session.point();
         }
     }
 
     #[unsafe(no_mangle)]
     #[allow(missing_docs, clippy::missing_safety_doc)] // foretell-abi
-    pub unsafe extern "C" fn __foretell_branch(shadow: u32, outcome: u32, site: *const Site) {
+    pub unsafe extern "C" fn __foretell_branch(
+        shadow: u32,
+        outcome: u32,
+        site: *const Site,
+        met: *mut Met,
+    ) {
         let head = head(Kind::Branch, (outcome & 1) as u8, site as u64);
         // SAFETY: the program goes on.
         let noted = unsafe { quickly(|recorder| recorder.try_again(head, 0, shadow.into(), [])) };
         if noted == 0 {
-            branch_in_session(head, shadow);
+            branch_in_session(head, shadow, met);
         }
     }
 
     #[cold]
     #[inline(never)]
-    extern "C" fn branch_in_session(head: u64, shadow: u32) {
-        if let Some(session) = Session::begin_hook() {
+    extern "C" fn branch_in_session(head: u64, shadow: u32, met: *mut Met) {
+        if let Some(mut session) = Session::begin_hook() {
             session.me.access::<true, 0>(head, 0, shadow.into(), []);
+            session.recorder().tell(head, false, met);
         }
     }
 

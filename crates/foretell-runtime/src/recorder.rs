@@ -14,7 +14,7 @@ use foretell_abi::{Cursor, Met, NEVER};
 use foretell_wire::again::Again;
 use foretell_wire::{
     ATTACHED, CHUNK_BYTES, CHUNKS, CONTRACT, End, HEADER_BYTES, Header, Kind, MAGIC, MAX_RECORD,
-    MAX_TEXT, MESSAGE_BYTES, OTHER_BUILD, RING_BYTES, VERSION, access,
+    MAX_TEXT, MESSAGE_BYTES, OTHER_BUILD, RING_BYTES, TERM_SHADOW, VERSION, access,
 };
 
 use crate::sys;
@@ -36,8 +36,6 @@ pub struct Recorder {
     running: *const Thread,
     began: u32,
     events_before: u64,
-    /// How many terms were defined.
-    terms: u32,
     parent: u32,
     on: bool,
     /// Every event is shown to `forced::check`: the limit is such that each record is looked at.
@@ -60,7 +58,6 @@ static RECORDER: TurnCell<Recorder> = TurnCell::new(Recorder {
     running: null(),
     began: 0,
     events_before: 0,
-    terms: 0,
     parent: 0,
     on: false,
     checked: false,
@@ -76,7 +73,7 @@ pub struct Nowhere(pub UnsafeCell<Cursor>);
 unsafe impl Sync for Nowhere {}
 /// See [`Nowhere`].
 pub static NOWHERE: Nowhere =
-    Nowhere(UnsafeCell::new(Cursor { next: null_mut(), limit: null_mut() }));
+    Nowhere(UnsafeCell::new(Cursor { next: null_mut(), limit: null_mut(), terms: 0 }));
 
 /// What signal handlers that ran inside the runtime did not record.
 pub static SKIPPED: AtomicU64 = AtomicU64::new(0);
@@ -181,7 +178,10 @@ impl Recorder {
         if std::ptr::eq(self.cursor, NOWHERE.0.get()) {
             return;
         }
-        let room = self.next().wrapping_add(events as usize); // an event has at least a word
+        // An event has at least a word; the last shadows are not given away here.
+        let terms = unsafe { (*self.cursor).terms };
+        let events = if terms >= u64::from(TERM_SHADOW / 2) { 0 } else { events };
+        let room = self.next().wrapping_add(events as usize);
         // SAFETY: the cursor is in the header.
         unsafe {
             (*self.cursor).limit = if events == 0 { null_mut() } else { room.min(self.limit) }
@@ -436,7 +436,9 @@ impl Recorder {
 
     /// Tells the instruction of an access that it was met, so that it can append the next record by
     /// itself; `head` is the first word of the long form.
-    pub fn tell(&mut self, head: u64, met: *mut Met) {
+    /// `more`: it has one word more.
+    pub fn tell(&mut self, head: u64, more: bool, met: *mut Met) {
+        let head = if more { with_more::<1>(head) } else { head };
         let way = Again::way(head);
         let owner = self.met[way];
         if met.is_null() || !self.tells || (owner != met && !owner.is_null()) {
@@ -446,7 +448,7 @@ impl Recorder {
             self.met[way] = met;
             // SAFETY: it belongs to a module that is loaded.
             unsafe {
-                (*met).word = way as u64;
+                (*met).word = Again::begin_of_short(way, more);
                 (*met).begin = begin;
             }
         }
@@ -464,6 +466,7 @@ impl Recorder {
     /// No instruction was met: libraries come or go. With `quiet` none will be told.
     pub fn untell_all(&mut self, quiet: bool) {
         self.tells = !quiet;
+        self.again.forget();
         for way in 0..Again::WAYS {
             self.untell(way);
         }
@@ -532,11 +535,13 @@ impl Recorder {
     /// The shadow of the next term to be defined; 0 when there are too many.
     #[inline(always)]
     pub fn next_term(&mut self) -> u32 {
-        if self.terms >= foretell_wire::TERM_SHADOW - 1 {
+        // SAFETY: the cursor is in the header; without one nothing is recorded.
+        let terms = unsafe { &mut (*self.cursor).terms };
+        if !self.on || *terms >= u64::from(TERM_SHADOW - 1) {
             return 0;
         }
-        self.terms += 1;
-        foretell_wire::TERM_SHADOW | (self.terms - 1)
+        *terms += 1;
+        TERM_SHADOW | (*terms - 1) as u32
     }
 
     /// A sentence on what the trace lacks.

@@ -25,11 +25,6 @@ pub struct Thread {
     pub slots: CallSlots,
     /// From this index on it must ask the scheduler before it goes on.
     pub pause_at: u32,
-    /// Terms that it has built, and what that will be when the one that is being built is complete.
-    /// As with events, two numbers that each change once are cheaper than a mark that is set and
-    /// taken back.
-    terms: u32,
-    terms_entered: u32,
     /// At this index a store was announced, `pending` or `pending_range`: it may not have happened
     /// yet, and will be the event with this index.
     announced: u32,
@@ -109,6 +104,8 @@ pub const EMPTY_SLOTS: CallSlots = CallSlots {
     cursor: recorder::NOWHERE.0.get(),
     index: 0,
     entered: 0,
+    terms: 0,
+    terms_entered: 0,
     shadow_mask: 0,
     path: 0,
     callee: 0,
@@ -163,8 +160,6 @@ impl Thread {
                 ..EMPTY_SLOTS
             },
             pause_at: 0,
-            terms: 0,
-            terms_entered: 0,
             announced: u32::MAX,
             busy: true,
             unpreemptible: 0,
@@ -195,10 +190,13 @@ impl Thread {
         })
     }
 
-    /// Whether it is inside the runtime: then a signal handler that arrives must not record.
+    /// Whether it is inside the runtime, or records: then a signal handler that arrives must not.
+    /// (Two numbers that each change once are cheaper than a mark that is set and taken back.)
     #[inline(always)]
     pub fn is_inside(&self) -> bool {
-        self.busy || self.slots.entered != self.slots.index || self.terms_entered != self.terms
+        self.busy
+            || self.slots.entered != self.slots.index
+            || self.slots.terms_entered != self.slots.terms
     }
 
     /// It goes into the runtime.
@@ -212,7 +210,7 @@ impl Thread {
     #[inline(always)]
     pub fn leave(&mut self) {
         self.slots.entered = self.slots.index;
-        self.terms_entered = self.terms;
+        self.slots.terms_entered = self.slots.terms;
         // How many events may be recorded without a question to the scheduler.
         let silent = self.announced == self.slots.index || self.slots.index >= LAST_SHADOWED;
         let unasked = match silent {
@@ -458,12 +456,12 @@ pub fn built(build: impl FnOnce() -> u32) -> u32 {
     if me.is_inside() {
         return 0;
     }
-    let terms = me.terms.wrapping_add(1);
-    me.terms_entered = terms;
+    let terms = me.slots.terms.wrapping_add(1);
+    me.slots.terms_entered = terms;
     compiler_fence(SeqCst);
     let shadow = build();
     compiler_fence(SeqCst);
-    me.terms = terms;
+    me.slots.terms = terms;
     shadow
 }
 

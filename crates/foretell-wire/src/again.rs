@@ -67,6 +67,17 @@ impl Again {
         (known == head).then_some(begin)
     }
 
+    /// What shorts of the entry with this number begin with: all but distance and value, which has
+    /// at most 32 bits.
+    pub fn begin_of_short(way: usize, more: bool) -> u64 {
+        way as u64 | if more { MORE } else { 0 }
+    }
+
+    /// Nothing was met. The other side may keep what it knows: it is told again.
+    pub fn forget(&mut self) {
+        self.entries.fill((0, 0));
+    }
+
     /// Enters an access that is recorded in its long form.
     #[inline]
     pub fn enter(&mut self, head: u64, address: u64) {

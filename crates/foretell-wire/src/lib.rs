@@ -84,7 +84,7 @@ pub mod environment {
 }
 
 /// Bytes of a chunk. The whole ring is kept small enough to stay in the processor's caches.
-pub const CHUNK_BYTES: usize = 1 << 18;
+pub const CHUNK_BYTES: usize = 1 << 19;
 /// Chunks in the ring.
 pub const CHUNKS: usize = 8;
 /// The longest text that a record carries; longer ones are cut.
@@ -128,10 +128,9 @@ pub struct Header {
     pub reserved: AtomicU32,
     /// Grows as threads take turns; a hanging program's does not.
     pub turns: AtomicU64,
-    /// In the chunk that is being filled: where the next word goes, up to where instrumented code
-    /// may write by itself, and where the chunk begins; in the writer's addresses.
-    pub cursor: [AtomicU64; 2],
-    /// See `cursor`.
+    /// `foretell_abi::Cursor`; in the writer's addresses.
+    pub cursor: [AtomicU64; 3],
+    /// Where the chunk begins that is being filled, in the writer's addresses.
     pub base: AtomicU64,
     /// Bytes of each full chunk that hold whole records.
     pub used: [AtomicU32; CHUNKS],
@@ -144,6 +143,13 @@ pub struct Header {
 }
 
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES);
+const _: () = assert!(size_of::<foretell_abi::Cursor>() == size_of::<[AtomicU64; 3]>());
+const _: () = {
+    use foretell_abi::record::*;
+    assert!(Kind::DefineBinary as u64 == DEFINE_BINARY);
+    assert!(Kind::DefineCast as u64 == DEFINE_CAST);
+    assert!(Kind::DefineAddress as u64 == DEFINE_ADDRESS);
+};
 
 /// What the runtime says about the end of a run.
 #[repr(u32)]
@@ -488,7 +494,7 @@ impl ObjectKind {
 
 /// Shadows with this bit name a built term by its number; those without name what the read with
 /// index `shadow - 1` of the same thread returned. 0 is concrete.
-pub const TERM_SHADOW: u32 = 1 << 31;
+pub const TERM_SHADOW: u32 = foretell_abi::record::TERM_SHADOW;
 
 /// One turn of a schedule: the thread runs all its events with an index below `until`.
 #[derive(Clone, Debug, PartialEq, Eq)]
