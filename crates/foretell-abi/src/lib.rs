@@ -163,6 +163,9 @@ pub mod record {
     pub const DEFINE_BINARY: u64 = 68;
     /// Width before in bits 16..24, after in 24..32; then the operand.
     pub const DEFINE_CAST: u64 = 69;
+    /// Width in bits 16..24; then `condition | then << 32`, `otherwise | condition's value << 32`,
+    /// and the values of both.
+    pub const DEFINE_SELECT: u64 = 70;
     /// Width of the index in bits 16..24, scale above; then the index, then the base.
     pub const DEFINE_ADDRESS: u64 = 78;
     /// Shadows of terms have this bit; the rest is the term's number.

@@ -110,6 +110,31 @@ impl FunctionContext<'_> {
         self.module.hook("expr_select", constants.int32, &arguments)
     }
 
+    /// Defines an if-then-else of which at least one part has a shadow; `condition` is an `i1`.
+    fn define_select(
+        &mut self,
+        width: u32,
+        condition: (Value, Value),
+        then: Operand,
+        otherwise: Operand,
+    ) -> Value {
+        let builder = &self.module.builder;
+        let constants = &self.module.module;
+        let wide = |value: Value| builder.integer_cast(value, constants.int64, false);
+        let pair = |low: Value, high: Value| {
+            builder.or(wide(low), builder.shift_left(wide(high), constants.constant64(32)))
+        };
+        let head = record::DEFINE_SELECT | u64::from(width) << 16;
+        let words = [
+            constants.constant64(head),
+            pair(condition.0, then.0),
+            pair(otherwise.0, condition.1),
+            then.1,
+            otherwise.1,
+        ];
+        self.define(&words, None, |me| me.select_hook(width, condition, then, otherwise))
+    }
+
     fn operand(&self, value: Value) -> Operand {
         (self.shadow(value), self.module.builder.widen(value))
     }
@@ -235,7 +260,7 @@ impl FunctionContext<'_> {
         let shadow = if self.has_shadow(condition) {
             self.guarded(&shadows, next, |me| {
                 let outcome = (shadows[0], condition);
-                me.select_hook(width, outcome, me.operand(then), me.operand(otherwise))
+                me.define_select(width, outcome, me.operand(then), me.operand(otherwise))
             })
         } else {
             self.module.builder.select(condition, shadows[1], shadows[2])

@@ -106,7 +106,7 @@ impl Policy for TimeSlices {
     }
 
     fn pause_at(&mut self, thread: &Thread) -> u32 {
-        thread.slots.index.saturating_add(256)
+        thread.slots.index.saturating_add(1024)
     }
 }
 

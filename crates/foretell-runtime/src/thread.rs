@@ -211,16 +211,19 @@ impl Thread {
     pub fn leave(&mut self) {
         self.slots.entered = self.slots.index;
         self.slots.terms_entered = self.slots.terms;
-        // How many events may be recorded without a question to the scheduler.
-        let silent = self.announced == self.slots.index || self.slots.index >= LAST_SHADOWED;
-        let unasked = match silent {
-            true => 0,
-            false => self.pause_at.saturating_sub(self.slots.index.saturating_add(1)),
-        };
-        // SAFETY: who leaves the runtime has the turn.
-        unsafe { recorder() }.allow(unasked);
+        self.allow();
         compiler_fence(SeqCst);
         self.busy = false;
+    }
+
+    /// Lets instrumented code append as many events as need no question to the scheduler.
+    #[inline(always)]
+    fn allow(&self) {
+        let index = self.slots.index;
+        let silent = self.announced == index || index >= LAST_SHADOWED;
+        let left = self.pause_at.saturating_sub(index.saturating_add(1));
+        // SAFETY: the thread has the turn.
+        unsafe { recorder() }.allow(if silent { 0 } else { left });
     }
 
     /// Appends an event of this thread.
@@ -389,6 +392,7 @@ pub unsafe fn quickly(note: impl FnOnce(&mut Recorder) -> bool) -> u32 {
         }
         compiler_fence(SeqCst);
         me.slots.index = after;
+        me.allow();
         shadow = after;
         true
     });
@@ -462,6 +466,7 @@ pub fn built(build: impl FnOnce() -> u32) -> u32 {
     let shadow = build();
     compiler_fence(SeqCst);
     me.slots.terms = terms;
+    me.allow();
     shadow
 }
 

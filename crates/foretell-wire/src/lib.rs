@@ -148,6 +148,7 @@ const _: () = {
     use foretell_abi::record::*;
     assert!(Kind::DefineBinary as u64 == DEFINE_BINARY);
     assert!(Kind::DefineCast as u64 == DEFINE_CAST);
+    assert!(Kind::DefineSelect as u64 == DEFINE_SELECT);
     assert!(Kind::DefineAddress as u64 == DEFINE_ADDRESS);
 };
 
