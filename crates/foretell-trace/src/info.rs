@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::event::{Event, Op};
 use crate::format::binary::{Record, Records};
 use crate::format::rapid::{self, Operation};
-use crate::format::{Format, Opened, ReadError, read_path};
+use crate::format::{Format, Opened, ReadError, log_is_no_trace};
 use crate::id::ThreadId;
 use crate::names::Names;
 use crate::trace::{ObjectKind, Thread, Trace};
@@ -204,9 +204,13 @@ pub struct TraceInfo {
 }
 
 impl TraceInfo {
-    /// Counts what is in a file of any format.
+    /// Counts what is in a file of any format but a log.
     pub fn of_path(path: &Path) -> Result<(Format, TraceInfo), ReadError> {
-        let opened = Opened::new(path)?;
+        Self::of_opened(Opened::new(path)?, path)
+    }
+
+    /// Counts what is in a file; `path` is the one that was opened.
+    pub fn of_opened(opened: Opened, path: &Path) -> Result<(Format, TraceInfo), ReadError> {
         let format = opened.format;
         let info = match format {
             Format::Std => Self::of_std(opened.stream()),
@@ -214,7 +218,8 @@ impl TraceInfo {
                 let bytes = opened.bytes().map_err(|error| ReadError::io(path, &error))?;
                 Self::of_binary(&bytes)
             }
-            Format::Text | Format::Ctrc => read_path(path).map(|trace| Self::of(&trace)),
+            Format::Text | Format::Ctrc => opened.read(path).map(|trace| Self::of(&trace)),
+            Format::Log => Err(log_is_no_trace()),
         };
         Ok((format, info.map_err(|error| error.in_file(path))?))
     }
@@ -242,8 +247,8 @@ impl TraceInfo {
         }
     }
 
-    /// Counts what is in a binary file. Events behind a lost one, which [`read_path`] leaves out,
-    /// are counted here.
+    /// Counts what is in a binary file. Events behind a lost one, which
+    /// [`crate::format::read_path`] leaves out, are counted here.
     pub fn of_binary(file: &[u8]) -> Result<TraceInfo, ReadError> {
         let mut counter = Counter::default();
         let mut info = TraceInfo::default();

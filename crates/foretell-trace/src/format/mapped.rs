@@ -15,6 +15,11 @@ enum Bytes {
 }
 
 impl Mapped {
+    /// Maps a regular file, from its begin whatever was read from it.
+    pub fn of(file: File) -> io::Result<Self> {
+        Self::new(Vec::new(), file)
+    }
+
     /// Maps the file; `first` are the bytes that have been read from it already. What another
     /// process appends later is not seen; as with every mapped file, one that is cut short while
     /// it is read ends the reading process (`SIGBUS`).

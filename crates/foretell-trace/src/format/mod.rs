@@ -34,7 +34,14 @@ pub enum Format {
     Ctrc,
     /// RAPID's text format, plain or compressed with gzip.
     Std,
+    /// What a program did, as its runtime told it: what `foretell record` writes. The crate
+    /// `foretell-record` makes a trace of it; nobody else reads it.
+    Log,
 }
+
+/// The first bytes of a log. Its layout is described where it is written and read, in the crate
+/// `foretell-record`; here it is only recognised.
+pub const LOG_MAGIC: [u8; 8] = *b"\x89FTLOG\r\n";
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,6 +50,7 @@ impl fmt::Display for Format {
             Format::Text => "text",
             Format::Ctrc => "CTRC",
             Format::Std => "STD",
+            Format::Log => "log",
         })
     }
 }
@@ -79,6 +87,9 @@ impl Format {
         }
         if first.starts_with(&binary::FILE_HEADER[..8]) {
             return Some(Format::Binary);
+        }
+        if first.starts_with(&LOG_MAGIC) {
+            return Some(Format::Log);
         }
         let text = String::from_utf8_lossy(first);
         let line =
@@ -136,19 +147,31 @@ impl Opened {
     pub fn bytes(self) -> io::Result<Mapped> {
         Mapped::new(self.first, self.rest)
     }
+
+    /// Reads the trace; `path` is the one that was opened.
+    pub fn read(self, path: &Path) -> Result<Trace, ReadError> {
+        let bytes = |opened: Self| opened.bytes().map_err(|error| ReadError::io(path, &error));
+        match self.format {
+            Format::Text => utf8(&bytes(self)?).and_then(text::read),
+            Format::Binary => binary::read(&bytes(self)?),
+            Format::Std => rapid::read(self.stream()),
+            Format::Ctrc => utf8(&bytes(self)?).and_then(ctrc::read),
+            Format::Log => Err(log_is_no_trace()),
+        }
+        .map_err(|error| error.in_file(path))
+    }
 }
 
-/// Reads a trace of any format.
+/// Reads a trace of any format but a log, which must be converted first.
 pub fn read_path(path: &Path) -> Result<Trace, ReadError> {
-    let opened = Opened::new(path)?;
-    let bytes = |opened: Opened| opened.bytes().map_err(|error| ReadError::io(path, &error));
-    match opened.format {
-        Format::Text => utf8(&bytes(opened)?).and_then(text::read),
-        Format::Binary => binary::read(&bytes(opened)?),
-        Format::Std => rapid::read(opened.stream()),
-        Format::Ctrc => utf8(&bytes(opened)?).and_then(ctrc::read),
-    }
-    .map_err(|error| error.in_file(path))
+    Opened::new(path)?.read(path)
+}
+
+/// What is said where a trace is expected.
+pub(crate) fn log_is_no_trace() -> ReadError {
+    ReadError::new(Position::None, "a recording's log, which is not a trace yet").help(
+        "convert it with `foretell trace convert LOG -o run.ftrace`, or record with --compact",
+    )
 }
 
 /// The bytes as text.
@@ -172,6 +195,7 @@ pub fn write_path(trace: &Trace, path: &Path, format: Format) -> Result<(), Writ
             rapid::write_path(trace, path, file).map_err(io_error)
         }
         Format::Ctrc => file.write_all(ctrc::write(trace)?.as_bytes()).map_err(io_error),
+        Format::Log => Err(WriteError::cannot_carry(format, "a trace that is no recording")),
     })
 }
 
@@ -219,6 +243,7 @@ mod tests {
         assert_eq!(detect("x", "T0|r(V1)|12\n"), Some(Format::Std));
         assert_eq!(detect("x.std.gz", "\u{1f}"), Some(Format::Std));
         assert_eq!(detect("x.ft", "thread"), Some(Format::Text));
+        assert_eq!(Format::detect(Path::new("x.ftrace"), &LOG_MAGIC), Some(Format::Log));
         assert_eq!(detect("x.txt", "hello"), None);
     }
 
@@ -255,6 +280,11 @@ mod tests {
             ("a.ft", b"foretell-trace 1\nvar", "a.ft:2:4: expected a name here"),
             ("a.ft", b"", "a.ft: the file is empty; record a run"),
             ("a.txt", b"hello", "a.txt: not a trace of a known format; name the file"),
+            (
+                "a.ftrace",
+                &LOG_MAGIC,
+                "a.ftrace: a recording's log, which is not a trace yet; convert",
+            ),
         ] {
             let path = directory.join(name);
             std::fs::write(&path, content).unwrap();
