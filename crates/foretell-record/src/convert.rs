@@ -1,4 +1,4 @@
-//! Records of the runtime to a trace file, while the program runs.
+//! Records of the runtime to a trace: while the program runs, or from a log of it.
 //!
 //! Definitions go into the file before their first use, so that whatever part of the file is kept
 //! makes sense. The records come from a process that may have gone wild: what does not decode ends
@@ -17,14 +17,16 @@ use foretell_trace::{
 };
 use foretell_wire::again::{Again, Short};
 use foretell_wire::predictor::Branch;
-use foretell_wire::{HELD_FIXED, Kind, TERM_SHADOW, WIDE_OPERAND, access, format_path, lock};
+use foretell_wire::{Kind, TERM_SHADOW, WIDE_OPERAND, access, format_path, lock};
 
+use crate::account::{Account, NO_SENSE};
 use crate::forced::Comparison;
 use crate::hash::FastMap;
 use crate::memory::{Location, Memory};
 use crate::output::Output;
 use crate::path::ExecutionPath;
 use crate::symbols::Symbols;
+use crate::words::Words;
 
 /// Terms that are known again, and reads of a thread whose terms are. A term that fell out is
 /// written again: the reader of a trace takes equal terms for one. The tables stay small enough to
@@ -134,12 +136,10 @@ pub struct Converter {
     /// The runtime's terms by number: the file's term and its width.
     built: Vec<(u32, u8)>,
     recent_terms: Box<[(Key, TermId)]>,
-    gaps: BTreeMap<String, u64>,
-    restrictions: BTreeMap<String, u64>,
     crash: Option<Crash>,
-    modules: u32,
-    concrete_modules: u32,
     broken: bool,
+    /// What is to be said at the end.
+    pub account: Account,
     /// The branches that were taken.
     pub path: ExecutionPath,
     /// The schedule that the run is to obey.
@@ -157,44 +157,12 @@ struct Recurring {
     more: u64,
 }
 
-/// Reads the words of a record.
-struct Words<'a> {
-    words: &'a [u64],
-    at: usize,
-}
-
-impl<'a> Words<'a> {
-    fn next(&mut self) -> Option<u64> {
-        let word = *self.words.get(self.at)?;
-        self.at += 1;
-        Some(word)
-    }
-
-    fn pair(&mut self) -> Option<(u32, u32)> {
-        self.next().map(|word| (word as u32, (word >> 32) as u32))
-    }
-
-    fn bytes(&mut self) -> Option<Vec<u8>> {
-        let length = usize::try_from(self.next()?).ok()?;
-        let words = length.div_ceil(8);
-        let part: &'a [u64] = self.words.get(self.at..self.at.checked_add(words)?)?;
-        self.at += words;
-        let mut bytes: Vec<u8> = part.iter().flat_map(|word| word.to_le_bytes()).collect();
-        bytes.truncate(length);
-        Some(bytes)
-    }
-
-    fn text(&mut self) -> Option<String> {
-        self.bytes().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-    }
-}
-
 impl Converter {
     /// Writes to `file`; `executable` is the program's.
-    pub fn new(file: File, executable: PathBuf) -> io::Result<Self> {
+    pub fn new(file: File, executable: PathBuf, symbols: Symbols) -> io::Result<Self> {
         Ok(Self {
             output: Output::new(file)?,
-            symbols: Symbols::default(),
+            symbols,
             memory: Memory::default(),
             executable,
             current: 0,
@@ -210,31 +178,28 @@ impl Converter {
             built: Vec::new(),
             // No constant has 255 bits.
             recent_terms: vec![(Key::Constant(255, 0), TermId(0)); RECENT_TERMS].into(),
-            gaps: BTreeMap::new(),
-            restrictions: BTreeMap::new(),
             crash: None,
-            modules: 0,
-            concrete_modules: 0,
             broken: false,
+            account: Account::default(),
             path: ExecutionPath::default(),
             schedule: None,
         })
     }
 
-    /// Notes something that the trace lacks.
-    pub fn gap(&mut self, what: &str) {
-        *self.gaps.entry(what.to_owned()).or_insert(0) += 1;
-    }
-
     /// Converts the records of a chunk.
     pub fn chunk(&mut self, words: &[u64]) {
-        let mut words = Words { words, at: 0 };
+        let mut words = Words::new(words);
         while !self.broken && words.at < words.words.len() {
             if self.record(&mut words).is_none() {
                 self.broken = true;
-                self.gap("everything after records that make no sense: the program destroyed them");
+                self.account.gap(NO_SENSE);
             }
         }
+    }
+
+    /// Whether there were records that make no sense; nothing after them is converted.
+    pub fn is_broken(&self) -> bool {
+        self.broken
     }
 
     /// Writes what is left and gives the account.
@@ -245,17 +210,11 @@ impl Converter {
                  another location from there on",
                 self.memory.unseen
             );
-            self.gap(&gap);
+            self.account.gap(&gap);
         }
-        if self.modules == 0 {
-            self.gap(
-                "no module was compiled with `foretell cc` or `foretell c++`: memory accesses are \
-                 seen only where ThreadSanitizer's hooks are compiled in",
-            );
-        }
-        let symbolic = self.modules > 0 && self.concrete_modules == 0;
-        let mut gaps = sentences(&self.gaps);
-        let restrictions = sentences(&self.restrictions);
+        let symbolic = self.account.is_symbolic();
+        let mut gaps = self.account.gaps();
+        let restrictions = self.account.restrictions();
         let written = self.output.finish(|encoder, records| {
             encoder.properties(symbolic, true, records);
             encoder.command(command.iter().map(String::as_str), records);
@@ -278,7 +237,7 @@ impl Converter {
             restrictions,
             lost: written.lost,
             crash: self.crash,
-            instrumented: self.modules > 0,
+            instrumented: self.account.is_instrumented(),
             symbolic,
         })
     }
@@ -333,15 +292,7 @@ impl Converter {
                 self.output.add(|encoder, records| encoder.object(id, &name, kind, records));
             }
             Kind::DefineSite => {
-                let (line, column) = words.pair()?;
-                let (file, function) = (words.text()?, words.text()?);
-                let file = if file == "?" { "" } else { &file };
-                let site = foretell_trace::Site {
-                    file: file.into(),
-                    line,
-                    column,
-                    function: function.into(),
-                };
+                let site = words.site()?;
                 self.path.add_site(place, &site);
                 self.define_site(place, site);
             }
@@ -397,15 +348,7 @@ impl Converter {
                 let bytes = words.bytes()?;
                 self.memory.know(address, &bytes);
             }
-            Kind::Gap => {
-                let count = words.next()?;
-                let what = words.text()?;
-                let sentences = match detail {
-                    HELD_FIXED => &mut self.restrictions,
-                    _ => &mut self.gaps,
-                };
-                *sentences.entry(what).or_insert(0) += count;
-            }
+            Kind::Gap => self.account.gap_record(detail, words)?,
             Kind::Crash => {
                 let (signal, address) = (words.next()? as i32, words.next()?);
                 let site = self.symbols.site(place + 1);
@@ -421,10 +364,7 @@ impl Converter {
                 let (thread, predicted) = (words.next()?, words.next()?);
                 self.path.end(u32::try_from(thread).ok()?, predicted)?;
             }
-            Kind::Instrumented => {
-                self.modules += 1;
-                self.concrete_modules += u32::from(detail == 0);
-            }
+            Kind::Instrumented => self.account.instrumented_record(detail),
             _ => return None,
         }
         Some(())
@@ -954,15 +894,6 @@ fn with_creation_paths(text: &str) -> String {
         }
     }
     told
-}
-
-/// What happened, each with how often.
-fn sentences(counted: &BTreeMap<String, u64>) -> Vec<String> {
-    let sentence = |(what, &count): (&String, &u64)| match count {
-        1 => what.clone(),
-        _ => format!("{what} ({count} times)"),
-    };
-    counted.iter().map(sentence).collect()
 }
 
 /// Where a place is among the recent sites.

@@ -1,13 +1,16 @@
 //! Where programs and our own library are, and what build a program is.
 
 use std::env;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use foretell_trace::format::Mapped;
 use foretell_wire::{CONTRACT, CONTRACT_SYMBOL};
 use object::{Object, ObjectSection, ObjectSymbol};
 
-const LIBRARY: &str = "libforetell_runtime.so";
+/// The name of the runtime library.
+pub const LIBRARY: &str = "libforetell_runtime.so";
 
 /// The runtime library: beside the running executable, in `../lib/foretell`, or where cargo puts
 /// it; the first of this build, or any at all.
@@ -52,7 +55,7 @@ pub fn is_of_this_build(library: &Path) -> bool {
 
 /// The contract that a runtime library shows; older ones show none.
 fn contract_of(library: &Path) -> Option<u64> {
-    let content = std::fs::read(library).ok()?;
+    let content = File::open(library).and_then(Mapped::of).ok()?;
     let file = object::File::parse(&*content).ok()?;
     let symbol = file.dynamic_symbols().find(|symbol| symbol.name() == Ok(CONTRACT_SYMBOL))?;
     let section = file.section_by_index(symbol.section_index()?).ok()?;
@@ -62,7 +65,7 @@ fn contract_of(library: &Path) -> Option<u64> {
 
 /// The build id of an executable in hexadecimal.
 pub fn build_id(path: &Path) -> Option<String> {
-    let content = std::fs::read(path).ok()?;
+    let content = File::open(path).and_then(Mapped::of).ok()?;
     let file = object::File::parse(&*content).ok()?;
     let id = file.build_id().ok()??;
     Some(id.iter().map(|byte| format!("{byte:02x}")).collect())

@@ -1,21 +1,27 @@
-//! The recorder outside the program: runs it under the runtime and turns what it did into a trace
-//! file.
+//! The recorder outside the program: runs it under the runtime and turns what it did into a trace.
 //!
 //! The program keeps its standard streams, its exit status and its signals. It shares a ring of
-//! memory with us (crate `foretell-wire`) from which its events are converted while it runs, so
-//! that whatever ends it costs nothing that had happened.
+//! memory with us (crate `foretell-wire`) from which what it tells is taken while it runs, so that
+//! whatever ends it costs nothing that had happened. That goes into a file as it is (a log, which
+//! [`read`] converts) or is converted at once, see [`Form`].
 
+mod account;
 mod convert;
 mod debugger;
 mod find;
 mod forced;
 mod hash;
+mod log;
+mod logger;
 mod memory;
 mod output;
 mod path;
+mod read;
 mod ring;
+mod sink;
 mod symbols;
 mod sync_only;
+mod words;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -31,6 +37,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use foretell_trace::format::ReadError;
 use foretell_trace::schedule::Step;
 use foretell_wire::{End, environment, format_turns};
 
@@ -39,11 +46,13 @@ pub use debugger::Debugger;
 pub use find::{build_id, program as find_program, runtime_library};
 pub use forced::Divergence;
 pub use path::{BranchTaken, ExecutionPath, PathDifference};
+pub use read::{convert, info, read, read_log, read_opened};
 pub use sync_only::{SyncOutcome, record_sync_only};
 
-use convert::Converter;
 use forced::Comparison;
+use log::About;
 use ring::Ring;
+use sink::Sink;
 
 /// The base schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +145,16 @@ pub enum Switching {
     Fiber,
 }
 
+/// The form of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// What the runtime told, word for word: costs the least while the program runs. [`read`] reads
+    /// it, and [`convert`] makes a trace of it.
+    Log,
+    /// A binary trace: smaller, and whoever reads traces can read it.
+    Trace,
+}
+
 /// What to record and how.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
@@ -143,8 +162,11 @@ pub struct RecordOptions {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// The trace file.
+    /// The file to write.
     pub output: PathBuf,
+    /// Its form. A run with `steps` or `path` is converted at once, whatever this says: each of its
+    /// events is looked at anyway.
+    pub form: Form,
     /// The base schedule.
     pub policy: Policy,
     /// Steps to take, exactly, before the base schedule begins (a forced run). An event that is
@@ -212,12 +234,13 @@ impl Capture {
 }
 
 impl RecordOptions {
-    /// Records `program` into `output`, as the operating system runs it, without limits.
+    /// Records `program` into the trace `output`, as the operating system runs it, without limits.
     pub fn new(program: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
             arguments: Vec::new(),
             output: output.into(),
+            form: Form::Trace,
             policy: Policy::Os,
             steps: Vec::new(),
             replay: None,
@@ -266,13 +289,14 @@ pub struct RecordOutcome {
     pub events: u64,
     /// Threads in the trace.
     pub threads: u32,
-    /// Bytes of the trace file.
+    /// Bytes of the file.
     pub bytes: u64,
     /// Writes and conditions carry expressions.
     pub symbolic: bool,
     /// The program has instrumented modules; without any, only synchronisation was seen.
     pub instrumented: bool,
-    /// What the trace lacks, also said in the trace.
+    /// What the trace lacks, also said in the trace. That uninstrumented code wrote what was read is
+    /// found when records are converted: of a log, only the trace made of it says that.
     pub gaps: Vec<String>,
     /// What was held at its recorded value; see [`foretell_trace::Metadata::restrictions`].
     pub restrictions: Vec<String>,
@@ -305,6 +329,8 @@ pub enum RecordError {
     Memory(io::Error),
     /// The trace could not be written.
     Write(PathBuf, io::Error),
+    /// The log that a trace was to be made of cannot be read.
+    Read(ReadError),
     /// The program ran but the runtime was never in it.
     NotAttached {
         /// The program.
@@ -347,6 +373,7 @@ impl fmt::Display for RecordError {
             RecordError::Write(path, error) => {
                 write!(f, "cannot write `{}`: {error}", path.display())
             }
+            RecordError::Read(error) => error.fmt(f),
             RecordError::NotAttached { program, .. } => write!(
                 f,
                 "`{}` ran without the runtime: it is statically linked, set-user-id, or a script \
@@ -428,17 +455,28 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
             }
         });
     }
+    let about = About {
+        executable: program.clone(),
+        build_id: find::build_id(&program),
+        command: std::iter::once(options.program.to_string_lossy().into_owned())
+            .chain(options.arguments.iter().map(|word| word.to_string_lossy().into_owned()))
+            .collect(),
+    };
+    let form = match options.form {
+        Form::Log if options.steps.is_empty() && !options.path => Form::Log,
+        _ => Form::Trace,
+    };
     let file = partial.file.try_clone().map_err(write_error)?;
-    let mut converter = Converter::new(file, program.clone()).map_err(write_error)?;
+    let mut sink = Sink::new(form, file, about).map_err(write_error)?;
     if !options.steps.is_empty() {
-        converter.schedule = Some(Comparison::new(options.steps.clone()));
+        sink.compare(Comparison::new(options.steps.clone()));
     }
-    let (status, hung) = run(&mut command, &program, &ring, &mut converter, options)?;
+    let (status, hung) = run(&mut command, &program, &ring, &mut sink, options)?;
 
     let (said, message) = ring.end();
-    let message = converter.with_names(&message);
+    let message = sink.with_names(&message);
     let diverged = |message: Option<String>, over: bool| {
-        converter.schedule.as_ref().and_then(|schedule| schedule.divergence(message, over))
+        sink.schedule().and_then(|schedule| schedule.divergence(message, over))
     };
     let unscheduled = |reason: String| {
         RunEnd::Diverged(Box::new(Divergence { step: None, expected: None, found: None, reason }))
@@ -468,23 +506,18 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         return Err(RecordError::NotAttached { program, end });
     }
     match &end {
-        RunEnd::Hang => converter.gap("the program hung and was ended"),
-        RunEnd::Signal(signal) => converter.gap(&format!(
+        RunEnd::Hang => sink.gap("the program hung and was ended"),
+        RunEnd::Signal(signal) => sink.gap(&format!(
             "the run ended by signal {signal}: nothing is known of what would have followed"
         )),
         RunEnd::Deadlock(who) => {
-            converter.gap(&format!("the run itself came to a stand: {who}"));
+            sink.gap(&format!("the run itself came to a stand: {who}"));
         }
-        RunEnd::Livelock(who) => converter.gap(&format!("the run was ended: {who}")),
+        RunEnd::Livelock(who) => sink.gap(&format!("the run was ended: {who}")),
         RunEnd::Exit(_) | RunEnd::Diverged(_) | RunEnd::Refused(_) => {}
     }
-    let words = std::iter::once(options.program.to_string_lossy().into_owned())
-        .chain(options.arguments.iter().map(|word| word.to_string_lossy().into_owned()))
-        .collect::<Vec<_>>();
-    let steps_taken = converter.schedule.as_ref().map_or(0, Comparison::taken);
-    let path = std::mem::take(&mut converter.path);
-    let build_id = find::build_id(&program);
-    let summary = converter.finish(&words, build_id.as_deref()).map_err(write_error)?;
+    let steps_taken = sink.schedule().map_or(0, Comparison::taken);
+    let (summary, path) = sink.finish().map_err(write_error)?;
     partial.complete(&options.output).map_err(write_error)?;
     Ok(RecordOutcome {
         end,
@@ -545,12 +578,12 @@ fn prepare(
     Ok(())
 }
 
-/// Runs the program to its end while its events are converted. Says whether it hung.
+/// Runs the program to its end while what it tells is taken. Says whether it hung.
 fn run(
     command: &mut Command,
     program: &Path,
     ring: &Ring,
-    converter: &mut Converter,
+    sink: &mut Sink,
     options: &RecordOptions,
 ) -> Result<(ExitStatus, bool), RecordError> {
     let started = options.debugger.as_ref().map_or(program, |debugger| &debugger.program);
@@ -571,9 +604,9 @@ fn run(
         let late = || options.time_limit.is_some_and(|limit| begin.elapsed() > limit);
         let status = loop {
             while let Some(chunk) = ring.full_chunk() {
-                converter.chunk(chunk);
+                sink.chunk(&chunk);
                 ring.release_chunk();
-                options.events.store(converter.events(), Ordering::Relaxed);
+                options.events.store(sink.events(), Ordering::Relaxed);
                 if late() && !hung {
                     break; // a program that writes faster than we read is never done
                 }
@@ -595,10 +628,10 @@ fn run(
             }
         };
         while let Some(chunk) = ring.full_chunk() {
-            converter.chunk(chunk);
+            sink.chunk(&chunk);
             ring.release_chunk();
         }
-        converter.chunk(ring.rest());
+        sink.rest(ring.rest());
         Ok((status, hung))
     })
 }
@@ -628,14 +661,26 @@ struct Partial {
 impl Partial {
     fn new(output: &Path) -> io::Result<Self> {
         let path = beside(output, "partial")?;
-        let file = File::create(&path)?;
+        // A log is read again where addresses in a message are to get names.
+        let mut options = File::options();
+        let file = options.read(true).write(true).create(true).truncate(true).open(&path)?;
         Ok(Self { path, file, complete: false })
     }
 
+    /// Puts the file in its place. What was there is moved out of the way first: some file systems
+    /// (ext4) write a file that replaces another one out to the disk at once, and that can take
+    /// longer than to record it.
     fn complete(mut self, output: &Path) -> io::Result<()> {
-        std::fs::rename(&self.path, output)?;
-        self.complete = true;
-        Ok(())
+        let old = beside(output, "old")?;
+        let there = std::fs::rename(output, &old).is_ok();
+        let renamed = std::fs::rename(&self.path, output);
+        self.complete = renamed.is_ok();
+        if there && self.complete {
+            let _ = std::fs::remove_file(&old); // nobody minds if it stays
+        } else if there {
+            std::fs::rename(&old, output)?;
+        }
+        renamed
     }
 }
 

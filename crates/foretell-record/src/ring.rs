@@ -1,7 +1,8 @@
 //! The reading end of the memory that is shared with the program.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Duration;
 
@@ -10,9 +11,18 @@ use foretell_wire::{
     RING_BYTES, VERSION,
 };
 
+/// A chunk that is full.
+pub struct Chunk<'a> {
+    pub words: &'a [u64],
+    /// Events up to its end, as the program counts them.
+    pub events: u64,
+    /// It has records of a kind that [`foretell_wire::Kind::is_notable`].
+    pub notable: bool,
+}
+
 /// The shared memory. Everything in it comes from another process and is not to be trusted.
 pub struct Ring {
-    file: OwnedFd,
+    file: File,
     memory: *mut u8,
 }
 
@@ -24,13 +34,7 @@ unsafe impl Sync for Ring {}
 impl Ring {
     /// Fresh memory.
     pub fn new() -> io::Result<Ring> {
-        // SAFETY: the name ends in NUL.
-        let file = unsafe { libc::memfd_create(c"foretell".as_ptr(), libc::MFD_CLOEXEC) };
-        if file < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: we own what we opened.
-        let file = unsafe { OwnedFd::from_raw_fd(file) };
+        let file = memory_file()?;
         // SAFETY: a plain call on our file.
         if unsafe { libc::ftruncate(file.as_raw_fd(), RING_BYTES as i64) } != 0 {
             return Err(io::Error::last_os_error());
@@ -87,11 +91,15 @@ impl Ring {
     }
 
     /// The next full chunk, if there is one.
-    pub fn full_chunk(&self) -> Option<&[u64]> {
+    pub fn full_chunk(&self) -> Option<Chunk<'_>> {
         let header = self.header();
         let consumed = header.consumed.load(Relaxed);
-        let used = || header.used[consumed as usize % CHUNKS].load(Acquire) as usize;
-        (header.produced.load(Acquire) != consumed).then(|| self.chunk(consumed, used()))
+        let slot = consumed as usize % CHUNKS;
+        (header.produced.load(Acquire) != consumed).then(|| Chunk {
+            words: self.chunk(consumed, header.used[slot].load(Relaxed) as usize),
+            events: header.events[slot].load(Relaxed),
+            notable: header.notable[slot].load(Relaxed) != 0,
+        })
     }
 
     /// What has been written of the chunk that is not full. Only once the writer is gone.
@@ -144,6 +152,17 @@ impl Ring {
         let message = &header.message[..length.min(header.message.len())];
         (end, String::from_utf8_lossy(message).into_owned())
     }
+}
+
+/// A file that is only in memory.
+pub fn memory_file() -> io::Result<File> {
+    // SAFETY: the name ends in NUL.
+    let file = unsafe { libc::memfd_create(c"foretell".as_ptr(), libc::MFD_CLOEXEC) };
+    if file < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: we own what we opened.
+    Ok(unsafe { File::from_raw_fd(file) })
 }
 
 impl Drop for Ring {

@@ -1,10 +1,15 @@
-//! Source positions of program counters and names of addresses, from the modules' own tables.
+//! Source positions of program counters and names of addresses, from the modules' own tables or from
+//! a log that brings along what its recorder found in them.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use foretell_trace::Site;
+use foretell_trace::format::Mapped;
 use object::{Object, ObjectSymbol, SymbolKind};
+
+use crate::hash::FastMap;
 
 /// A loaded executable or library.
 struct Module {
@@ -17,10 +22,19 @@ struct Module {
 }
 
 /// A named piece of memory.
-struct Named {
-    address: u64,
-    size: u64,
-    name: Box<str>,
+pub struct Named {
+    pub address: u64,
+    pub size: u64,
+    pub name: Box<str>,
+}
+
+/// What a log has in place of the modules' files.
+#[derive(Default)]
+pub struct Stored {
+    /// What the data of each module is called.
+    pub names: HashMap<PathBuf, Vec<Named>>,
+    /// The source positions of program counters.
+    pub sites: FastMap<u64, Site>,
 }
 
 /// All modules of the program.
@@ -30,15 +44,33 @@ pub struct Symbols {
     /// Sorted by address when `sorted`.
     named: Vec<Named>,
     sorted: bool,
-    with_symbols: HashMap<PathBuf, ()>,
+    with_symbols: HashSet<PathBuf>,
+    /// In place of files.
+    stored: Option<Stored>,
 }
 
 impl Symbols {
-    /// Adds an executable segment of the module that was loaded at `base`.
+    /// Those of a log: no file is looked at.
+    pub fn stored(stored: Stored) -> Self {
+        Self { stored: Some(stored), ..Self::default() }
+    }
+
+    /// Adds an executable segment of the module that was loaded at `base`, with the names of its
+    /// data.
     pub fn add_module(&mut self, base: u64, first: u64, end: u64, path: PathBuf) {
-        if self.with_symbols.insert(path.clone(), ()).is_none() {
-            self.add_data_symbols(base, &path);
+        if self.with_symbols.insert(path.clone()) {
+            let names = match &mut self.stored {
+                Some(stored) => stored.names.remove(&path).unwrap_or_default(),
+                None => data_symbols(base, &path),
+            };
+            self.named.extend(names);
+            self.sorted = false;
         }
+        self.add_segment(base, first, end, path);
+    }
+
+    /// As [`Symbols::add_module`], without the names.
+    pub fn add_segment(&mut self, base: u64, first: u64, end: u64, path: PathBuf) {
         self.modules.push(Module { base, first, end, path, lines: None, opened: false });
     }
 
@@ -47,18 +79,6 @@ impl Symbols {
         if size > 0 && !name.is_empty() {
             self.named.push(Named { address, size, name: name.into() });
             self.sorted = false;
-        }
-    }
-
-    fn add_data_symbols(&mut self, base: u64, path: &std::path::Path) {
-        let Ok(content) = std::fs::read(path) else { return };
-        let Ok(file) = object::File::parse(&*content) else { return };
-        for symbol in file.symbols() {
-            if symbol.kind() == SymbolKind::Data
-                && let Ok(name) = symbol.name()
-            {
-                self.add_name(base.wrapping_add(symbol.address()), symbol.size(), name);
-            }
         }
     }
 
@@ -84,6 +104,9 @@ impl Symbols {
     /// The source position of the call that returns to this program counter.
     pub fn site(&mut self, place: u64) -> Site {
         let mut site = Site { file: "".into(), line: 0, column: 0, function: "".into() };
+        if let Some(stored) = &self.stored {
+            return stored.sites.get(&place).cloned().unwrap_or(site);
+        }
         let found = self.modules.iter_mut().find(|m| m.first <= place && place < m.end);
         let Some(module) = found else { return site };
         if !module.opened {
@@ -113,4 +136,18 @@ impl Symbols {
         }
         site
     }
+}
+
+/// What the data of a module is called that was loaded at `base`; nothing if its file is not there.
+pub fn data_symbols(base: u64, path: &Path) -> Vec<Named> {
+    let Ok(content) = File::open(path).and_then(Mapped::of) else { return Vec::new() };
+    let Ok(file) = object::File::parse(&*content) else { return Vec::new() };
+    file.symbols()
+        .filter(|symbol| symbol.kind() == SymbolKind::Data && symbol.size() > 0)
+        .filter_map(|symbol| {
+            let name = symbol.name().ok().filter(|name| !name.is_empty())?;
+            let address = base.wrapping_add(symbol.address());
+            Some(Named { address, size: symbol.size(), name: name.into() })
+        })
+        .collect()
 }

@@ -29,6 +29,10 @@ pub mod sync_log;
 /// The version of this contract. It stands where it always stood, so that libraries and recorders
 /// of any age recognise each other; what else has changed, [`CONTRACT`] tells.
 pub const VERSION: u32 = 3;
+/// The version of records in files: a log has them word for word (`foretell-record`, module `log`).
+/// To be increased whenever a record comes to mean something else, or a short form does; logs with
+/// another number are refused.
+pub const LOG_VERSION: u32 = 1;
 /// A number made from the text of the contracts: both sides are built together, and a side of
 /// another build that may understand something else is refused before it does harm.
 pub const CONTRACT: u64 = {

@@ -1,0 +1,163 @@
+//! What is to be said about a recording as a whole: what it lacks, what was held fixed, whether it
+//! has expressions.
+
+use std::collections::BTreeMap;
+
+use foretell_wire::{HELD_FIXED, Kind};
+
+use crate::words::{Words, put_head, put_text};
+
+/// Where the records of a program stop making sense.
+pub const NO_SENSE: &str =
+    "everything after records that make no sense: the program destroyed them";
+
+/// See the module's text.
+#[derive(Default)]
+pub struct Account {
+    gaps: BTreeMap<String, u64>,
+    restrictions: BTreeMap<String, u64>,
+    /// Instrumented modules, and those of them that have no expressions.
+    modules: u32,
+    concrete_modules: u32,
+    /// Everything that records have to say was said already: a log tells it at its end.
+    closed: bool,
+}
+
+impl Account {
+    /// Notes something that the trace lacks.
+    pub fn gap(&mut self, what: &str) {
+        self.count(0, what.to_owned(), 1);
+    }
+
+    /// A [`Kind::Gap`]: what follows its first word.
+    pub fn gap_record(&mut self, detail: u8, words: &mut Words) -> Option<()> {
+        let count = words.next()?;
+        let what = words.text()?;
+        if !self.closed {
+            self.count(detail, what, count);
+        }
+        Some(())
+    }
+
+    /// A [`Kind::Instrumented`].
+    pub fn instrumented_record(&mut self, detail: u8) {
+        if !self.closed {
+            self.modules += 1;
+            self.concrete_modules += u32::from(detail == 0);
+        }
+    }
+
+    fn count(&mut self, detail: u8, what: String, count: u64) {
+        let sentences = match detail {
+            HELD_FIXED => &mut self.restrictions,
+            _ => &mut self.gaps,
+        };
+        let so_far = sentences.entry(what).or_insert(0);
+        *so_far = so_far.saturating_add(count);
+    }
+
+    /// Records that come from now on say nothing new.
+    pub fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Appends records that say the same.
+    pub fn put(&self, words: &mut Vec<u64>) {
+        for (detail, sentences) in [(0, &self.gaps), (HELD_FIXED, &self.restrictions)] {
+            for (what, &count) in sentences {
+                put_head(words, Kind::Gap, detail, 0);
+                words.push(count);
+                put_text(words, what);
+            }
+        }
+        for number in 0..self.modules {
+            let symbolic = u8::from(number >= self.concrete_modules);
+            put_head(words, Kind::Instrumented, symbolic, 0);
+        }
+    }
+
+    /// Instrumented modules were there.
+    pub fn is_instrumented(&self) -> bool {
+        self.modules > 0
+    }
+
+    /// The trace has expressions.
+    pub fn is_symbolic(&self) -> bool {
+        self.modules > 0 && self.concrete_modules == 0
+    }
+
+    /// What the trace lacks, each with how often.
+    pub fn gaps(&self) -> Vec<String> {
+        let mut gaps = self.gaps.clone();
+        if self.modules == 0 {
+            let unseen = "no module was compiled with `foretell cc` or `foretell c++`: memory \
+                          accesses are seen only where ThreadSanitizer's hooks are compiled in";
+            gaps.insert(unseen.into(), 1);
+        }
+        sentences(&gaps)
+    }
+
+    /// What was held at its recorded value, each with how often.
+    pub fn restrictions(&self) -> Vec<String> {
+        sentences(&self.restrictions)
+    }
+}
+
+fn sentences(counted: &BTreeMap<String, u64>) -> Vec<String> {
+    let sentence = |(what, &count): (&String, &u64)| match count {
+        1 => what.clone(),
+        _ => format!("{what} ({count} times)"),
+    };
+    counted.iter().map(sentence).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foretell_wire::measure;
+
+    /// Takes the records of an account.
+    fn read(words: &[u64]) -> Account {
+        let mut account = Account::default();
+        let mut at = 0;
+        while at < words.len() {
+            let (kind, detail, length) = measure(&words[at..]).expect("a whole record");
+            let mut rest = Words::new(&words[at + 1..at + length]);
+            match kind {
+                Kind::Gap => account.gap_record(detail, &mut rest).expect("whole"),
+                Kind::Instrumented => account.instrumented_record(detail),
+                other => panic!("{other:?}"),
+            }
+            at += length;
+        }
+        account
+    }
+
+    #[test]
+    fn an_account_survives_its_records_and_is_not_told_twice() {
+        let mut account = Account::default();
+        account.gap("a");
+        account.gap("a");
+        account.count(HELD_FIXED, "b".into(), 1);
+        account.instrumented_record(1);
+        assert!(account.is_symbolic());
+        account.instrumented_record(0);
+        let mut words = Vec::new();
+        account.put(&mut words);
+        let mut back = read(&words);
+        for _ in 0..2 {
+            assert_eq!(back.gaps(), ["a (2 times)"]);
+            assert_eq!(back.restrictions(), ["b"]);
+            assert!(back.is_instrumented() && !back.is_symbolic());
+            back.close();
+            back.gap_record(0, &mut Words::new(&words[1..])).expect("whole");
+        }
+        back.gap("c");
+        assert_eq!(back.gaps(), ["a (2 times)", "c"], "what the reader itself finds still counts");
+    }
+
+    #[test]
+    fn without_an_instrumented_module_that_is_said() {
+        assert!(Account::default().gaps()[0].starts_with("no module was compiled"));
+    }
+}

@@ -1,0 +1,70 @@
+//! Reading what was recorded, in whichever form it is.
+
+use std::io;
+use std::path::Path;
+
+use foretell_trace::Trace;
+use foretell_trace::format::{self, Format, Mapped, Opened, ReadError};
+use foretell_trace::info::TraceInfo;
+
+use crate::log::Log;
+use crate::ring::memory_file;
+use crate::{Partial, RecordError};
+
+/// Reads a trace of any format; a log is converted.
+pub fn read(path: &Path) -> Result<Trace, ReadError> {
+    read_opened(Opened::new(path)?, path)
+}
+
+/// As [`read`]; `path` is the one that was opened.
+pub fn read_opened(opened: Opened, path: &Path) -> Result<Trace, ReadError> {
+    match opened.format {
+        Format::Log => {
+            let bytes = opened.bytes().map_err(|error| ReadError::io(path, &error))?;
+            read_log(&bytes).map_err(|error| error.in_file(path))
+        }
+        _ => opened.read(path),
+    }
+}
+
+/// Counts what is in a trace of any format; a log is converted.
+pub fn info(path: &Path) -> Result<(Format, TraceInfo), ReadError> {
+    let opened = Opened::new(path)?;
+    match opened.format {
+        Format::Log => {
+            let bytes = opened.bytes().map_err(|error| ReadError::io(path, &error))?;
+            let info = converted(&bytes).and_then(|trace| TraceInfo::of_binary(&trace));
+            Ok((Format::Log, info.map_err(|error| error.in_file(path))?))
+        }
+        _ => TraceInfo::of_opened(opened, path),
+    }
+}
+
+/// Reads a log that is in memory.
+pub fn read_log(log: &[u8]) -> Result<Trace, ReadError> {
+    format::binary::read(&converted(log)?)
+}
+
+/// The log as a binary trace, in memory.
+fn converted(log: &[u8]) -> Result<Mapped, ReadError> {
+    let log = Log::new(log)?;
+    let memory = |error: io::Error| {
+        let message = format!("cannot convert the log: {error}");
+        ReadError::new(format::Position::None, message)
+    };
+    let file = memory_file().map_err(memory)?;
+    log.convert(file.try_clone().map_err(memory)?)?;
+    Mapped::of(file).map_err(memory)
+}
+
+/// Writes a log as a binary trace, which appears under its name when it is whole; `path` is the one
+/// that was opened. Memory does not grow with the log.
+pub fn convert(log: Opened, path: &Path, output: &Path) -> Result<(), RecordError> {
+    let read_error = |error: ReadError| RecordError::Read(error.in_file(path));
+    let write_error = |error: io::Error| RecordError::Write(output.to_owned(), error);
+    let bytes = log.bytes().map_err(|error| RecordError::Read(ReadError::io(path, &error)))?;
+    let log = Log::new(&bytes).map_err(read_error)?;
+    let partial = Partial::new(output).map_err(write_error)?;
+    log.convert(partial.file.try_clone().map_err(write_error)?).map_err(read_error)?;
+    partial.complete(output).map_err(write_error)
+}
