@@ -410,9 +410,13 @@ pub struct RecordArguments {
     /// predictions then are about runs in which every read returns what it did.
     #[arg(long)]
     pub concrete: bool,
+    /// Convert what is recorded at once: the program takes longer, and the file is smaller and can
+    /// be read by other tools. Without it the file is a log, which every command of foretell reads.
+    #[arg(long)]
+    pub compact: bool,
     /// Let an unmodified program run freely and only log the order of its synchronisation and its
     /// inputs; then --replay gets the memory accesses.
-    #[arg(long, conflicts_with_all = ["schedule", "symbolic", "concrete", "replay"])]
+    #[arg(long, conflicts_with_all = ["schedule", "symbolic", "concrete", "compact", "replay"])]
     pub sync_only: bool,
     /// Follow a log of --sync-only: the instrumented build of the program does its synchronisation
     /// in that order and gets those inputs. A program with data races may do something else all the

@@ -22,7 +22,7 @@ use crate::progress::Line;
 
 /// Explains and prints.
 pub fn run(arguments: &ExplainArguments, output: &mut Output) -> Result<Exit, Failure> {
-    let mut trace = format::read_path(&arguments.trace)?;
+    let mut trace = foretell_record::read(&arguments.trace)?;
     let in_file = |error: &dyn std::fmt::Display| format!("{}: {error}", arguments.trace.display());
     if let Some(fault) = validate(&trace).first() {
         return Err(Failure::Input(in_file(fault)));

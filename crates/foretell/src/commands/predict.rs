@@ -13,8 +13,8 @@ use foretell_predict::{Backend, Filters, Model, Options, Prediction, divergences
 use foretell_report::Report;
 use foretell_solve::Budget;
 use foretell_solve::encode::Mode;
+use foretell_trace::Trace;
 use foretell_trace::validate::validate;
-use foretell_trace::{Trace, format};
 
 use crate::cli::{FilterArguments, ModelName, PredictArguments, SolverName};
 use crate::commands::{pddl, report, schedules};
@@ -24,7 +24,7 @@ use crate::progress::Line;
 
 /// Predicts and prints.
 pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Failure> {
-    let mut trace = format::read_path(&arguments.trace)?;
+    let mut trace = foretell_record::read(&arguments.trace)?;
     if let Some(fault) = validate(&trace).first() {
         return Err(Failure::Input(format!(
             "{}: {fault}; `foretell trace validate` lists all faults",
@@ -82,7 +82,7 @@ pub fn filters(arguments: &FilterArguments, regions: Regions) -> Result<Filters,
         ..Filters::default()
     };
     for path in &arguments.known_good {
-        let trace = format::read_path(path)?;
+        let trace = foretell_record::read(path)?;
         filters.known_good.extend(present_patterns(&trace, regions));
     }
     Ok(filters)

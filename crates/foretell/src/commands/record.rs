@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use foretell_predict::progress::{Phase, Progress};
 use foretell_record::{
-    RecordError, RecordOptions, RecordOutcome, RunEnd, SyncOutcome, record, record_sync_only,
+    Form, RecordError, RecordOptions, RecordOutcome, RunEnd, SyncOutcome, record, record_sync_only,
 };
+use foretell_trace::format::Format;
 use serde_json::{Value, json};
 
 use crate::cli::RecordArguments;
@@ -25,6 +26,7 @@ pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Fai
     options.policy = arguments.schedule.clone();
     options.replay = arguments.replay.clone();
     options.concrete = arguments.concrete;
+    options.form = if arguments.compact { Form::Trace } else { Form::Log };
     options.time_limit = arguments.time_limit.map(Duration::from_secs);
     options.output_to_error = output.json();
     let failure = |error: RecordError| match error {
@@ -109,11 +111,15 @@ fn end(end: &RunEnd) -> Result<Exit, Failure> {
 
 /// The result of a recording, as in the schema.
 fn recorded(options: &RecordOptions, outcome: &RecordOutcome) -> Value {
+    let format = match options.form {
+        Form::Log => Format::Log,
+        Form::Trace => Format::Binary,
+    };
     json!({
         "version": 1,
         "program": program(options),
         "trace": {
-            "format": "binary",
+            "format": format.to_string(),
             "file": options.output.display().to_string(),
             "threads": outcome.threads,
             "events": outcome.events,

@@ -46,7 +46,7 @@ pub fn run(arguments: &ReportArguments, output: &mut Output) -> Result<Exit, Fai
 
 /// What to do with a file that has no result in it.
 fn not_a_result(path: &Path) -> &'static str {
-    match format::read_path(path) {
+    match foretell_record::read(path) {
         Ok(_) => {
             "this is a trace, and a result is expected: save one with `foretell test --json RESULT \
              PROGRAM` or `foretell predict --json RESULT TRACE`"

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use foretell_trace::format::{self, Format, WriteError, text};
+use foretell_trace::format::{self, Format, Opened, WriteError, text};
 use foretell_trace::info::TraceInfo;
 use foretell_trace::validate::validate;
 use serde_json::json;
@@ -23,7 +23,7 @@ pub fn run(command: &TraceCommand, output: &mut Output) -> Result<Exit, Failure>
 }
 
 fn info(file: &TraceFile, output: &mut Output) -> Result<Exit, Failure> {
-    let (format, info) = TraceInfo::of_path(&file.trace)?;
+    let (format, info) = foretell_record::info(&file.trace)?;
     if output.json() {
         output.object(json!({"version": 1, "trace": info_json(format, &info)}))?;
         return Ok(Exit::NothingFound);
@@ -73,7 +73,7 @@ pub fn info_json(format: Format, info: &TraceInfo) -> serde_json::Value {
 }
 
 fn cat(file: &TraceFile, output: &mut Output) -> Result<Exit, Failure> {
-    let trace = format::read_path(&file.trace)?;
+    let trace = foretell_record::read(&file.trace)?;
     if output.json() {
         return Err(Failure::Input(
             "`trace cat` prints the text format; for tables use `trace convert --to parquet`"
@@ -85,16 +85,23 @@ fn cat(file: &TraceFile, output: &mut Output) -> Result<Exit, Failure> {
 }
 
 fn convert(arguments: &ConvertArguments, output: &mut Output) -> Result<Exit, Failure> {
-    let trace = format::read_path(&arguments.trace)?;
     let target = arguments.to.map_or_else(|| target_of(&arguments.output), Ok)?;
-    let written = match target {
-        TargetFormat::Parquet => parquet(&trace, &arguments.output),
-        TargetFormat::Binary => format::write_path(&trace, &arguments.output, Format::Binary),
-        TargetFormat::Text => format::write_path(&trace, &arguments.output, Format::Text),
-        TargetFormat::Ctrc => format::write_path(&trace, &arguments.output, Format::Ctrc),
-        TargetFormat::Std => format::write_path(&trace, &arguments.output, Format::Std),
-    };
-    written.map_err(|error| Failure::Input(error.to_string()))?;
+    let opened = Opened::new(&arguments.trace)?;
+    if opened.format == Format::Log && target == TargetFormat::Binary {
+        foretell_record::convert(opened, &arguments.trace, &arguments.output)
+            .map_err(|error| Failure::Input(error.to_string()))?;
+    } else {
+        let trace = foretell_record::read_opened(opened, &arguments.trace)?;
+        let write = |format| format::write_path(&trace, &arguments.output, format);
+        let written = match target {
+            TargetFormat::Parquet => parquet(&trace, &arguments.output),
+            TargetFormat::Binary => write(Format::Binary),
+            TargetFormat::Text => write(Format::Text),
+            TargetFormat::Ctrc => write(Format::Ctrc),
+            TargetFormat::Std => write(Format::Std),
+        };
+        written.map_err(|error| Failure::Input(error.to_string()))?;
+    }
     if output.json() {
         output.object(json!({"version": 1, "written": arguments.output.display().to_string()}))?;
     }
@@ -109,7 +116,7 @@ fn target_of(path: &Path) -> Result<TargetFormat, Failure> {
         Some(Format::Text) => Ok(TargetFormat::Text),
         Some(Format::Ctrc) => Ok(TargetFormat::Ctrc),
         Some(Format::Std) => Ok(TargetFormat::Std),
-        None => Err(Failure::Input(format!(
+        Some(Format::Log) | None => Err(Failure::Input(format!(
             "{}: the ending does not tell the format; say --to binary, text, ctrc, std or parquet",
             path.display()
         ))),
@@ -132,7 +139,7 @@ fn parquet(_: &foretell_trace::Trace, path: &Path) -> Result<(), WriteError> {
 }
 
 fn validate_file(file: &TraceFile, output: &mut Output) -> Result<Exit, Failure> {
-    let trace = format::read_path(&file.trace)?;
+    let trace = foretell_record::read(&file.trace)?;
     let faults = validate(&trace);
     if output.json() {
         let faults: Vec<String> = faults.iter().map(|fault| fault.to_string()).collect();
