@@ -1,6 +1,6 @@
 //! What recording costs against the plain program, ThreadSanitizer beside it in the same run.
 //!
-//! The slowdown is by the wall clock, until the trace is there: what a user waits for. Processor
+//! The slowdown is by the wall clock, until the recording is there: what a user waits for. Processor
 //! time of the program and of the recorder beside it are columns of their own. The ways are run in
 //! turn, several times, and the smallest figure counts, so that what else the machine does falls on
 //! all of them alike. At the end stands which of the aims were reached.
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use foretell_record::{Capture, RecordOptions, RunEnd, record, record_sync_only};
+use foretell_record::{Capture, Form, RecordOptions, RunEnd, record, record_sync_only};
 
 /// How often each figure is taken.
 const TIMES: usize = 5;
@@ -55,6 +55,8 @@ pub fn measure<T>(mut run: impl FnMut() -> Result<T, String>) -> Result<(f64, f6
 /// A way to run a program; what it does gives a note.
 struct Way<'a> {
     name: &'static str,
+    /// A file that is not to be there before.
+    writes: Option<PathBuf>,
     run: Box<dyn Fn() -> Result<String, String> + 'a>,
 }
 
@@ -78,6 +80,9 @@ fn compare(title: &str, ways: &[Way]) -> Result<Vec<Cost>, String> {
         .collect();
     for _ in 0..TIMES {
         for (way, (cost, note)) in ways.iter().zip(&mut costs) {
+            if let Some(file) = &way.writes {
+                let _ = std::fs::remove_file(file); // to be rid of an old file costs time, too
+            }
             let ([wall, program, recorder], said) = once(&way.run)?;
             cost.wall = cost.wall.min(wall);
             cost.program = cost.program.min(program);
@@ -87,13 +92,13 @@ fn compare(title: &str, ways: &[Way]) -> Result<Vec<Cost>, String> {
     }
     println!("{title}");
     println!(
-        "  {:<26} {:>8} {:>9} {:>12} {:>12}",
+        "  {:<28} {:>8} {:>9} {:>12} {:>12}",
         "", "wall s", "slowdown", "program cpu", "recorder cpu"
     );
     let plain = costs.first().map_or(1.0, |(cost, _)| cost.wall);
     for (cost, note) in &costs {
         println!(
-            "  {:<26} {:>8.3} {:>8.2}x {:>12.3} {:>12.3}  {note}",
+            "  {:<28} {:>8.3} {:>8.2}x {:>12.3} {:>12.3}  {note}",
             cost.name,
             cost.wall,
             cost.wall / plain,
@@ -177,7 +182,7 @@ fn ended_well(program: &Path, end: &RunEnd) -> Result<(), String> {
 
 fn plain<'a>(name: &'static str, program: &'a Path, words: &'a [OsString]) -> Way<'a> {
     let run = move || run(Command::new(program).args(words)).map(|()| String::new());
-    Way { name, run: Box::new(run) }
+    Way { name, writes: None, run: Box::new(run) }
 }
 
 fn recorded<'a>(
@@ -185,28 +190,31 @@ fn recorded<'a>(
     program: &'a Path,
     words: &[OsString],
     scratch: &Path,
-    concrete: bool,
+    (concrete, form): (bool, Form),
 ) -> Way<'a> {
     let mut options = options(program, words, scratch.join("record.ftrace"));
     options.concrete = concrete;
+    options.form = form;
+    let writes = Some(options.output.clone());
     let run = move || {
         let outcome = record(&options).map_err(|error| error.to_string())?;
         ended_well(program, &outcome.end)?;
         let bytes = outcome.bytes as f64 / outcome.events.max(1) as f64;
         Ok(format!("{} events, {bytes:.1} bytes an event", outcome.events))
     };
-    Way { name, run: Box::new(run) }
+    Way { name, writes, run: Box::new(run) }
 }
 
 fn sync_only<'a>(program: &'a Path, words: &[OsString], scratch: &Path) -> Way<'a> {
     let options = options(program, words, scratch.join("record.sync"));
+    let writes = Some(options.output.clone());
     let run = move || {
         let outcome = record_sync_only(&options).map_err(|error| error.to_string())?;
         ended_well(program, &outcome.end)?;
         let bytes = outcome.bytes as f64 / outcome.entries.max(1) as f64;
         Ok(format!("{} entries, {bytes:.1} bytes an entry", outcome.entries))
     };
-    Way { name: "record --sync-only", run: Box::new(run) }
+    Way { name: "record --sync-only", writes, run: Box::new(run) }
 }
 
 /// What was aimed at and what came out.
@@ -226,6 +234,7 @@ pub fn table() -> Result<(), String> {
     const PLAIN: &str = "plain";
     const SANITIZER: &str = "ThreadSanitizer";
     const CONCRETE: &str = "record, its hooks";
+    const COMPACT: &str = "record --compact, its hooks";
     const LEFT_OUT: &str = "record --concrete";
     const SYMBOLIC: &str = "record";
     const SYNC: &str = "record --sync-only";
@@ -238,10 +247,12 @@ pub fn table() -> Result<(), String> {
         if let Some(program) = &builds.sanitizer {
             ways.push(plain(SANITIZER, program, &words));
         }
-        ways.push(recorded(CONCRETE, &builds.concrete, &words, &scratch, false));
+        let hooks = &builds.concrete;
+        ways.push(recorded(CONCRETE, hooks, &words, &scratch, (false, Form::Log)));
+        ways.push(recorded(COMPACT, hooks, &words, &scratch, (false, Form::Trace)));
         if let Some(program) = &builds.symbolic {
-            ways.push(recorded(LEFT_OUT, program, &words, &scratch, true));
-            ways.push(recorded(SYMBOLIC, program, &words, &scratch, false));
+            ways.push(recorded(LEFT_OUT, program, &words, &scratch, (true, Form::Log)));
+            ways.push(recorded(SYMBOLIC, program, &words, &scratch, (false, Form::Log)));
         } else {
             println!("(no plugin beside the runtime: symbolic recording not measured)");
         }
