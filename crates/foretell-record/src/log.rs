@@ -369,3 +369,218 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     field.copy_from_slice(&bytes[at..at + 4]);
     u32::from_le_bytes(field)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logger::Logger;
+    use crate::read_log;
+    use crate::ring::{self, memory_file};
+    use crate::words::put_head;
+    use foretell_trace::Trace;
+    use foretell_trace::format::{Mapped, text};
+    use foretell_wire::{HELD_FIXED, access};
+
+    /// Where the hook of ThreadSanitizer's ABI was called from.
+    const PLACE: u64 = 0x5555_5555_5123;
+
+    fn as_text(trace: &Trace) -> String {
+        let mut bytes = Vec::new();
+        text::write(trace, &mut bytes).expect("a vector takes everything");
+        String::from_utf8(bytes).expect("text is UTF-8")
+    }
+
+    fn about() -> About {
+        About {
+            executable: "/nowhere/bank".into(),
+            build_id: Some("00ff".into()),
+            command: vec!["./bank".into(), "10".into()],
+        }
+    }
+
+    /// Two chunks of records, in words: a thread that reads the same place twice.
+    fn chunks() -> [Vec<u64>; 2] {
+        let mut first = Vec::new();
+        put_head(&mut first, Kind::DefineThread, 0, 0);
+        first.extend([0, 0]);
+        put_head(&mut first, Kind::Turn, 0, 0);
+        first.push(0);
+        put_head(&mut first, Kind::ThreadBegin, 0, 0);
+        put_head(&mut first, Kind::Instrumented, 0, 0);
+        put_head(&mut first, Kind::DefinePlace, 0, PLACE);
+        put_head(&mut first, Kind::Read, access::detail(4, 0), PLACE);
+        first.extend([0x4000, 7]);
+        let mut second = Vec::new();
+        put_head(&mut second, Kind::Gap, 0, 0);
+        second.push(2);
+        put_text(&mut second, "a child process was not followed");
+        put_head(&mut second, Kind::Gap, HELD_FIXED, 0);
+        second.push(1);
+        put_text(&mut second, "floats");
+        put_head(&mut second, Kind::Write, access::detail(4, 0), PLACE);
+        second.extend([0x4000, 8]);
+        put_head(&mut second, Kind::ThreadEnd, 0, 0);
+        [first, second]
+    }
+
+    /// A log as the recorder writes it.
+    fn written() -> Vec<u8> {
+        let file = memory_file().expect("memory");
+        let mut logger = Logger::new(file.try_clone().expect("a file"), &about()).expect("written");
+        let [first, second] = chunks();
+        logger.chunk(&ring::Chunk { words: &first, events: 2, notable: true });
+        logger.rest(&second);
+        let summary = logger.finish().expect("written");
+        assert_eq!((summary.events, summary.threads), (4, 1));
+        assert_eq!(summary.gaps, ["a child process was not followed (2 times)"]);
+        assert_eq!(summary.restrictions, ["floats"]);
+        assert!(summary.instrumented && !summary.symbolic);
+        let bytes = Mapped::of(file).expect("mapped").to_vec();
+        assert_eq!(bytes.len() as u64, summary.bytes);
+        bytes
+    }
+
+    /// A log of these chunks.
+    fn log_of(chunks: &[(Part, &[u64])]) -> Vec<u8> {
+        let mut bytes = file_header().to_vec();
+        for (part, words) in chunks {
+            bytes.extend(chunk_header(*part, words));
+            bytes.extend(bytes_of(words));
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_log_is_read_as_the_trace_that_it_tells_of() {
+        let trace = read_log(&written()).expect("whole");
+        let expected = "foretell-trace 1
+command \"./bank\" \"10\"
+build-id \"00ff\"
+observed
+gap \"a child process was not followed (2 times)\"
+restriction \"floats\"
+thread main path 0
+var 0x4000 : bv32 = 7 at 0x4000 size 4
+
+main begin
+main read 0x4000 = 7 @ ||:0
+main write 0x4000 = 8 @ ||:0
+main end
+";
+        assert_eq!(as_text(&trace), expected);
+    }
+
+    #[test]
+    fn a_log_that_is_cut_off_anywhere_is_read_as_far_as_it_goes() {
+        let bytes = written();
+        let mut lengths: Vec<usize> = Vec::new();
+        for length in 0..bytes.len() {
+            match read_log(&bytes[..length]) {
+                Ok(trace) => {
+                    let gaps = trace.metadata.gaps.join("\n");
+                    assert!(gaps.contains("no end mark"), "{length}: {gaps}");
+                    if trace.events.len() == 4 && !lengths.contains(&4) {
+                        assert!(gaps.contains("no source position"), "{gaps}");
+                        assert!(gaps.contains("was not followed"), "the records say it: {gaps}");
+                    }
+                    lengths.push(trace.events.len());
+                }
+                Err(error) => assert!(length < FILE_HEADER_BYTES, "{length}: {error}"),
+            }
+        }
+        assert!(lengths.is_sorted());
+        lengths.dedup();
+        assert_eq!(lengths, [0, 2, 4], "whole chunks only");
+    }
+
+    #[test]
+    fn every_damaged_byte_is_found() {
+        let bytes = written();
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x40;
+            let error = read_log(&damaged).err();
+            assert!(error.is_some(), "byte {at} of {}", bytes.len());
+        }
+        let mut longer = bytes.clone();
+        longer.extend(log_of(&[(Part::Records, &[])]).split_off(FILE_HEADER_BYTES));
+        let error = read_log(&longer).unwrap_err().to_string();
+        assert!(error.contains("a chunk is not where it belongs; record again"), "{error}");
+    }
+
+    #[test]
+    fn a_log_of_another_version_says_what_to_do() {
+        let mut bytes = written();
+        bytes[8] += 1;
+        let checksum = crc32fast::hash(&bytes[..12]);
+        bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
+        let error = read_log(&bytes).unwrap_err().to_string();
+        assert!(error.contains("version 2") && error.contains("foretell trace convert"), "{error}");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_a_gap_or_an_error() {
+        let preamble = about().words();
+        let [first, _] = chunks();
+        let with = |part: Part, words: &[u64]| {
+            let chunks = [(Part::Preamble, &*preamble), (Part::Records, &*first), (part, words)];
+            read_log(&log_of(&chunks))
+        };
+        let wild = with(Part::Records, &[0x3f]).expect("the rest is read");
+        assert_eq!(wild.events.len(), 2);
+        assert!(wild.metadata.gaps.iter().any(|gap| gap.contains("make no sense")));
+        for (part, words) in [
+            (Part::Definitions, &[Kind::Read as u64, 1, 2][..]),
+            (Part::Definitions, &[Kind::DefineSite as u64, 1, u64::MAX, 0]),
+            (Part::End, &[]),
+            (Part::End, &[2, Kind::DefineSite as u64]),
+            (Part::Preamble, &[0, 0]),
+        ] {
+            let error = with(part, words).expect_err("damaged").to_string();
+            assert!(error.contains("the log is damaged"), "{part:?} {words:x?}: {error}");
+        }
+        let miscounted = with(Part::End, &[9]).expect("readable");
+        let gaps = miscounted.metadata.gaps.join("\n");
+        assert!(gaps.contains("9 events were counted, and 2 were read"), "{gaps}");
+    }
+
+    #[test]
+    fn source_positions_and_names_come_from_the_log() {
+        let [first, _] = chunks();
+        let preamble = about().words();
+        let mut module = Vec::new();
+        put_head(&mut module, Kind::DefineModule, 0, 0);
+        module.extend([0x1000, PLACE - 1, PLACE + 1]);
+        put_text(&mut module, "");
+        let mut definitions = Vec::new();
+        put_head(&mut definitions, Kind::DefineModule, 0, 0);
+        definitions.extend([0, 0, 0]);
+        put_text(&mut definitions, "/nowhere/bank");
+        put_head(&mut definitions, Kind::DefineGlobal, 0, 0);
+        definitions.extend([0x3ff0, 32]);
+        put_text(&mut definitions, "balances");
+        let site = foretell_trace::Site {
+            file: "bank.c".into(),
+            line: 13,
+            column: 9,
+            function: "deposit".into(),
+        };
+        crate::words::put_site(&mut definitions, PLACE, &site);
+        let bytes = log_of(&[
+            (Part::Preamble, &preamble),
+            (Part::Records, &module),
+            (Part::Records, &first),
+            (Part::Definitions, &definitions),
+        ]);
+        let trace = read_log(&bytes).expect("readable");
+        assert_eq!(trace.sites, [site]);
+        assert_eq!(&*trace.variables[0].name, "balances+16");
+    }
+
+    #[test]
+    fn a_file_that_takes_nothing_is_an_error() {
+        let full = File::options().write(true).open("/dev/full").expect("Linux has it");
+        let error = Logger::new(full, &about()).err().expect("nothing fits");
+        assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+    }
+}

@@ -1,6 +1,8 @@
 //! The program's memory as the events showed it: which variable an access is of, what it held at
 //! first, and whether somebody wrote behind our back.
 
+use std::ops::Range;
+
 use crate::hash::FastMap;
 
 /// Eight bytes of memory.
@@ -266,17 +268,17 @@ impl Memory {
     /// The memory is freed: it becomes another location.
     pub fn free(&mut self, address: u64, size: u64) {
         let end = address.saturating_add(size);
-        for number in address >> 12..=end.saturating_sub(1) >> 12 {
-            let Some(&page) = self.by_number.get(&number) else { continue };
-            for (index, granule) in self.pages[page as usize].iter_mut().enumerate() {
-                let at = (number << 12) + 8 * index as u64;
-                if at + 8 > address
-                    && at < end
-                    && (granule.known != 0 || granule.variables != [0; 2])
-                {
-                    let generation = granule.generation + 1;
-                    *granule = Granule { generation, ..Granule::default() };
+        let numbers = address >> 12..=end.saturating_sub(1) >> 12;
+        if numbers.end().saturating_sub(*numbers.start()) < self.pages.len() as u64 {
+            for number in numbers {
+                if let Some(&page) = self.by_number.get(&number) {
+                    free_in(&mut self.pages[page as usize], number, address..end);
                 }
+            }
+        } else {
+            // More pages than were ever accessed.
+            for (&number, &page) in self.by_number.iter().filter(|(at, _)| numbers.contains(at)) {
+                free_in(&mut self.pages[page as usize], number, address..end);
             }
         }
     }
@@ -323,6 +325,20 @@ impl Memory {
             value |= (granule.initial & wide(touched)) >> (address % 8 * 8) << shift;
         }
         Some(value)
+    }
+}
+
+/// What lies in the freed part of a page becomes another location.
+fn free_in(page: &mut Page, number: u64, freed: Range<u64>) {
+    for (index, granule) in page.iter_mut().enumerate() {
+        let at = (number << 12) + 8 * index as u64;
+        if at.saturating_add(8) > freed.start
+            && at < freed.end
+            && (granule.known != 0 || granule.variables != [0; 2])
+        {
+            let generation = granule.generation + 1;
+            *granule = Granule { generation, ..Granule::default() };
+        }
     }
 }
 
@@ -387,6 +403,17 @@ mod tests {
         assert_eq!(
             variable(&mut memory, 0x1000, 8, 2),
             (2, Some(Location { generation: 2, initial: Some(6) }))
+        );
+    }
+
+    #[test]
+    fn a_block_larger_than_all_memory_is_freed_at_once() {
+        let mut memory = Memory::default();
+        memory.found(0x1000, 8, 1);
+        memory.free(8, u64::MAX);
+        assert_eq!(
+            variable(&mut memory, 0x1000, 8, 0).1.map(|location| location.generation),
+            Some(1)
         );
     }
 
