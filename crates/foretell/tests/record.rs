@@ -216,8 +216,15 @@ int main(int count, char **words) {
 fn a_full_disk_costs_the_last_chunk_and_is_said() {
     let scratch = Scratch::new("full");
     let Some(program) = scratch.build("many", MANY) else { return };
+    for form in [&[][..], &["--compact"]] {
+        a_full_disk_is_survived(&scratch, &program, form);
+    }
+}
+
+fn a_full_disk_is_survived(scratch: &Scratch, program: &str, form: &[&str]) {
     let trace = scratch.path("run.ftrace");
-    let mut limited = command(&["record", "-o", &trace, "--", &program]);
+    let words = [&["record", "-o", &trace], form, &["--", program]].concat();
+    let mut limited = command(&words);
     const LIMIT: u64 = 5 << 19; // room for the shared memory, not for the trace
     // SAFETY: one system call.
     unsafe {
@@ -245,8 +252,15 @@ fn a_full_disk_costs_the_last_chunk_and_is_said() {
 fn a_killed_recorder_leaves_what_it_had_written_and_the_program_goes_on() {
     let scratch = Scratch::new("killed");
     let Some(program) = scratch.build("many", MANY) else { return };
+    for (name, form) in [("log", &[][..]), ("trace", &["--compact"])] {
+        a_killed_recorder_is_survived(&Scratch::new(&format!("killed-{name}")), &program, form);
+    }
+}
+
+fn a_killed_recorder_is_survived(scratch: &Scratch, program: &str, form: &[&str]) {
     let trace = scratch.path("run.ftrace");
-    let mut recorder = command(&["record", "-o", &trace, "--", &program, "1200000", "wait"])
+    let words = [&["record", "-o", &trace], form, &["--", program, "1200000", "wait"]].concat();
+    let mut recorder = command(&words)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -273,6 +287,122 @@ fn a_killed_recorder_leaves_what_it_had_written_and_the_program_goes_on() {
     let valid = foretell(&["trace", "validate", &left.display().to_string()]);
     assert_eq!(valid.status.code(), Some(0), "{}{}", stdout(&valid), stderr(&valid));
     assert!(stdout(&valid).contains("not seen: "), "{}", stdout(&valid));
+    let events: u64 = stdout(&valid)
+        .split_once(" events, valid")
+        .and_then(|(before, _)| before.rsplit(' ').next()?.parse().ok())
+        .expect("the number of events");
+    assert!(events > 100_000, "what was in whole chunks is there: {events}");
+}
+
+/// A torn update, as in the examples.
+const TORN: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+static int balance = 100;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *deposit(void *amount) {
+  pthread_mutex_lock(&lock);
+  int seen = balance;
+  pthread_mutex_unlock(&lock);
+  pthread_mutex_lock(&lock);
+  balance = seen + (int)(long)amount;
+  pthread_mutex_unlock(&lock);
+  return 0;
+}
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, deposit, (void *)10);
+  pthread_create(&b, 0, deposit, (void *)20);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+  assert(balance == 130);
+  return 0;
+}
+"#;
+
+#[test]
+fn a_log_is_good_wherever_a_trace_is() {
+    let scratch = Scratch::new("log");
+    let Some(program) = scratch.build("torn", TORN) else { return };
+    let (log, trace) = (scratch.path("log.ftrace"), scratch.path("trace.ftrace"));
+    for (file, form) in [(&log, &[][..]), (&trace, &["--compact"])] {
+        let mut words = vec!["--format", "json", "record", "--schedule", "round-robin", "-o", file];
+        words.extend(form);
+        words.extend(["--", &program]);
+        let recorded = foretell(&words);
+        let object = json(&recorded);
+        let format = if form.is_empty() { "log" } else { "binary" };
+        assert_eq!(object["trace"]["format"], format, "{object}");
+        let bytes = std::fs::metadata(file).unwrap().len();
+        assert_eq!(object["trace"]["bytes"], bytes, "{object}");
+    }
+    std::fs::remove_file(&program).unwrap();
+    let schedules = scratch.path("schedules");
+    for words in [
+        &["trace", "info"][..],
+        &["trace", "cat"],
+        &["trace", "validate"],
+        &["predict", "--schedules", &schedules],
+        &["explain"],
+        &["fix"],
+    ] {
+        let of = |file: &str| {
+            let output = foretell(&[words, &[file]].concat());
+            let said = stdout(&output).replace(file, "FILE");
+            (said.replace("log format", "binary format"), output.status.code())
+        };
+        assert_eq!(of(&log), of(&trace), "{words:?}");
+        assert!(!of(&log).0.is_empty(), "{words:?}");
+    }
+    let found = foretell(&["predict", "--schedules", &schedules, &log]);
+    assert_eq!(found.status.code(), Some(11), "{}", stdout(&found));
+
+    let converted = scratch.path("converted.ftrace");
+    let done = foretell(&["trace", "convert", &log, "-o", &converted]);
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    assert_eq!(std::fs::read(&converted).unwrap(), std::fs::read(&trace).unwrap());
+    let refused = foretell(&["report", &log]);
+    assert!(stderr(&refused).contains("this is a trace"), "{}", stderr(&refused));
+
+    let mut bytes = std::fs::read(&log).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&log, bytes).unwrap();
+    for words in [&["predict"][..], &["trace", "info"], &["trace", "convert", "-o", &converted]] {
+        let refused = foretell(&[words, &[&log]].concat());
+        assert_eq!(refused.status.code(), Some(2), "{words:?}");
+        assert!(stderr(&refused).contains("the log is damaged"), "{}", stderr(&refused));
+    }
+    assert_eq!(std::fs::read(&converted).unwrap(), std::fs::read(&trace).unwrap(), "untouched");
+}
+
+#[test]
+fn a_run_that_cannot_go_on_is_told_with_the_names_of_its_locks() {
+    let scratch = Scratch::new("stuck");
+    let source = r#"
+#include <pthread.h>
+#include <stdlib.h>
+static pthread_mutex_t known = PTHREAD_MUTEX_INITIALIZER;
+int main(void) {
+  pthread_mutex_t *made = malloc(sizeof *made);
+  pthread_mutex_init(made, NULL);
+  pthread_mutex_lock(&known);
+  pthread_mutex_lock(made);
+  pthread_mutex_lock(made);
+  return 0;
+}
+"#;
+    let Some(program) = scratch.build("stuck", source) else { return };
+    let trace = scratch.path("run.ftrace");
+    let said = |form: &[&str]| {
+        let output = foretell(&[&["record", "-o", &trace], form, &["--", &program]].concat());
+        assert_eq!(output.status.code(), Some(12), "{}", stderr(&output));
+        (stderr(&output), stdout(&foretell(&["trace", "validate", &trace])))
+    };
+    let (log, compact) = (said(&[]), said(&["--compact"]));
+    assert_eq!(log, compact);
+    assert!(log.0.contains("the program can not go on"), "{}", log.0);
+    assert!(!log.0.contains("0x"), "the block has a name: {}", log.0);
 }
 
 #[test]
