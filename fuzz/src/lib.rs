@@ -1,4 +1,5 @@
-//! What is fuzzed: every parser of foretell-trace, with what must hold of its answer.
+//! What is fuzzed: every parser of foretell-trace and the reader of logs, with what must hold of its
+//! answer.
 //!
 //! A reader gives an error or a trace; it never panics, hangs or takes memory out of proportion to
 //! its input. A trace that was read can be validated, written, and read again as the same.
@@ -54,6 +55,40 @@ pub fn binary(data: &[u8]) {
     binary::write(&trace, &mut written).expect("a vector takes everything");
     let back = binary::read(&written).expect("what was written is read");
     assert!(back.says_the_same_as(&trace));
+}
+
+/// A recording's log.
+pub fn log(data: &[u8]) {
+    // The checksums keep most mutants out, so the same chunks are also tried with right ones.
+    for log in [data.to_vec(), with_checksums(data)] {
+        let Ok(trace) = foretell_record::read_log(&log) else { continue };
+        validate(&trace);
+        as_text(&trace);
+    }
+}
+
+/// The log with the checksums that its headers and chunks should have.
+fn with_checksums(data: &[u8]) -> Vec<u8> {
+    const FILE_HEADER: usize = 16;
+    const CHUNK_HEADER: usize = 24;
+    let mut log = data.to_vec();
+    let seal = |log: &mut [u8], sealed: std::ops::Range<usize>, at: usize| {
+        let checksum = crc32(&log[sealed]);
+        log[at..at + 4].copy_from_slice(&checksum.to_le_bytes());
+    };
+    if log.len() >= FILE_HEADER {
+        seal(&mut log, 0..12, 12);
+    }
+    let mut at = FILE_HEADER;
+    while at + CHUNK_HEADER <= log.len() {
+        let words = u32::from_le_bytes(log[at + 8..at + 12].try_into().expect("four bytes"));
+        let begin = at + CHUNK_HEADER;
+        let end = begin.saturating_add(words as usize * 8).min(log.len());
+        seal(&mut log, begin..end, at + 12);
+        seal(&mut log, at..at + 16, at + 16);
+        at = end;
+    }
+    log
 }
 
 /// The schedule file.
