@@ -41,9 +41,9 @@ pub struct Cli {
 pub enum Command {
     /// Look at, check and convert trace files.
     ///
-    /// Every command reads all formats: foretell's own binary (.ftrace) and text (.ft), CTRC
-    /// (.ctrc) and RAPID's STD (.std, .std.gz). The format is told from the content first, then
-    /// from the ending.
+    /// Every command reads all formats: what `foretell record` wrote (.ftrace, a recording's log or
+    /// foretell's own binary trace), text (.ft), CTRC (.ctrc) and RAPID's STD (.std, .std.gz). The
+    /// format is told from the content first, then from the ending.
     Trace {
         /// What to do with the trace.
         #[command(subcommand)]
@@ -202,7 +202,7 @@ impl ReportOutputs {
 #[derive(Debug, Subcommand)]
 pub enum TraceCommand {
     /// Count events, threads, variables and locks. Reads as a stream: memory does not grow with
-    /// the file.
+    /// the file (a recording's log is converted in memory first).
     Info(TraceFile),
     /// Print the trace as text, one event a line.
     ///
@@ -410,8 +410,9 @@ pub struct RecordArguments {
     /// predictions then are about runs in which every read returns what it did.
     #[arg(long)]
     pub concrete: bool,
-    /// Convert what is recorded at once: the program takes longer, and the file is smaller and can
-    /// be read by other tools. Without it the file is a log, which every command of foretell reads.
+    /// Convert what is recorded at once: takes longer, and gives a smaller file that other tools
+    /// read. Without it the file has what the program told as it is (a recording's log), which every
+    /// command of foretell reads and `foretell trace convert` converts.
     #[arg(long)]
     pub compact: bool,
     /// Let an unmodified program run freely and only log the order of its synchronisation and its
