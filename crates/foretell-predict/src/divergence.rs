@@ -24,6 +24,7 @@
 //! out, which is counted.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
 use foretell_model::ctp::{Action, ConcurrentTraceProgram, CtpVariable, Role};
 use foretell_model::must_order::MustOrder;
@@ -392,6 +393,38 @@ struct Search<'a> {
     by_value: bool,
 }
 
+/// The ways of each question (by the first half of the key), [`WAYS`] at most, and how many are
+/// left out. They are of different places (the second half) as far as there are any, and for each
+/// place of another time: in a loop, what is computed from a read may come out the same at one
+/// place every time and differ at the next, and the first read may have no other value to see.
+fn from_different_places<Q: Copy + Eq + Hash, P: Copy + Eq + Hash>(
+    ways: impl Iterator<Item = ((Q, P), OtherWay)>,
+) -> (Vec<Vec<OtherWay>>, u64) {
+    let mut dropped = 0;
+    let by_question = by_location(ways, WAYS).into_iter().map(|((question, _), sample)| {
+        dropped += sample.dropped();
+        (question, sample.kept)
+    });
+    let mut questions = Vec::new();
+    for (_, places) in by_location(by_question, usize::MAX) {
+        let total: usize = places.kept.iter().map(Vec::len).sum();
+        let turn = |(place, mut ways): (usize, Vec<OtherWay>)| {
+            let first = place % ways.len();
+            ways.rotate_left(first);
+            ways.into_iter()
+        };
+        let mut places: Vec<_> = places.kept.into_iter().enumerate().map(turn).collect();
+        let mut chosen = Vec::new();
+        while chosen.len() < WAYS.min(total) {
+            let free = WAYS - chosen.len();
+            chosen.extend(places.iter_mut().filter_map(Iterator::next).take(free));
+        }
+        dropped += (total - chosen.len()) as u64;
+        questions.push(chosen);
+    }
+    (questions, dropped)
+}
+
 /// The last writes of a variable by different threads, the latest first.
 type Writers = Vec<(ThreadId, EventId)>;
 
@@ -455,16 +488,13 @@ impl Search<'_> {
             };
             let key: (Location, Option<Location>, Relation) =
                 (accesses.location(way.event), write, relation);
-            (key, way)
+            let fed = match way.feeds {
+                Feeds::Branch(fed) | Feeds::Address(fed) => Some(accesses.location(fed)),
+                _ => None,
+            };
+            ((key, fed), way)
         });
-        let mut dropped = 0;
-        let mut questions: Vec<Vec<OtherWay>> = by_location(asked, WAYS)
-            .into_iter()
-            .map(|(_, sample)| {
-                dropped += sample.dropped();
-                sample.kept
-            })
-            .collect();
+        let (mut questions, dropped) = from_different_places(asked);
         result.same_places = usize::try_from(dropped).unwrap_or(usize::MAX);
         if dropped > 0 {
             result.unseen.push(format!(

@@ -76,6 +76,19 @@ fn a_value_that_decides_nothing_is_no_divergence() {
 }
 
 #[test]
+fn one_of_the_branches_of_a_loop_is_enough() {
+    // Of four branches in each round only the third can go the other way.
+    let round = "T2 branch (< b 5) true @ loop.c:11 f\nT2 branch (< b 6) true @ loop.c:12 f\n\
+        T2 branch (= b 1) true @ loop.c:13 f\nT2 branch (< b 7) true @ loop.c:14 f\n";
+    let body = format!("T1 write present = 1\nT2 b = read present = 1\n{}", round.repeat(16));
+    let trace = trace("symbolic\nobserved", &format!("{TWO}\n{body}"));
+    let found = ask(&trace);
+    assert_eq!(found.found.len(), 1, "{found:#?}");
+    assert!(found.found[0].detail.contains("loop.c:13"), "{}", found.found[0].detail);
+    assert!(found.same_places > 0, "not all of them were asked about");
+}
+
+#[test]
 fn an_ordered_read_sees_what_it_saw() {
     let body = "T1 write present = 1\nT1 fork T2\nT2 begin\nT2 b = read present = 1\n\
                 T2 branch (= b 1) true";
