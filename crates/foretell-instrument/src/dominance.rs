@@ -3,8 +3,9 @@
 
 /// Which blocks lie on every way to a block. Blocks are numbers in reverse post-order.
 pub struct Dominators {
-    /// The nearest strict dominator, which has a smaller number; the entry's is itself.
-    nearest: Vec<usize>,
+    /// Numbers along the tree of nearest dominators: a block and all that it dominates have those
+    /// from its own on, as many as there are.
+    ranges: Vec<std::ops::Range<usize>>,
 }
 
 impl Dominators {
@@ -29,18 +30,31 @@ impl Dominators {
                 nearest[block] = common;
             }
         }
-        let own = |(block, nearest): (usize, Option<usize>)| nearest.unwrap_or(block);
-        Dominators { nearest: nearest.into_iter().enumerate().map(own).collect() }
+        Dominators { ranges: ranges(&nearest) }
     }
 
     /// Whether every way to `block` goes through `other` (as it does through `block` itself).
     pub fn dominates(&self, other: usize, block: usize) -> bool {
-        let mut at = block;
-        while at > other {
-            at = self.nearest[at];
-        }
-        at == other
+        self.ranges[other].contains(&self.ranges[block].start)
     }
+}
+
+/// See [`Dominators`]; the nearest strict dominator of a block has a smaller number than the block.
+fn ranges(nearest: &[Option<usize>]) -> Vec<std::ops::Range<usize>> {
+    let above = |block: usize| nearest[block].unwrap_or(0);
+    let mut dominated = vec![1; nearest.len()];
+    for block in (1..nearest.len()).rev() {
+        dominated[above(block)] += dominated[block];
+    }
+    let mut ranges: Vec<std::ops::Range<usize>> = dominated.iter().map(|&count| 0..count).collect();
+    let mut free = vec![1; nearest.len()];
+    for block in 1..nearest.len() {
+        let start = free[above(block)];
+        free[above(block)] += dominated[block];
+        free[block] = start + 1;
+        ranges[block] = start..start + dominated[block];
+    }
+    ranges
 }
 
 /// The nearest block that dominates both, by what is known so far.
