@@ -120,7 +120,8 @@ fn run(command: &mut Command) -> Result<(), String> {
 /// The builds of one of our programs.
 pub struct Builds {
     plain: PathBuf,
-    sanitizer: Option<PathBuf>,
+    /// With ThreadSanitizer, by gcc and by clang.
+    sanitizers: [Option<PathBuf>; 2],
     /// With the hooks of ThreadSanitizer's ABI and our runtime.
     pub concrete: PathBuf,
     symbolic: Option<PathBuf>,
@@ -157,7 +158,10 @@ pub fn build(name: &str, scratch: &Path) -> Result<Builds, String> {
     };
     Ok(Builds {
         plain: compile("gcc", "plain", &[], &[])?,
-        sanitizer: compile("gcc", "tsan", &sanitize, &sanitize).ok(),
+        sanitizers: [
+            compile("gcc", "tsan", &sanitize, &sanitize).ok(),
+            compile("clang-22", "tsan-clang", &sanitize, &sanitize).ok(),
+        ],
         concrete: compile("gcc", "concrete", &sanitize, &link)?,
         symbolic,
     })
@@ -232,10 +236,10 @@ fn aim(what: String, costs: &[Cost], way: &str, against: &str, most: f64) -> Opt
 /// Prints the tables and the aims.
 pub fn table() -> Result<(), String> {
     const PLAIN: &str = "plain";
-    const SANITIZER: &str = "ThreadSanitizer";
-    const CONCRETE: &str = "record, its hooks";
-    const COMPACT: &str = "record --compact, its hooks";
-    const LEFT_OUT: &str = "record --concrete";
+    const SANITIZERS: [&str; 2] = ["ThreadSanitizer of gcc", "ThreadSanitizer of clang"];
+    const HOOKS: &str = "record, gcc's hooks of it";
+    const COMPACT: &str = "record --compact, the same";
+    const CONCRETE: &str = "record --concrete";
     const SYMBOLIC: &str = "record";
     const SYNC: &str = "record --sync-only";
     let scratch = crate::scratch()?;
@@ -244,37 +248,39 @@ pub fn table() -> Result<(), String> {
         let words = [OsString::from(rounds)];
         let builds = build(name, &scratch)?;
         let mut ways = vec![plain(PLAIN, &builds.plain, &words)];
-        if let Some(program) = &builds.sanitizer {
-            ways.push(plain(SANITIZER, program, &words));
+        for (name, program) in SANITIZERS.into_iter().zip(&builds.sanitizers) {
+            ways.extend(program.as_ref().map(|program| plain(name, program, &words)));
         }
         let hooks = &builds.concrete;
-        ways.push(recorded(CONCRETE, hooks, &words, &scratch, (false, Form::Log)));
+        ways.push(recorded(HOOKS, hooks, &words, &scratch, (false, Form::Log)));
         ways.push(recorded(COMPACT, hooks, &words, &scratch, (false, Form::Trace)));
         if let Some(program) = &builds.symbolic {
-            ways.push(recorded(LEFT_OUT, program, &words, &scratch, (true, Form::Log)));
+            ways.push(recorded(CONCRETE, program, &words, &scratch, (true, Form::Log)));
             ways.push(recorded(SYMBOLIC, program, &words, &scratch, (false, Form::Log)));
         } else {
             println!("(no plugin beside the runtime: symbolic recording not measured)");
         }
         let costs = compare(&format!("{name} {rounds}"), &ways)?;
-        let what = format!("{name}: concrete recording against ThreadSanitizer");
-        aims.extend(aim(what, &costs, CONCRETE, SANITIZER, 1.0));
-        let what = format!("{name}: symbolic recording against the concrete one");
-        aims.extend(aim(what, &costs, SYMBOLIC, LEFT_OUT, 3.0));
+        for sanitizer in SANITIZERS {
+            let what = format!("{name}: concrete recording, {sanitizer}");
+            aims.extend(aim(what, &costs, CONCRETE, sanitizer, 1.0));
+        }
+        let what = format!("{name}: symbolic recording, the concrete one");
+        aims.extend(aim(what, &costs, SYMBOLIC, CONCRETE, 3.0));
         // A longer run: little is to be seen against the start of a process.
         let words = [OsString::from(storm)];
         let ways =
             [plain(PLAIN, &builds.plain, &words), sync_only(&builds.plain, &words, &scratch)];
         let costs = compare(&format!("{name} {storm}"), &ways)?;
-        let what = format!("{name}: sync-only against the plain program");
+        let what = format!("{name}: sync-only, the plain program");
         aims.extend(aim(what, &costs, SYNC, PLAIN, 2.5));
     }
     let words = real_program(&scratch)?;
     let program = Path::new("xz");
     let ways = [plain(PLAIN, program, &words), sync_only(program, &words, &scratch)];
     let costs = compare("xz -T2 -1, 24 MB: Debian's own, two threads", &ways)?;
-    aims.extend(aim("xz: sync-only against the plain program".into(), &costs, SYNC, PLAIN, 1.3));
-    println!("aims, by the wall clock");
+    aims.extend(aim("xz: sync-only, the plain program".into(), &costs, SYNC, PLAIN, 1.3));
+    println!("aims: what, against what, by the wall clock");
     for Aim { what, ratio, most } in aims {
         let word = if ratio <= most { "reached" } else { "MISSED" };
         println!("  {what:<56} {ratio:>6.2}x, at most {most:.1}x: {word}");
