@@ -41,7 +41,7 @@ impl Again {
     /// The number of the entry that a place has with this first word; its shorts begin with it.
     #[inline(always)]
     pub fn way(head: u64) -> usize {
-        (head.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53 | SHORT) as usize
+        (head.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53) as usize | SHORT as usize
     }
 
     /// The short of an access with this first word, if its entry stands. `more`: one more word
@@ -51,7 +51,7 @@ impl Again {
         let way = Self::way(head);
         let (known, begin) = self.entries[way];
         let offset = address.wrapping_sub(begin);
-        if (known ^ head) | offset / WINDOW != 0 {
+        if (known ^ head) | (offset / WINDOW) != 0 {
             return None;
         }
         let mut word = way as u64 | offset << OFFSET_AT;
