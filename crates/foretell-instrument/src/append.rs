@@ -3,30 +3,24 @@
 
 use crate::function::FunctionContext;
 use crate::llvm::{Predicate, Value};
-use crate::module::Recurring;
 use foretell_abi::{CallSlots, Cursor, Met, OFFSET_AT, VALUE_AT, WINDOW, record};
 use std::mem::offset_of;
 
 /// Something that recurs at its place in the source: an access of shared memory, or a branch.
 pub struct Event {
-    /// What was met when there is no word `more`, and when there is.
-    pub met: (Value, Value),
+    /// What the runtime tells of it.
+    pub met: Value,
     /// Where, as an integer.
     pub address: Value,
-    /// The value, as 64 bits, and whether it has at most 32 of them.
+    /// The value, as 64 bits.
     pub bits: Value,
     /// The value has at most 32 bits.
     pub narrow: bool,
-    /// One word more, unless it is 0.
-    pub more: Option<Value>,
+    /// One word more, unless it is 0, and what the runtime tells of the event then.
+    pub more: Option<(Value, Value)>,
 }
 
 impl FunctionContext<'_> {
-    /// What was met at this site.
-    pub(crate) fn met(&mut self, site: Value, what: Recurring) -> Value {
-        self.module.met(site, what)
-    }
-
     fn below(&self, left: Value, right: Value) -> Value {
         self.module.builder.compare(Predicate::LLVMIntULT, left, right)
     }
@@ -46,8 +40,8 @@ impl FunctionContext<'_> {
         (next_at, next, self.below(next, limit))
     }
 
-    /// Counts an event or a term: gives the number after it. What comes until `complete` belongs to
-    /// it.
+    /// Begins an event or a term, by the offsets of the slots that count it: gives the number after
+    /// it. It is complete when that is the count.
     fn begin(&self, count: usize, entered: usize) -> Value {
         let builder = &self.module.builder;
         let before = builder.load(self.module.module.int32, self.slot(count));
@@ -75,21 +69,21 @@ impl FunctionContext<'_> {
         phi
     }
 
-    /// Records an event, or has `hook` called for it; gives the shadow of what was read. The builder
-    /// is before `before`, and is there again afterwards.
+    /// Records an event, or has `hook` called for it, with what the runtime tells; gives the shadow
+    /// of what was read. The builder is before `before`, and is there again afterwards.
     pub(crate) fn append(
         &mut self,
         event: &Event,
         before: Value,
-        hook: impl FnOnce(&mut Self) -> Value,
+        hook: impl FnOnce(&mut Self, Value) -> Value,
     ) -> Value {
         let builder = &self.module.builder;
         let int64 = self.module.module.int64;
         let (next_at, next, mut common) = self.cursor();
-        let (mut met, mut length) = (event.met.0, self.constant(8));
-        if let Some(more) = event.more {
+        let (mut met, mut length) = (event.met, self.constant(8));
+        if let Some((more, met_more)) = event.more {
             let none = builder.equal(more, self.constant(0));
-            met = builder.select(none, event.met.0, event.met.1);
+            met = builder.select(none, met, met_more);
             length = builder.select(none, length, self.constant(16));
         }
         let begin = builder.load(int64, builder.offset(met, offset_of!(Met, begin) as u64));
@@ -107,7 +101,7 @@ impl FunctionContext<'_> {
         let offset = builder.shift_left(offset, self.constant(OFFSET_AT.into()));
         let value = builder.shift_left(event.bits, self.constant(VALUE_AT.into()));
         self.put(builder.or(builder.or(word, offset), value), next, 0);
-        if let Some(more) = event.more {
+        if let Some((more, _)) = event.more {
             // Written in any case: there is room, and what is not needed does not count.
             self.put(more, next, 1);
         }
@@ -118,7 +112,7 @@ impl FunctionContext<'_> {
         let shadow = builder.and(index, mask);
 
         builder.go_before(otherwise);
-        let hooked = hook(self);
+        let hooked = hook(self, met);
         self.either((shadow, here), (hooked, otherwise), before)
     }
 

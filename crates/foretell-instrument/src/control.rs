@@ -66,20 +66,20 @@ impl FunctionContext<'_> {
             let wanted = self.module.module.constant32(u32::from(when_false));
             self.module.hook("assert", void, &[shadow, outcome, wanted, site]);
         } else if self.has_shadow(condition) {
-            let taken = self.met(site, Recurring::Branch(true));
-            let not_taken = self.met(site, Recurring::Branch(false));
+            let taken = self.module.met(site, Recurring::Branch(true));
+            let not_taken = self.module.met(site, Recurring::Branch(false));
             self.if_symbolic(&[shadow], branch, |me| {
                 let Some(end) = me.module.builder.terminator() else { return };
                 let builder = &me.module.builder;
                 let met = builder.select(condition, taken, not_taken);
                 let event = Event {
-                    met: (met, met),
+                    met,
                     address: me.module.module.constant64(0),
                     bits: builder.integer_cast(shadow, me.module.module.int64, false),
                     narrow: true,
                     more: None,
                 };
-                me.append(&event, end, |me| {
+                me.append(&event, end, |me, met| {
                     me.module.hook("branch", void, &[shadow, outcome, site, met]);
                     me.concrete()
                 });

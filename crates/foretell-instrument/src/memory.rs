@@ -159,21 +159,9 @@ impl FunctionContext<'_> {
         }
         self.tell_held(address.0);
         let bits = self.module.builder.widen(value);
-        let shape = shape(info);
-        let met = (
-            self.met(site, Recurring::Read(shape, false)),
-            self.met(site, Recurring::Read(shape, true)),
-        );
         let more = self.packed(address.1, self.concrete());
-        let event = Event {
-            met,
-            address: self.module.builder.widen(address.0),
-            bits,
-            narrow: AccessInfo(info).size() < 8,
-            more,
-        };
-        let shadow = self.append(&event, next, |me| {
-            let met = me.met_of(&event);
+        let event = self.access(Recurring::Read, site, info, (address.0, bits), more);
+        let shadow = self.append(&event, next, |me, met| {
             let arguments = [address.0, me.constant32(info), bits, address.1, site, met];
             me.module.hook("load", me.module.module.int32, &arguments)
         });
@@ -197,11 +185,24 @@ impl FunctionContext<'_> {
         }
     }
 
-    /// Which of the two was met.
-    fn met_of(&self, event: &Event) -> Value {
-        let Some(more) = event.more else { return event.met.0 };
-        let none = self.module.builder.equal(more, self.constant64(0));
-        self.module.builder.select(none, event.met.0, event.met.1)
+    /// An access at a site of a value at an address.
+    fn access(
+        &mut self,
+        what: fn(u32, bool) -> Recurring,
+        site: Value,
+        info: u32,
+        (address, bits): (Value, Value),
+        more: Option<Value>,
+    ) -> Event {
+        let shape = shape(info);
+        let met = self.module.met(site, what(shape, false));
+        Event {
+            met,
+            address: self.module.builder.widen(address),
+            bits,
+            narrow: AccessInfo(info).size() < 8,
+            more: more.map(|more| (more, self.module.met(site, what(shape, true)))),
+        }
     }
 
     fn load_local(
@@ -307,21 +308,9 @@ impl FunctionContext<'_> {
         self.tell_held(address.0);
         let shadow = self.widen_to_memory(value.1, value.0.ty(), next);
         let bits = self.module.builder.widen(value.0);
-        let shape = shape(info);
-        let met = (
-            self.met(site, Recurring::Write(shape, false)),
-            self.met(site, Recurring::Write(shape, true)),
-        );
         let more = self.packed(shadow, address.1);
-        let event = Event {
-            met,
-            address: self.module.builder.widen(address.0),
-            bits,
-            narrow: AccessInfo(info).size() < 8,
-            more,
-        };
-        self.append(&event, next, |me| {
-            let met = me.met_of(&event);
+        let event = self.access(Recurring::Write, site, info, (address.0, bits), more);
+        self.append(&event, next, |me, met| {
             let info = me.constant32(info);
             let arguments = [address.0, info, bits, shadow, address.1, site, met];
             me.module.hook("store", me.module.module.void, &arguments);

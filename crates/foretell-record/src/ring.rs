@@ -110,8 +110,10 @@ impl Ring {
     /// Bytes of the chunk that is not full.
     fn filled(&self) -> usize {
         let header = self.header();
-        let next = header.cursor[0].load(Acquire);
-        next.saturating_sub(header.base.load(Relaxed)) as usize
+        match header.base.load(Acquire) {
+            0 => 0,
+            base => header.cursor[0].load(Acquire).saturating_sub(base) as usize,
+        }
     }
 
     fn chunk(&self, number: u32, used: usize) -> &[u64] {

@@ -1,7 +1,8 @@
 //! Appends records to the ring that the recorder outside reads.
 //!
-//! Only the thread that has the turn writes. A record is complete before the chunk's length says
-//! so; whatever kills the program, the reader finds whole records. When the reader is behind, the
+//! Only the thread that has the turn writes: this module, or code of our compiler by itself (see
+//! `foretell-abi`). A record is complete before the cursor, which lies in the shared memory, moves on;
+//! whatever kills the program, the reader finds whole records. When the reader is behind, the
 //! writer waits; when the reader is gone, recording ends and the program goes on.
 
 use std::cell::UnsafeCell;
@@ -10,7 +11,6 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, compiler_fence};
 
 use foretell_abi::{Cursor, Met, NEVER};
-
 use foretell_wire::again::Again;
 use foretell_wire::{
     ATTACHED, CHUNK_BYTES, CHUNKS, CONTRACT, End, HEADER_BYTES, Header, Kind, MAGIC, MAX_RECORD,
@@ -67,7 +67,7 @@ static RECORDER: TurnCell<Recorder> = TurnCell::new(Recorder {
     sites: SeenSites { cache: [0; SeenSites::WAYS], all: Vec::new(), count: 0 },
 });
 
-/// The cursor of those who may not append records: it has no limit.
+/// The cursor of those who may not append records: nothing lies below its limit.
 pub struct Nowhere(pub UnsafeCell<Cursor>);
 // SAFETY: never written.
 unsafe impl Sync for Nowhere {}
@@ -178,14 +178,13 @@ impl Recorder {
         if std::ptr::eq(self.cursor, NOWHERE.0.get()) {
             return;
         }
-        // An event has at least a word; the last shadows are not given away here.
-        let terms = unsafe { (*self.cursor).terms };
-        let events = if terms >= u64::from(TERM_SHADOW / 2) { 0 } else { events };
-        let room = self.next().wrapping_add(events as usize);
         // SAFETY: the cursor is in the header.
-        unsafe {
-            (*self.cursor).limit = if events == 0 { null_mut() } else { room.min(self.limit) }
-        };
+        let cursor = unsafe { &mut *self.cursor };
+        // The last shadows of terms are not given away there.
+        let may = events > 0 && cursor.terms < u64::from(TERM_SHADOW / 2);
+        // An event has at least a word.
+        let room = cursor.next.wrapping_add(events as usize).min(self.limit);
+        cursor.limit = if may { room } else { null_mut() };
     }
 
     #[inline(always)]
@@ -200,8 +199,8 @@ impl Recorder {
             let at = HEADER_BYTES + self.chunk % CHUNKS * CHUNK_BYTES;
             self.base = self.header.cast::<u8>().add(at).cast();
             (*self.cursor).limit = null_mut();
-            (*self.header).base.store(self.base as u64, Relaxed);
             self.advance(self.base);
+            (*self.header).base.store(self.base as u64, Release);
         }
         self.set_limit();
     }
@@ -253,6 +252,7 @@ impl Recorder {
         let used = unsafe { self.next().byte_offset_from(self.base) } as u32;
         header.used[slot].store(used, Relaxed);
         header.events[slot].store(self.events(), Relaxed);
+        header.base.store(0, Release); // no chunk is being filled
         let produced = header.produced.load(Relaxed).wrapping_add(1);
         header.produced.store(produced, Release);
         sys::futex_wake(&header.produced, 1, true);
@@ -434,9 +434,8 @@ impl Recorder {
         unsafe { (*self.cursor).next = next };
     }
 
-    /// Tells the instruction of an access that it was met, so that it can append the next record by
-    /// itself; `head` is the first word of the long form.
-    /// `more`: it has one word more.
+    /// Tells an instruction that what it does was met, so that it can append the next record by
+    /// itself; `head` is the first word of the long form, without the mark of what has a word `more`.
     pub fn tell(&mut self, head: u64, more: bool, met: *mut Met) {
         let head = if more { with_more::<1>(head) } else { head };
         let way = Again::way(head);
@@ -454,7 +453,7 @@ impl Recorder {
         }
     }
 
-    /// The entry with this first word is another one from now on.
+    /// The entry with this number becomes another one.
     fn untell(&mut self, way: usize) {
         let met = std::mem::replace(&mut self.met[way], null_mut());
         if !met.is_null() {

@@ -32,8 +32,8 @@ pub struct Thread {
     busy: bool,
     /// While above 0 it may not be preempted: it holds a lock inside libc.
     pub unpreemptible: u32,
-    /// While it is inside the runtime, where the access is that a hook is about to look at: if that faults, the
-    /// program's would. 0 for none.
+    /// While it is inside the runtime, where the access is that a hook is about to look at: if that
+    /// faults, the program's would. 0 for none.
     pub looking: u64,
     /// A store that was announced.
     pub pending: PendingStore,

@@ -134,7 +134,7 @@ pub struct Header {
     pub turns: AtomicU64,
     /// `foretell_abi::Cursor`; in the writer's addresses.
     pub cursor: [AtomicU64; 3],
-    /// Where the chunk begins that is being filled, in the writer's addresses.
+    /// Where the chunk begins that is being filled, in the writer's addresses; 0 while there is none.
     pub base: AtomicU64,
     /// Bytes of each full chunk that hold whole records.
     pub used: [AtomicU32; CHUNKS],
