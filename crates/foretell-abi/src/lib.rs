@@ -37,12 +37,13 @@
 //! Most accesses are like the last one of the same instruction. Instrumented code keeps a [`Met`] for
 //! each, and while the runtime says that the instruction was met, the address is near to where it
 //! was, the value (and, for a store, its shadow) needs no more room and [`Cursor::limit`] is not
-//! reached, it appends the record itself: it sets [`CallSlots::entered`] to the event's index plus
-//! 1, writes the word, moves [`Cursor::next`], and sets [`CallSlots::index`]. In all other cases it
-//! calls the hook. The word is made of [`Met::word`], the distance from [`Met::begin`] shifted by
+//! reached, it appends the record itself: before it looks at any of this it sets
+//! [`CallSlots::entered`] to [`RECORDING`], then it writes the word, moves [`Cursor::next`], counts
+//! the event in [`CallSlots::index`] and sets `entered` to the same. In all other cases it sets
+//! `entered` back and calls the hook. The word is made of [`Met::word`], the distance from [`Met::begin`] shifted by
 //! [`OFFSET_AT`], and the value shifted by [`VALUE_AT`]. A signal handler that interrupts this sees
 //! that `entered` and `index` differ: `enter` then gives it slots without a limit. Terms are built in
-//! the same way, see [`record`], with `terms_entered` and `terms`.
+//! the same way, see [`record`].
 //!
 //! # Calls
 //! Shadows of arguments and results travel through the calling thread's [`CallSlots`]:
@@ -151,6 +152,8 @@ pub const WINDOW: u64 = 1 << 19;
 pub const OFFSET_AT: u32 = 13;
 /// Where in a word the value is.
 pub const VALUE_AT: u32 = 32;
+/// In [`CallSlots::entered`]: instrumented code records something. No index is as large.
+pub const RECORDING: u32 = u32::MAX;
 /// A window that no address is in.
 pub const NEVER: u64 = 1 << 63;
 
@@ -181,12 +184,8 @@ pub struct CallSlots {
     pub cursor: *mut Cursor,
     /// How many events the thread has had.
     pub index: u32,
-    /// What `index` will be when the event that is being recorded is complete; else the same.
+    /// Something else than `index` while something is being recorded; else the same.
     pub entered: u32,
-    /// How many terms the thread has built.
-    pub terms: u32,
-    /// What `terms` will be when the one that is being built is complete; else the same.
-    pub terms_entered: u32,
     /// Which bits of a read's shadow count: all, or none where expressions are left out.
     pub shadow_mask: u32,
     /// Not 0: the `path` hooks are to be called.

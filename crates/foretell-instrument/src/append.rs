@@ -3,7 +3,7 @@
 
 use crate::function::FunctionContext;
 use crate::llvm::{Predicate, Value};
-use foretell_abi::{CallSlots, Cursor, Met, OFFSET_AT, VALUE_AT, WINDOW, record};
+use foretell_abi::{CallSlots, Cursor, Met, OFFSET_AT, RECORDING, VALUE_AT, WINDOW, record};
 use std::mem::offset_of;
 
 /// Something that recurs at its place in the source: an access of shared memory, or a branch.
@@ -29,25 +29,28 @@ impl FunctionContext<'_> {
         self.module.module.constant64(value)
     }
 
-    /// The address of [`Cursor::next`], what is there, and whether that is below the limit.
-    fn cursor(&self) -> (Value, Value, Value) {
+    /// Begins to record. Gives the address of [`Cursor::next`], what is there, and whether that is
+    /// below the limit.
+    fn begin(&self) -> (Value, Value, Value) {
         let builder = &self.module.builder;
         let (int64, pointer) = (self.module.module.int64, self.module.module.pointer);
+        self.mark(self.module.module.constant32(RECORDING));
         let cursor = builder.load(pointer, self.slot(offset_of!(CallSlots, cursor)));
         let next_at = builder.offset(cursor, offset_of!(Cursor, next) as u64);
-        let next = builder.load(int64, next_at);
-        let limit = builder.load(int64, builder.offset(cursor, offset_of!(Cursor, limit) as u64));
+        let limit_at = builder.offset(cursor, offset_of!(Cursor, limit) as u64);
+        let next = builder.load_in_order(int64, next_at);
+        let limit = builder.load_in_order(int64, limit_at);
         (next_at, next, self.below(next, limit))
     }
 
-    /// Begins an event or a term, by the offsets of the slots that count it: gives the number after
-    /// it. It is complete when that is the count.
-    fn begin(&self, count: usize, entered: usize) -> Value {
-        let builder = &self.module.builder;
-        let before = builder.load(self.module.module.int32, self.slot(count));
-        let after = builder.add(before, self.module.module.constant32(1));
-        builder.store_in_order(after, self.slot(entered));
-        after
+    /// The number of the thread's events.
+    fn index(&self) -> Value {
+        let index = self.slot(offset_of!(CallSlots, index));
+        self.module.builder.load_in_order(self.module.module.int32, index)
+    }
+
+    fn mark(&self, entered: Value) {
+        self.module.builder.store_in_order(entered, self.slot(offset_of!(CallSlots, entered)));
     }
 
     fn put(&self, word: Value, next: Value, at: u64) {
@@ -79,14 +82,15 @@ impl FunctionContext<'_> {
     ) -> Value {
         let builder = &self.module.builder;
         let int64 = self.module.module.int64;
-        let (next_at, next, mut common) = self.cursor();
+        let (next_at, next, mut common) = self.begin();
         let (mut met, mut length) = (event.met, self.constant(8));
         if let Some((more, met_more)) = event.more {
             let none = builder.equal(more, self.constant(0));
             met = builder.select(none, met, met_more);
             length = builder.select(none, length, self.constant(16));
         }
-        let begin = builder.load(int64, builder.offset(met, offset_of!(Met, begin) as u64));
+        let begin = builder.offset(met, offset_of!(Met, begin) as u64);
+        let begin = builder.load_in_order(int64, begin);
         let offset = builder.sub(event.address, begin);
         common = builder.and(common, self.below(offset, self.constant(WINDOW)));
         if !event.narrow {
@@ -96,7 +100,6 @@ impl FunctionContext<'_> {
         let (here, otherwise) = builder.ways(common, before);
 
         builder.go_before(here);
-        let index = self.begin(offset_of!(CallSlots, index), offset_of!(CallSlots, entered));
         let word = builder.load(int64, builder.offset(met, offset_of!(Met, word) as u64));
         let offset = builder.shift_left(offset, self.constant(OFFSET_AT.into()));
         let value = builder.shift_left(event.bits, self.constant(VALUE_AT.into()));
@@ -106,12 +109,15 @@ impl FunctionContext<'_> {
             self.put(more, next, 1);
         }
         builder.store_in_order(builder.add(next, length), next_at);
+        let index = builder.add(self.index(), self.module.module.constant32(1));
         builder.store_in_order(index, self.slot(offset_of!(CallSlots, index)));
+        self.mark(index);
         let mask = self.slot(offset_of!(CallSlots, shadow_mask));
         let mask = builder.load(self.module.module.int32, mask);
         let shadow = builder.and(index, mask);
 
         builder.go_before(otherwise);
+        self.mark(self.index());
         let hooked = hook(self, met);
         self.either((shadow, here), (hooked, otherwise), before)
     }
@@ -127,15 +133,13 @@ impl FunctionContext<'_> {
         let Some(before) = self.module.builder.terminator() else { return hook(self) };
         let builder = &self.module.builder;
         let (int32, int64) = (self.module.module.int32, self.module.module.int64);
-        let (next_at, next, mut common) = self.cursor();
+        let (next_at, next, mut common) = self.begin();
         if let Some(fits) = fits {
             common = builder.and(common, fits);
         }
         let (here, otherwise) = builder.ways(common, before);
 
         builder.go_before(here);
-        let (count, entered) = (offset_of!(CallSlots, terms), offset_of!(CallSlots, terms_entered));
-        let after = self.begin(count, entered);
         for (at, &word) in words.iter().enumerate() {
             self.put(word, next, at as u64);
         }
@@ -145,11 +149,12 @@ impl FunctionContext<'_> {
         let terms_at = builder.offset(next_at, between as u64);
         let number = builder.load(int64, terms_at);
         builder.store_in_order(builder.add(number, self.constant(1)), terms_at);
-        builder.store_in_order(after, self.slot(count));
+        self.mark(self.index());
         let mark = self.module.module.constant32(record::TERM_SHADOW);
         let shadow = builder.or(builder.integer_cast(number, int32, false), mark);
 
         builder.go_before(otherwise);
+        self.mark(self.index());
         let hooked = hook(self);
         self.either((shadow, here), (hooked, otherwise), before)
     }

@@ -954,6 +954,13 @@ impl Builder {
         }
     }
 
+    /// Reads memory that a signal handler may have changed: in the order of the program.
+    pub fn load_in_order(&self, ty: Type, address: Value) -> Value {
+        let load = self.load(ty, address);
+        unsafe { LLVMSetVolatile(load.0, 1) };
+        load
+    }
+
     /// An integer as a pointer.
     pub fn to_pointer(&self, value: Value, pointer: Type) -> Value {
         Value(unsafe { LLVMBuildIntToPtr(self.builder, value.0, pointer.0, UNNAMED) })

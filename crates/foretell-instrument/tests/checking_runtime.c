@@ -13,7 +13,7 @@ typedef struct { const char *file, *function; uint32_t line, column; } Site;
 static const void *const nowhere[3];
 typedef struct {
   const void *cursor;
-  uint32_t index, entered, terms, terms_entered, shadow_mask, path;
+  uint32_t index, entered, shadow_mask, path;
   uint64_t callee, returned_by;
   uint32_t arguments[12], results[4], local_shadows, pad;
 } Slots;

@@ -4,7 +4,7 @@
 //! makes sense. The records come from a process that may have gone wild: what does not decode ends
 //! the conversion with a gap, never with a panic.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -126,6 +126,8 @@ pub struct Converter {
     variables: u32,
     objects: u32,
     sites: FastMap<u64, (SiteId, Box<str>)>,
+    /// All sites in the file, with their places.
+    defined: HashMap<(u64, foretell_trace::Site), SiteId>,
     /// Sites met lately, by the low bits of their place.
     recent_sites: [(u64, SiteId); RECENT_SITES],
     /// Allocated blocks: size and where they came from.
@@ -171,6 +173,7 @@ impl Converter {
             variables: 0,
             objects: 0,
             sites: FastMap::default(),
+            defined: HashMap::new(),
             recent_sites: [(0, SiteId(0)); RECENT_SITES],
             blocks: BTreeMap::new(),
             labels: FastMap::default(),
@@ -587,8 +590,15 @@ impl Converter {
         Some(site)
     }
 
+    /// The site at a place. Where a library was unloaded, another one's may take the place of one.
     fn define_site(&mut self, place: u64, site: foretell_trace::Site) -> SiteId {
-        let id = SiteId(self.sites.len() as u32);
+        let next = SiteId(self.defined.len() as u32);
+        let id = *self.defined.entry((place, site.clone())).or_insert(next);
+        self.recent_sites[site_way(place)] = (place, id);
+        if id != next {
+            self.sites.insert(place, (id, site.function));
+            return id;
+        }
         self.output.add(|encoder, records| {
             encoder.site(id, &site.file, site.line, site.column, &site.function, records);
         });

@@ -462,13 +462,15 @@ impl Recorder {
         }
     }
 
-    /// No instruction was met: libraries come or go. With `quiet` none will be told.
-    pub fn untell_all(&mut self, quiet: bool) {
+    /// No place was met: a library is being unloaded, and what is loaded next may take its place.
+    /// With `quiet` no instruction will be told.
+    pub fn forget_places(&mut self, quiet: bool) {
         self.tells = !quiet;
         self.again.forget();
         for way in 0..Again::WAYS {
             self.untell(way);
         }
+        self.sites.forget();
     }
 
     /// Says that the events that follow are this thread's.
@@ -604,6 +606,13 @@ impl SeenSites {
     #[inline(always)]
     fn way(place: u64) -> usize {
         (place >> 3) as usize % Self::WAYS
+    }
+
+    /// Nothing was defined.
+    fn forget(&mut self) {
+        self.cache.fill(0);
+        self.all.fill(0);
+        self.count = 0;
     }
 
     /// Adds the place; false when it was there already.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU32, compiler_fence};
 
-use foretell_abi::CallSlots;
+use foretell_abi::{CallSlots, RECORDING};
 use foretell_wire::{Kind, TERM_SHADOW, access};
 
 use crate::fiber::Context;
@@ -104,8 +104,6 @@ pub const EMPTY_SLOTS: CallSlots = CallSlots {
     cursor: recorder::NOWHERE.0.get(),
     index: 0,
     entered: 0,
-    terms: 0,
-    terms_entered: 0,
     shadow_mask: 0,
     path: 0,
     callee: 0,
@@ -191,12 +189,9 @@ impl Thread {
     }
 
     /// Whether it is inside the runtime, or records: then a signal handler that arrives must not.
-    /// (Two numbers that each change once are cheaper than a mark that is set and taken back.)
     #[inline(always)]
     pub fn is_inside(&self) -> bool {
-        self.busy
-            || self.slots.entered != self.slots.index
-            || self.slots.terms_entered != self.slots.terms
+        self.busy || self.slots.entered != self.slots.index
     }
 
     /// It goes into the runtime.
@@ -206,11 +201,25 @@ impl Thread {
         compiler_fence(SeqCst);
     }
 
+    /// It begins to record events until its index is `after`. Says whether it may: not if a signal
+    /// handler has recorded since the index was seen to be `before`. (Two numbers that each change
+    /// once are cheaper than a mark that is set and taken back.)
+    #[inline(always)]
+    fn begin(&mut self, before: u32, after: u32) -> bool {
+        self.slots.entered = after;
+        compiler_fence(SeqCst);
+        // SAFETY: our own field; a signal handler may have changed it.
+        let index = unsafe { (&raw const self.slots.index).read_volatile() };
+        if index != before {
+            self.slots.entered = index;
+        }
+        index == before
+    }
+
     /// It leaves the runtime.
     #[inline(always)]
     pub fn leave(&mut self) {
         self.slots.entered = self.slots.index;
-        self.slots.terms_entered = self.slots.terms;
         self.allow();
         compiler_fence(SeqCst);
         self.busy = false;
@@ -382,12 +391,14 @@ fn at_once(settle: bool, record: impl FnOnce(&mut Thread) -> bool) -> bool {
 pub unsafe fn quickly(note: impl FnOnce(&mut Recorder) -> bool) -> u32 {
     let mut shadow = 0;
     at_once(false, |me| {
-        let after = me.slots.index.wrapping_add(1);
-        me.slots.entered = after;
-        compiler_fence(SeqCst);
+        let before = me.slots.index;
+        let after = before.wrapping_add(1);
+        if !me.begin(before, after) {
+            return false;
+        }
         // SAFETY: a thread that runs has the turn.
         if !note(unsafe { recorder() }) {
-            me.slots.entered = me.slots.index;
+            me.slots.entered = before;
             return false;
         }
         compiler_fence(SeqCst);
@@ -415,8 +426,9 @@ pub unsafe fn quickly_before<const SIZE: u8, const READ: bool, const SETTLE: boo
     at_once(SETTLE, |me| {
         let begin = me.slots.index;
         let mut index = begin;
-        me.slots.entered = begin.wrapping_add(if READ && !SETTLE { 1 } else { 2 });
-        compiler_fence(SeqCst);
+        if !me.begin(begin, begin.wrapping_add(if READ && !SETTLE { 1 } else { 2 })) {
+            return false;
+        }
         me.looking = place;
         if SETTLE {
             if !me.settle_quickly() {
@@ -460,13 +472,12 @@ pub fn built(build: impl FnOnce() -> u32) -> u32 {
     if me.is_inside() {
         return 0;
     }
-    let terms = me.slots.terms.wrapping_add(1);
-    me.slots.terms_entered = terms;
+    me.slots.entered = RECORDING;
     compiler_fence(SeqCst);
     let shadow = build();
-    compiler_fence(SeqCst);
-    me.slots.terms = terms;
     me.allow();
+    compiler_fence(SeqCst);
+    me.slots.entered = me.slots.index;
     shadow
 }
 

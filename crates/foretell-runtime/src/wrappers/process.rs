@@ -142,11 +142,11 @@ interpose! {
     fn dlclose(library: *mut c_void) -> c_int {
         // Its instructions must not be told anything once it is gone.
         if let Some(mut session) = Session::begin() {
-            session.recorder().untell_all(true);
+            session.recorder().forget_places(true);
         }
         let result = real!(dlclose(library: *mut c_void) -> c_int);
         if let Some(mut session) = Session::begin() {
-            session.recorder().untell_all(false);
+            session.recorder().forget_places(false);
         }
         result
     }
