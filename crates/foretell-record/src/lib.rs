@@ -505,6 +505,11 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     if !ring.is_attached() {
         return Err(RecordError::NotAttached { program, end });
     }
+    if ring.is_left() {
+        sink.gap(
+            "everything after a signal handler that had interrupted the recording left it by longjmp",
+        );
+    }
     match &end {
         RunEnd::Hang => sink.gap("the program hung and was ended"),
         RunEnd::Signal(signal) => sink.gap(&format!(

@@ -83,6 +83,11 @@ impl Ring {
         self.header().attached.load(Relaxed) == OTHER_BUILD
     }
 
+    /// Whether recording ended because a handler left the runtime by `longjmp`.
+    pub fn is_left(&self) -> bool {
+        self.header().left.load(Relaxed) != 0
+    }
+
     /// Something that changes while the program does something visible.
     pub fn progress(&self) -> (u64, u32, u32) {
         let header = self.header();

@@ -15,6 +15,7 @@ use libc::c_char;
 
 use crate::modules;
 use crate::recorder::{Recorder, Text, head};
+use crate::scheduler;
 use crate::shadow;
 use crate::thread::{EMPTY_SLOTS, Session, built, peek, quickly};
 use crate::wrappers::blocking::piece;
@@ -433,9 +434,6 @@ hooks! {
         leave_calls(&mut session, |open| open <= frame as u64);
     }
 
-    fn __foretell_unwind(session, frame: *const u8) => {
-        leave_calls(&mut session, |open| open < frame as u64);
-    }
 
     fn __foretell_region_begin(session, name: *const c_char, site: *const Site) => {
         let place = session.recorder().site(site);
@@ -451,6 +449,16 @@ hooks! {
     fn __foretell_module(session, module: *const Module) => {
         // SAFETY: the module's description of itself; a session has the turn.
         unsafe { register(&mut session, &*module) };
+    }
+}
+
+/// See `foretell-abi`.
+#[unsafe(no_mangle)]
+#[allow(clippy::missing_safety_doc)] // foretell-abi
+pub unsafe extern "C" fn __foretell_unwind(frame: *const u8) {
+    scheduler::jumped_out(frame as u64);
+    if let Some(mut session) = Session::begin_hook() {
+        leave_calls(&mut session, |open| open < frame as u64);
     }
 }
 

@@ -167,6 +167,15 @@ impl Recorder {
         self.cursor = NOWHERE.0.get();
     }
 
+    /// Stops for good because a record may have been left half written.
+    pub fn leave(&mut self) {
+        if self.on {
+            // SAFETY: the header lives as long as the process.
+            unsafe { &(*self.header).left }.store(1, Relaxed);
+            self.stop();
+        }
+    }
+
     /// Where instrumented code appends records.
     pub fn cursor(&self) -> *mut Cursor {
         self.cursor

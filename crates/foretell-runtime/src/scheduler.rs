@@ -520,6 +520,34 @@ pub fn enter(me: &mut Thread) {
     }
 }
 
+/// Control arrived in the function with this frame, whose call is open. If the thread counts as inside
+/// the runtime, a signal handler interrupted it there and left by `longjmp`: what it was about to record
+/// may be half written. Recording ends, the program goes on.
+pub fn jumped_out(frame: u64) {
+    let current = local::current();
+    if current.is_null() {
+        return;
+    }
+    // SAFETY: this thread's own state.
+    let me = unsafe { &mut *current };
+    // The functions that a handler called there have no open call.
+    if !me.is_inside() || !me.frames.contains(&frame) {
+        return;
+    }
+    me.enter();
+    if !has_turn(me) {
+        if me.state == State::External {
+            enter(me);
+        } else {
+            me.state = State::Runnable;
+            wait_for_turn(me);
+        }
+    }
+    // SAFETY: the thread has the turn.
+    unsafe { recorder() }.leave();
+    me.leave();
+}
+
 /// The running thread is over: the turn goes on without it.
 pub fn finish(me: &mut Thread) {
     fiber::go_home(me);

@@ -128,8 +128,9 @@ pub struct Header {
     pub end: AtomicU32,
     /// Length of `message`.
     pub message_length: AtomicU32,
-    /// Something that must stay zero.
-    pub reserved: AtomicU32,
+    /// Not 0: nothing was recorded any more after a signal handler that had interrupted the runtime
+    /// left it by `longjmp`.
+    pub left: AtomicU32,
     /// Grows as threads take turns; a hanging program's does not.
     pub turns: AtomicU64,
     /// `foretell_abi::Cursor`; in the writer's addresses.
