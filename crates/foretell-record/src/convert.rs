@@ -34,6 +34,9 @@ use crate::words::Words;
 const RECENT_TERMS: usize = 1 << 11;
 const RECENT_READS: usize = 1 << 9;
 
+/// Bytes that become another location at once at most: more than stacks have.
+const MOST_RENEWED: u64 = 1 << 28;
+
 /// Places whose sites are at hand.
 const RECENT_SITES: usize = 1024;
 
@@ -358,6 +361,10 @@ impl Converter {
                 self.crash = Some(Crash { signal, site, address });
             }
             Kind::DefinePlace => {}
+            Kind::Renew => {
+                let (address, size) = (words.next()?, words.next()?);
+                self.memory.free(address, size.min(MOST_RENEWED));
+            }
             Kind::Mispredicted => {
                 let (outcome, predicted) = (words.next()?, words.next()?);
                 let branch = Branch::new(place, outcome);

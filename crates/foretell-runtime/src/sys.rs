@@ -206,3 +206,19 @@ pub fn ticks() -> u64 {
     // SAFETY: every x86-64 has it.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
+
+/// Where this thread's stack lies, with its thread-local variables, and how large it is. (Not the main
+/// thread's, whose variables lie elsewhere.)
+pub fn stack() -> Option<(u64, u64)> {
+    // SAFETY: asks about ourselves; the structure is filled in before it is used.
+    unsafe {
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
+            return None;
+        }
+        let (mut address, mut size) = (std::ptr::null_mut(), 0);
+        let found = libc::pthread_attr_getstack(&attributes, &mut address, &mut size) == 0;
+        libc::pthread_attr_destroy(&mut attributes);
+        found.then_some((address as u64, size as u64))
+    }
+}

@@ -317,6 +317,9 @@ kinds! {
     /// `index, base`: the address `base + extended(index) * scale`; detail: operator of
     /// `foretell-abi` that extends; place: width | scale << 8.
     DefineAddress = 78;
+    /// `address, size`: this memory is another one from now on: a new thread's stack and its
+    /// thread-local variables.
+    Renew = 79;
     /// `outcome, branches predicted before`; place: the site. A branch that the predictor missed.
     Mispredicted = 80;
     /// `thread, branches predicted since`. The thread takes no more branches.
@@ -394,7 +397,7 @@ pub fn measure(words: &[u64]) -> Option<(Kind, u8, usize)> {
         RegionEnd | Call | Return | ThreadBegin | ThreadEnd | Fence | Instrumented
         | DefinePlace => (1, 0),
         Read | Write | WriteShadow => (3 + more, 0),
-        Branch | Pin | Alloc | Crash | Mispredicted | PathEnd | DefineAddress => (3, 0),
+        Branch | Pin | Alloc | Crash | Mispredicted | PathEnd | DefineAddress | Renew => (3, 0),
         ReadModifyWrite | DefineSelect => (5, 0),
         Acquire | AcquireFailed | Release | WaitBegin | WaitEnd | Signal | Broadcast
         | SemaphoreWait | SemaphoreWaitFailed | SemaphorePost | BarrierArrive | BarrierLeave

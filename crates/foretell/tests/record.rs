@@ -757,3 +757,31 @@ fn libraries_come_and_go() {
         assert_eq!(count, 3 * 301, "each library ran three times");
     }
 }
+
+/// Threads whose stacks libc uses again, each with a variable of its own.
+const OWN: &str = r#"
+#include <pthread.h>
+static __thread int own = 7;
+static int sum;
+static void *worker(void *nothing) {
+  own += 1;
+  sum += own;
+  return nothing;
+}
+int main(void) {
+  for (int i = 0; i < 5; i++) {
+    pthread_t thread;
+    pthread_create(&thread, 0, worker, 0);
+    pthread_join(thread, 0);
+  }
+  return sum != 40;
+}
+"#;
+
+#[test]
+fn thread_local_variables_are_new_for_each_thread() {
+    let scratch = Scratch::new("own");
+    let Some(program) = scratch.build("own", OWN) else { return };
+    let text = recorded_well(&program, &scratch.path("run.ftrace"));
+    assert!(!text.contains("wrote unseen"), "{text}");
+}

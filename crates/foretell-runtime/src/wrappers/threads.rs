@@ -15,7 +15,9 @@ use super::time::deadline_of;
 use crate::fiber;
 use crate::local;
 use crate::real::{interpose, real};
+use crate::recorder::{head, recorder};
 use crate::scheduler::{self, scheduler};
+use crate::sys;
 use crate::thread::{Session, State, Thread, Wait};
 
 unsafe extern "C" {
@@ -106,7 +108,12 @@ unsafe extern "C-unwind" fn begin_of_thread(start: *mut c_void) -> *mut c_void {
     scheduler::wait_for_turn(me);
     local::set_current(me);
     arm();
-    me.event([crate::recorder::head(Kind::ThreadBegin, 0, 0)]);
+    if let Some((stack, size)) = sys::stack() {
+        // It may have been another thread's, and libc has cleared what lies on it.
+        // SAFETY: the thread has the turn.
+        unsafe { recorder() }.put([head(Kind::Renew, 0, 0), stack, size]);
+    }
+    me.event([head(Kind::ThreadBegin, 0, 0)]);
     me.leave();
     // SAFETY: what the program asked for.
     unsafe { routine.run(argument) }
