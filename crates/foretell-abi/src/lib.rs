@@ -40,10 +40,10 @@
 //! reached, it appends the record itself: before it looks at any of this it sets
 //! [`CallSlots::entered`] to [`RECORDING`], then it writes the word, moves [`Cursor::next`], counts
 //! the event in [`CallSlots::index`] and sets `entered` to the same. In all other cases it sets
-//! `entered` back and calls the hook. The word is made of [`Met::word`], the distance from [`Met::begin`] shifted by
-//! [`OFFSET_AT`], and the value shifted by [`VALUE_AT`]. A signal handler that interrupts this sees
-//! that `entered` and `index` differ: `enter` then gives it slots without a limit. Terms are built in
-//! the same way, see [`record`].
+//! `entered` back and calls the hook. The word is made of [`Met::word`], the distance from
+//! [`Met::begin`] shifted by [`OFFSET_AT`], and the value shifted by [`VALUE_AT`]. A signal handler
+//! that interrupts this sees that `entered` and `index` differ: `enter` then gives it slots with
+//! nothing below their limit. Terms are built in the same way, see [`record`].
 //!
 //! # Calls
 //! Shadows of arguments and results travel through the calling thread's [`CallSlots`]:
@@ -173,6 +173,11 @@ pub mod record {
     pub const DEFINE_ADDRESS: u64 = 78;
     /// Shadows of terms have this bit; the rest is the term's number.
     pub const TERM_SHADOW: u32 = 1 << 31;
+
+    /// The first word of a record, with a width and what stands above it.
+    pub const fn head(define: u64, operator: u32, width: u32, rest: u64) -> u64 {
+        define | (operator as u64) << 8 | (width as u64) << 16 | rest << 24
+    }
 }
 
 /// A thread's mailbox for shadows, see the module's text, and what it needs to append records.

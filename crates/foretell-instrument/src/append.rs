@@ -21,6 +21,13 @@ pub struct Event {
 }
 
 impl FunctionContext<'_> {
+    /// Two numbers of at most 32 bits in one word.
+    pub(crate) fn pair(&self, low: Value, high: Value) -> Value {
+        let builder = &self.module.builder;
+        let wide = |value| builder.integer_cast(value, self.module.module.int64, false);
+        builder.or(wide(low), builder.shift_left(wide(high), self.constant(32)))
+    }
+
     fn below(&self, left: Value, right: Value) -> Value {
         self.module.builder.compare(Predicate::LLVMIntULT, left, right)
     }

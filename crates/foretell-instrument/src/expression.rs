@@ -118,17 +118,11 @@ impl FunctionContext<'_> {
         then: Operand,
         otherwise: Operand,
     ) -> Value {
-        let builder = &self.module.builder;
-        let constants = &self.module.module;
-        let wide = |value: Value| builder.integer_cast(value, constants.int64, false);
-        let pair = |low: Value, high: Value| {
-            builder.or(wide(low), builder.shift_left(wide(high), constants.constant64(32)))
-        };
-        let head = record::DEFINE_SELECT | u64::from(width) << 16;
+        let head = record::head(record::DEFINE_SELECT, 0, width, 0);
         let words = [
-            constants.constant64(head),
-            pair(condition.0, then.0),
-            pair(otherwise.0, condition.1),
+            self.module.module.constant64(head),
+            self.pair(condition.0, then.0),
+            self.pair(otherwise.0, condition.1),
             then.1,
             otherwise.1,
         ];
@@ -199,17 +193,16 @@ impl FunctionContext<'_> {
     fn define_binary(&mut self, op: BinaryOp, width: u32, left: Operand, right: Operand) -> Value {
         let builder = &self.module.builder;
         let constant = |value: u64| self.module.module.constant64(value);
-        let wide = |shadow: Value| builder.integer_cast(shadow, self.module.module.int64, false);
         let concrete = self.concrete();
         let value = match (left.0 == concrete, right.0 == concrete) {
             (true, _) => left.1,
             (_, true) => right.1,
             _ => builder.select(builder.equal(left.0, concrete), left.1, right.1),
         };
-        let head = record::DEFINE_BINARY | (op as u64) << 8 | u64::from(width) << 16;
+        let head = record::head(record::DEFINE_BINARY, op as u32, width, 0);
         let words = [
             builder.or(constant(head), builder.shift_left(value, constant(24))),
-            builder.or(wide(left.0), builder.shift_left(wide(right.0), constant(32))),
+            self.pair(left.0, right.0),
         ];
         let fits =
             (width > 32).then(|| builder.compare(Predicate::LLVMIntULT, value, constant(1 << 32)));
@@ -226,10 +219,7 @@ impl FunctionContext<'_> {
         let inner = self.shadow(operand);
         let shadow = self.guarded(&[inner], next, |me| {
             let int64 = me.module.module.int64;
-            let head = record::DEFINE_CAST
-                | (op as u64) << 8
-                | u64::from(from) << 16
-                | u64::from(to) << 24;
+            let head = record::head(record::DEFINE_CAST, op as u32, from, to.into());
             let operand = me.module.builder.integer_cast(inner, int64, false);
             let words = [me.module.module.constant64(head), operand];
             me.define(&words, None, |me| me.cast_hook(op, from, to, inner))
@@ -322,10 +312,7 @@ impl FunctionContext<'_> {
                 constants.constant32(stride),
                 base,
             ];
-            let head = record::DEFINE_ADDRESS
-                | (op as u64) << 8
-                | u64::from(width) << 16
-                | u64::from(stride) << 24;
+            let head = record::head(record::DEFINE_ADDRESS, op as u32, width, stride.into());
             let operand = builder.integer_cast(inner, constants.int64, false);
             let words = [constants.constant64(head), operand, base];
             me.define(&words, None, |me| {

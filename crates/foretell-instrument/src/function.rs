@@ -204,7 +204,7 @@ impl FunctionContext<'_> {
     }
 
     /// A number that is 0 if and only if all shadows are; `None` if that is known.
-    pub(crate) fn any_shadow(&self, shadows: &[Value]) -> Option<Value> {
+    fn any_shadow(&self, shadows: &[Value]) -> Option<Value> {
         let concrete = self.concrete();
         let mut unknown: Vec<Value> = Vec::new();
         for &shadow in shadows {

@@ -173,16 +173,8 @@ impl FunctionContext<'_> {
 
     /// Two shadows in one word; `None` if both are known to be 0.
     fn packed(&self, low: Value, high: Value) -> Option<Value> {
-        let builder = &self.module.builder;
-        let int64 = self.module.module.int64;
-        let wide = |shadow: Value| builder.integer_cast(shadow, int64, false);
-        let upper = |shadow| builder.shift_left(wide(shadow), self.constant64(32));
-        match (low == self.concrete(), high == self.concrete()) {
-            (true, true) => None,
-            (false, true) => Some(wide(low)),
-            (true, false) => Some(upper(high)),
-            (false, false) => Some(builder.or(wide(low), upper(high))),
-        }
+        let none = low == self.concrete() && high == self.concrete();
+        (!none).then(|| self.pair(low, high))
     }
 
     /// An access at a site of a value at an address.
