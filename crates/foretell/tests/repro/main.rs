@@ -1,0 +1,13 @@
+//! Small programs on which foretell was once wrong, and programs with the same causes.
+//!
+//! Each is built and tested as a user would, by the `foretell` binary, and judged by the exit code
+//! and the JSON report. One module for each kind of cause; `programs/` has the sources that are too
+//! long to stand in a test.
+
+#[allow(dead_code, reason = "the modules come one by one")]
+mod common;
+
+mod path;
+mod same_run;
+mod synchronisation;
+mod world;

@@ -1,0 +1,1 @@
+//! Order that comes from descriptors, signals and processes; misuse of primitives; the end of the process.

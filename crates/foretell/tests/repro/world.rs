@@ -1,0 +1,1 @@
+//! What is outside the scheduler: timers, signals, other processes, time, calls that are not wrapped.
