@@ -116,6 +116,8 @@ impl Policy for Forced {
         checks.last = self.done + 1 == self.turns.len();
         match thread.state {
             State::Runnable => Choice::Run(position),
+            // The process ends while others could still run.
+            State::Blocked if thread.wait == Wait::Others => Choice::Run(position),
             State::External => Choice::Await(position),
             State::Blocked if thread.wait == Wait::Files && thread.deadline.is_none() => {
                 Choice::Await(position)

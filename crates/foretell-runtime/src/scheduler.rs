@@ -48,6 +48,8 @@ pub struct Scheduler {
     elapsed: u64,
     /// How many scheduling points are still allowed.
     points: u64,
+    /// How many of them are left to the other threads once one is about to end the process.
+    points_at_end: u64,
     /// What the clocks say at the start.
     pub real_start: u64,
     /// As `real_start`, of the monotonic clock.
@@ -61,6 +63,7 @@ static SCHEDULER: TurnCell<Scheduler> = TurnCell::new(Scheduler {
     created: 0,
     elapsed: 0,
     points: u64::MAX,
+    points_at_end: POINTS_AT_END,
     real_start: 0,
     monotonic_start: 0,
 });
@@ -265,7 +268,11 @@ fn wake_sleepers(scheduler: &mut Scheduler) {
 fn spend_points(scheduler: &mut Scheduler, me: *mut Thread) {
     // SAFETY: the states of threads are never freed, and this one has the turn.
     let events = unsafe { (*me).slots.index.wrapping_sub((*me).turn_began) };
-    scheduler.points = scheduler.points.saturating_sub(1 + u64::from(events));
+    let spent = 1 + u64::from(events);
+    scheduler.points = scheduler.points.saturating_sub(spent);
+    if who_ends(scheduler).is_some() {
+        scheduler.points_at_end = scheduler.points_at_end.saturating_sub(spent);
+    }
     if scheduler.points == 0 {
         let mut text = String::from("too many scheduling points, a livelock");
         for &thread in &scheduler.threads {
@@ -290,6 +297,21 @@ enum Next {
     Free,
 }
 
+/// Scheduling points that the other threads get when a thread is about to end the process. Those that
+/// never end must not keep it alive.
+const POINTS_AT_END: u64 = 100_000;
+/// How long threads in system calls are waited for at the end of the process, in real nanoseconds.
+const PATIENCE_AT_END: u64 = 1_000_000_000;
+
+/// The thread that is about to end the process and waits for the others.
+fn who_ends(scheduler: &Scheduler) -> Option<*mut Thread> {
+    scheduler.threads.iter().copied().find(|&thread| {
+        // SAFETY: live threads.
+        let thread = unsafe { &*thread };
+        thread.state == State::Blocked && thread.wait == Wait::Others
+    })
+}
+
 /// How long the real world is waited for before the threads are looked at again, in nanoseconds.
 const LOOK_AGAIN: u64 = 1_000_000;
 /// How long a schedule waits for what has to come from outside the program.
@@ -310,6 +332,12 @@ fn choose(me: *mut Thread) -> Next {
         let current = position.unwrap_or(scheduler.threads.len().saturating_sub(1));
         if scheduler.threads.is_empty() {
             return Next::Free;
+        }
+        let ends = who_ends(scheduler);
+        if let Some(ends) = ends
+            && scheduler.points_at_end == 0
+        {
+            return Next::Thread(ends);
         }
         let Some(policy) = &mut scheduler.policy else { return Next::Thread(me) };
         let any = |is: fn(&Thread) -> bool| {
@@ -357,6 +385,12 @@ fn choose(me: *mut Thread) -> Next {
                 waited += LOOK_AGAIN;
                 welcome_readers(scheduler, me, LOOK_AGAIN);
             }
+            Choice::Nobody if external && ends.is_some() && waited < PATIENCE_AT_END => {
+                waited += LOOK_AGAIN;
+                sys::sleep(LOOK_AGAIN);
+            }
+            // The end of the process does not depend on what comes from outside.
+            Choice::Nobody if let Some(ends) = ends => return Next::Thread(ends),
             Choice::Nobody if files => {
                 // The recorder outside ends the run if this takes too long.
                 welcome_readers(scheduler, me, LOOK_AGAIN);
@@ -450,6 +484,23 @@ pub fn block(me: &mut Thread, wait: Wait, deadline: Option<u64>) -> bool {
     me.interrupted = false;
     pass_turn(me);
     me.timed_out
+}
+
+/// The running thread is about to end the process. Everybody else who can run goes first, so that what
+/// they do is recorded: that the process ends earlier is one of the other interleavings.
+pub fn await_others(me: &mut Thread) {
+    // SAFETY: the caller has the turn.
+    let alone = || unsafe { scheduler() }.threads.len() == 1;
+    // SAFETY: as above.
+    let left = || unsafe { scheduler() }.points_at_end;
+    if alone() || left() == 0 {
+        return;
+    }
+    block(me, Wait::Others, None);
+    if left() == 0 && !alone() {
+        // SAFETY: as above.
+        unsafe { recorder() }.gap(1, "threads that were still running when the process ended");
+    }
 }
 
 /// The running thread waits until one of the files is ready, or until the deadline. Says whether it
@@ -630,6 +681,7 @@ pub fn waits_for(thread: &Thread) -> String {
             format!("something to happen to file {}", files.join(", "))
         }
         Wait::Time => "time to pass".into(),
+        Wait::Others => "the other threads, to end the process".into(),
         Wait::None => "nothing".into(),
     }
 }

@@ -144,6 +144,8 @@ pub enum Wait {
     Files,
     /// Time.
     Time,
+    /// Everybody else to finish: it is about to end the process.
+    Others,
 }
 
 impl Thread {

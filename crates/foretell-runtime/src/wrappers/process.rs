@@ -1,7 +1,7 @@
 //! The life of the process: forks, ends and fatal signals.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
 use foretell_wire::{End, Kind};
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
@@ -86,8 +86,39 @@ fn in_recorded_process() -> bool {
     PROCESS.load(Relaxed) == sys::process()
 }
 
-/// The program is about to end in order.
+/// The program is about to end in order: lets the other threads go first.
+fn let_others_finish() {
+    if in_recorded_process()
+        && let Some(mut session) = Session::begin()
+    {
+        session.point();
+        scheduler::await_others(session.me);
+    }
+}
+
+type Main = unsafe extern "C-unwind" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
+
+/// The program's `main`, as [`Main`].
+static MAIN: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Stands in for `main`, because libc itself calls `exit` with what `main` returns.
+unsafe extern "C-unwind" fn main_and_others(
+    count: c_int,
+    arguments: *mut *mut c_char,
+    environment: *mut *mut c_char,
+) -> c_int {
+    // SAFETY: set by `__libc_start_main` to the program's `main`, which is called as libc would.
+    let status = unsafe {
+        let main = std::mem::transmute::<*mut c_void, Main>(MAIN.load(Relaxed));
+        main(count, arguments, environment)
+    };
+    let_others_finish();
+    status
+}
+
+/// The program ends now.
 pub fn ending() {
+    let_others_finish();
     if in_recorded_process()
         && let Some(mut session) = Session::begin()
     {
@@ -200,6 +231,22 @@ interpose! {
     fn gettid() -> pid_t {
         go_home();
         sys::call(libc::SYS_gettid, [0; 6]) as pid_t
+    }
+
+    fn __libc_start_main(
+        main: Main, count: c_int, arguments: *mut *mut c_char, first: *mut c_void,
+        last: *mut c_void, loader: *mut c_void, stack: *mut c_void,
+    ) -> c_int {
+        MAIN.store(main as *mut c_void, Relaxed);
+        let main: Main = main_and_others;
+        real!(__libc_start_main(main: Main, count: c_int, arguments: *mut *mut c_char,
+            first: *mut c_void, last: *mut c_void, loader: *mut c_void,
+            stack: *mut c_void) -> c_int)
+    }
+
+    fn exit(status: c_int) -> () {
+        let_others_finish();
+        real!(exit(status: c_int) -> ())
     }
 
     fn _exit(status: c_int) -> () {

@@ -7,6 +7,7 @@
 #[allow(dead_code, reason = "the modules come one by one")]
 mod common;
 
+mod end;
 mod path;
 mod same_run;
 mod synchronisation;
