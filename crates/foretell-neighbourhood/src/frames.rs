@@ -1,6 +1,8 @@
 //! Events in terms of the program's functions: which calls a thread was in, and where a region
 //! begins and ends as seen from the innermost function that has both ends in one call.
 
+use std::collections::HashSet;
+
 use foretell_trace::{EventId, Op, ThreadId, Trace};
 
 use crate::synthesis::Region;
@@ -81,6 +83,29 @@ impl Frames {
     /// The function that the event lies in.
     pub fn function(&self, event: EventId) -> Option<&str> {
         self.call[event.index()].map(|call| self.calls[call as usize].function.as_ref())
+    }
+
+    /// Does the region run some statement of its function more than once? Then it begins in one
+    /// iteration of a loop and ends in another, and the lines of its ends say nothing about its extent.
+    pub fn crosses_iterations(&self, trace: &Trace, region: Region) -> bool {
+        let thread = trace.event(region.first).thread;
+        let frame = self.placement(region).call.map(|event| self.call[event.index()]);
+        let mut seen = HashSet::new();
+        let events = (region.first.index()..=region.last.index()).map(EventId::from);
+        for event in events.filter(|&event| trace.event(event).thread == thread) {
+            let Some(site) = trace.event(event).site else { continue };
+            // A call is a statement of its caller.
+            let of = match (&trace.event(event).op, self.call[event.index()]) {
+                (Op::Call(_), Some(call)) => self.calls[call as usize].parent,
+                (_, call) => call,
+            };
+            if frame.is_none_or(|frame| of == frame)
+                && !seen.insert((site, trace.event(event).op.keyword()))
+            {
+                return true;
+            }
+        }
+        false
     }
 
     /// The region as seen from the innermost function with both ends in one call.

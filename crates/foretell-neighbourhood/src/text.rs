@@ -184,6 +184,12 @@ impl<'a> Names<'a> {
             End::Here(event) => self.place(*event),
             End::CallOf { function, .. } => format!("its call of `{function}`"),
         };
+        if self.frames.crosses_iterations(self.trace, region) {
+            let begin = match &placement.begin {
+                End::Here(event) | End::CallOf { event, .. } => self.place(*event),
+            };
+            return format!("over all iterations of the loop around {begin} of");
+        }
         match (&placement.function, &placement.begin, &placement.end) {
             (None, ..) | (_, End::Here(_), End::Here(_)) => {
                 format!("over {} of", self.stretch(region.first, region.last))

@@ -314,9 +314,18 @@ impl Maker<'_> {
         };
         let (first, last) = (token(&placement.begin, false)?, token(&placement.end, true)?);
         let (first, last) = (first.min(last), first.max(last));
-        let (first, last) = source
-            .statements_around(&body, first, last)
-            .ok_or_else(|| format!("the statements of `{function}` were not understood"))?;
+        let (first, last) = match self.frames.crosses_iterations(self.trace, region) {
+            false => source
+                .statements_around(&body, first, last)
+                .ok_or_else(|| format!("the statements of `{function}` were not understood"))?,
+            // What begins in one iteration and ends in another is the loop as a whole.
+            true => {
+                let whole = source.loop_around(&body, first, last).ok_or_else(|| {
+                    format!("the region spans iterations of a loop that is not in `{function}`")
+                })?;
+                (whole.clone(), whole)
+            }
+        };
         if let Some(word) = source.leaves(&(first.start..last.end)) {
             return Err(format!("`{word}` leaves the region in `{function}`"));
         }

@@ -161,6 +161,19 @@ impl Source {
         }
     }
 
+    /// The outermost loop in the range with both tokens in it.
+    pub fn loop_around(
+        &self,
+        body: &Range<usize>,
+        first: usize,
+        last: usize,
+    ) -> Option<Range<usize>> {
+        body.clone()
+            .filter(|&at| matches!(self.word(at), "for" | "while" | "do"))
+            .filter_map(|at| Some(at..self.statement_end(at, body.end)?))
+            .find(|range| range.contains(&first) && range.contains(&last))
+    }
+
     /// The statements of a block; a label is a statement of its own.
     fn statements(&self, block: &Range<usize>) -> Option<Vec<Range<usize>>> {
         let mut statements = Vec::new();

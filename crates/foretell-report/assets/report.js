@@ -393,8 +393,10 @@
     }
     if (finding.fix) {
       const reason = finding.fix.reason;
-      const sure = finding.fix.verified ? "verified: no bad interleaving is left" + (reason ? "; " + reason : "")
-        : "not verified" + (reason ? ": " + reason : "");
+      // The words of `story::trust_in`.
+      const sure = finding.fix.verified ? "verified: the patched program was built and tested, the bug is gone"
+        : finding.fix.on_trace ? "advice: no bad interleaving of the recorded run is left; " + (reason || "test the patched program")
+        : "advice, not verified" + (reason ? ": " + reason : "");
       const box = make("div", {}, make("p", { class: "wrap" }, `${finding.fix.text} (${sure})`));
       if (finding.fix.diff) box.append(diffBlock(finding.fix.diff));
       add("Fix", box);

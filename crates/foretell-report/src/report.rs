@@ -423,10 +423,13 @@ pub struct Fix {
     /// As a unified diff of the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// With it, no bad interleaving is left and no deadlock is added.
+    /// The patched program was built and tested, and the bug is gone.
     #[serde(default)]
     pub verified: bool,
-    /// Why it is not verified.
+    /// No bad interleaving of the recorded events is left with it, and no deadlock is added.
+    #[serde(default)]
+    pub on_trace: bool,
+    /// Why it is not verified, or has no diff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

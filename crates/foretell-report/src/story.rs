@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::report::{
-    Access, Effect, Event, Finding, ForcedRun, Kind, Report, StackFrame, Status, Timeline,
+    Access, Effect, Event, Finding, Fix, ForcedRun, Kind, Report, StackFrame, Status, Timeline,
 };
 
 /// Findings at the same code locations, shown as one.
@@ -145,6 +145,18 @@ pub fn why(finding: &Finding) -> &str {
     match repair.and_then(|repair| text.find(&repair)) {
         Some(at) => &text[..at],
         None => text,
+    }
+}
+
+/// How far a repair can be trusted. Only a patched program that was tested is called verified.
+pub fn trust_in(fix: &Fix) -> String {
+    const ON_TRACE: &str = "advice: no bad interleaving of the recorded run is left";
+    match (fix.verified, fix.on_trace, &fix.reason) {
+        (true, ..) => "verified: the patched program was built and tested, the bug is gone".into(),
+        (false, true, None) => format!("{ON_TRACE}; test the patched program"),
+        (false, true, Some(reason)) => format!("{ON_TRACE}; {reason}"),
+        (false, false, Some(reason)) => format!("advice, not verified: {reason}"),
+        (false, false, None) => "advice, not verified".into(),
     }
 }
 

@@ -257,15 +257,8 @@ pub(crate) fn entry(
         }
     }
     if let Some(fix) = &finding.fix {
-        let sure = match (fix.verified, &fix.reason) {
-            (true, None) => "verified: no bad interleaving is left".to_owned(),
-            (true, Some(reason)) => {
-                format!("verified: no bad interleaving is left; {}", shown(reason))
-            }
-            (false, Some(reason)) => format!("not verified: {}", shown(reason)),
-            (false, None) => "not verified".to_owned(),
-        };
-        wrapped(out, look, "fix:", &brief(&format!("{} ({sure})", fix.text.trim_end())))?;
+        let sure = story::trust_in(fix);
+        wrapped(out, look, "fix:", &brief(&format!("{} ({})", fix.text.trim_end(), shown(&sure))))?;
         match &fix.diff {
             Some(_) if known_diff => writeln!(out, "    (the same diff as above)")?,
             Some(text) => diff(out, look, text)?,

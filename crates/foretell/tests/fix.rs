@@ -62,3 +62,63 @@ fn the_bank_is_repaired_by_a_patch_that_compiles_and_leaves_nothing_to_predict()
     assert!(!after.contains("predicted;"), "{after}");
     let _ = std::fs::remove_dir_all(&folder);
 }
+
+/// The region goes from one iteration of a loop to another: a lock inside the loop, around a critical
+/// section that is there already, would change nothing.
+#[test]
+fn a_region_over_iterations_is_the_loop_and_verified_means_that_the_patched_program_was_tested() {
+    let folder: PathBuf =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fix-loop-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let source =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/repro/programs/fix/fix_noop_fib.c");
+    let before = std::fs::read_to_string(source).expect("the program");
+    std::fs::write(folder.join("fib.c"), &before).expect("a file");
+    let tested = |file: &str| {
+        let output = foretell(&folder, &["--format", "json", "test", file]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (output.status.code(), report)
+    };
+    let (code, report) = tested("fib.c");
+    assert_eq!(code, Some(10), "{report:#}");
+    let fix = &report["findings"][0]["fix"];
+    assert_eq!(fix["verified"], true, "{fix:#}");
+    let said = fix["text"].as_str().expect("words");
+    assert!(said.contains("all iterations of the loop"), "{said}");
+
+    // The patch as the report has it, applied line by line: added lines are all that it has.
+    let diff = fix["diff"].as_str().expect("a diff");
+    let patched = with_added_lines(&before, diff);
+    assert_ne!(patched, before);
+    std::fs::write(folder.join("patched.c"), &patched).expect("a file");
+    let (_, report) = tested("patched.c");
+    let failing = |finding: &&serde_json::Value| finding["effect"] == "assertion";
+    let findings = report["findings"].as_array().expect("findings");
+    assert_eq!(findings.iter().filter(failing).count(), 0, "{patched}\n{report:#}");
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// The text with the lines that a unified diff adds; a diff that removes lines is not understood.
+fn with_added_lines(text: &str, diff: &str) -> String {
+    let mut lines = text.lines();
+    let mut result: Vec<&str> = Vec::new();
+    for line in diff.lines().filter(|line| !line.starts_with("---") && !line.starts_with("+++")) {
+        match line.split_at_checked(1) {
+            Some(("+", added)) => result.push(added),
+            Some((" ", kept)) => {
+                // What stands between two hunks is kept too.
+                loop {
+                    let next = lines.next().expect("the line is in the text");
+                    result.push(next);
+                    if next == kept {
+                        break;
+                    }
+                }
+            }
+            Some(("@", _)) => {}
+            other => panic!("not understood: {other:?}"),
+        }
+    }
+    result.extend(lines);
+    result.join("\n") + "\n"
+}

@@ -92,6 +92,7 @@ pub fn tested(trace: &str) -> Report {
                 .into(),
         ),
         verified: true,
+        on_trace: true,
         reason: None,
     });
     report

@@ -2,12 +2,21 @@
 
 use foretell_neighbourhood::text::Names;
 use foretell_neighbourhood::{FindingExplanation, Verification, explain_finding, finding_options};
+use foretell_patch::PatchedFile;
 use foretell_predict::Finding;
 use foretell_report::report::{Edge, EventName, Explanation, Fix, Formula};
 use foretell_trace::{EventId, Trace};
 
+/// What repairs a finding, and the files that it changes.
+pub struct Repair {
+    /// As the report has it.
+    pub fix: Fix,
+    /// Empty where there is no patch.
+    pub files: Vec<PatchedFile>,
+}
+
 /// Why the finding goes wrong, and what repairs it; nothing where that is not known.
-pub fn explained(trace: &Trace, finding: &Finding) -> (Option<Explanation>, Option<Fix>) {
+pub fn explained(trace: &Trace, finding: &Finding) -> (Option<Explanation>, Option<Repair>) {
     let Ok(found) = explain_finding(trace, finding, &finding_options()) else {
         return (None, None);
     };
@@ -44,23 +53,27 @@ pub fn explained(trace: &Trace, finding: &Finding) -> (Option<Explanation>, Opti
     (Some(explanation), fix(trace, &found, &names))
 }
 
-fn fix(trace: &Trace, found: &FindingExplanation, names: &Names<'_>) -> Option<Fix> {
+fn fix(trace: &Trace, found: &FindingExplanation, names: &Names<'_>) -> Option<Repair> {
     let synthesis = found.explanation.synthesis.as_ref()?;
     let steps: Vec<String> =
         synthesis.primitives.iter().map(|primitive| names.primitive(primitive)).collect();
-    let (verified, mut reason) = match &synthesis.verification {
+    let (on_trace, mut reason) = match &synthesis.verification {
         Verification::Verified => (true, None),
         Verification::Unverified(why) => (false, Some(why.clone())),
     };
-    let mut diff = None;
-    if verified {
+    let (mut diff, mut files) = (None, Vec::new());
+    if on_trace {
         // only a patch that does all of it
         let patch = foretell_patch::patch(trace, &synthesis.primitives, &Default::default());
         match patch.refused.first() {
             Some((_, why)) => reason = Some(format!("no diff: {why}")),
             None if patch.files.is_empty() => {}
-            None => diff = Some(patch.files.iter().map(|file| file.diff()).collect()),
+            None => {
+                diff = Some(patch.files.iter().map(|file| file.diff()).collect());
+                files = patch.files;
+            }
         }
     }
-    (!steps.is_empty()).then(|| Fix { text: steps.join("; "), diff, verified, reason })
+    let fix = Fix { text: steps.join("; "), diff, verified: false, on_trace, reason };
+    (!steps.is_empty()).then_some(Repair { fix, files })
 }

@@ -15,4 +15,5 @@ pub mod report;
 pub mod schedules;
 pub mod test;
 pub mod trace;
+mod trials;
 pub mod verify;

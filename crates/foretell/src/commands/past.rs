@@ -5,11 +5,11 @@ use foretell_force::session::{Past, Tested};
 use foretell_force::torn::torn_block;
 use foretell_predict::finding::access_info;
 use foretell_predict::{Finding, WitnessSchedule};
-use foretell_report::report::{Explanation, Fix};
+use foretell_report::report::Explanation;
 use foretell_report::source::Sources;
 use foretell_trace::{EventId, Op, Trace};
 
-use crate::commands::explained::explained;
+use crate::commands::explained::{Repair, explained};
 
 /// The finding with the events of its own run in the order in which they happened; `None` where the
 /// run did not take the steps that the finding is about.
@@ -44,7 +44,7 @@ pub fn in_its_own_run(tested: &Tested) -> Option<(&Trace, Finding)> {
 }
 
 /// Which turn was decisive and which block is torn, and what repairs that.
-pub fn explained_by_its_run(past: &Past) -> (Option<Explanation>, Option<Fix>) {
+pub fn explained_by_its_run(past: &Past) -> (Option<Explanation>, Option<Repair>) {
     let trace = &past.trace;
     let mut sentences = Vec::new();
     if let Some((first, second)) = past.switch {
@@ -57,12 +57,14 @@ pub fn explained_by_its_run(past: &Past) -> (Option<Explanation>, Option<Fix>) {
     }
     let torn = past.accesses.first().and_then(|&look| torn_block(trace, look));
     let (why, fix) = torn.as_ref().map_or((None, None), |torn| explained(trace, torn));
-    // With any repair this path cannot be taken any more, so that nothing can be verified in its
-    // trace; and what makes one thread wait for the other repairs this run only.
-    let fix = fix.filter(|fix| fix.text.starts_with("hold one")).map(|fix| Fix {
-        reason: fix.reason.map(|_| "it makes this path impossible; test again with it".to_owned()),
-        ..fix
-    });
+    // With any repair this path cannot be taken any more, so that nothing can be shown in its trace;
+    // and what makes one thread wait for the other repairs this run only.
+    let mut fix = fix.filter(|repair| repair.fix.text.starts_with("hold one"));
+    if let Some(Repair { fix, .. }) = &mut fix
+        && fix.reason.is_some()
+    {
+        fix.reason = Some("it makes this path impossible; test again with it".to_owned());
+    }
     sentences.push(match (why, &torn) {
         (Some(why), Some(_)) if why.formula.is_some() => {
             why.text.split("; ").next().unwrap_or_default().to_owned()

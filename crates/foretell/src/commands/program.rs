@@ -47,31 +47,76 @@ pub fn prepare(typed: &[OsString], run: &RunArguments) -> Result<Prepared, Failu
             "there is no option `{option}`; options stand before the program, `--help` lists them"
         )));
     }
-    let mut program = Program::new(first, rest.to_vec());
-    program.stdin = stdin_file();
-    program.inputs.clone_from(&run.input);
-    program.writes.clone_from(&run.writes);
+    let mut program = described(first.into(), rest, run);
     let source = Path::new(first);
-    let language = match source.extension().and_then(|ending| ending.to_str()) {
-        Some("c") => Language::C,
-        Some("cc" | "cpp" | "cxx" | "C") => Language::Cxx,
-        _ => return Ok(Prepared { program, _build: None }),
+    let Some(language) = language_of(source) else {
+        return Ok(Prepared { program, _build: None });
     };
     let folder = Folder::new()?;
     let binary = folder.0.join(source.file_stem().unwrap_or(first));
-    build(language, source, &binary)?;
+    build(language, source, &binary, None)?;
     program.called = Some(source.to_owned());
     program.path = binary;
     Ok(Prepared { program, _build: Some(folder) })
 }
 
-/// Builds; what the compiler has to say goes to standard error.
-fn build(language: Language, source: &Path, binary: &Path) -> Result<(), Failure> {
+/// The same program with another text of its one source file; `None` where what was typed is not a
+/// source file. What the text includes by a relative name is looked for beside the original.
+pub fn prepare_text(
+    typed: &[OsString],
+    run: &RunArguments,
+    text: &str,
+) -> Result<Option<Prepared>, Failure> {
+    let (first, rest) = typed.split_first().expect("clap demands a program");
+    let original = Path::new(first);
+    let (Some(language), Some(name)) = (language_of(original), original.file_name()) else {
+        return Ok(None);
+    };
+    let folder = Folder::new()?;
+    let source = folder.0.join(name);
+    std::fs::write(&source, text)
+        .map_err(|error| Failure::Input(format!("{}: {error}", source.display())))?;
+    let binary = source.with_extension("");
+    let beside = original.parent().filter(|parent| !parent.as_os_str().is_empty());
+    build(language, &source, &binary, Some(beside.unwrap_or(Path::new("."))))?;
+    let mut program = described(binary, rest, run);
+    program.called = Some(original.to_owned());
+    Ok(Some(Prepared { program, _build: Some(folder) }))
+}
+
+/// The language of a source file by its ending.
+fn language_of(source: &Path) -> Option<Language> {
+    match source.extension()?.to_str()? {
+        "c" => Some(Language::C),
+        "cc" | "cpp" | "cxx" | "C" => Some(Language::Cxx),
+        _ => None,
+    }
+}
+
+/// A program with what it is given.
+fn described(path: PathBuf, arguments: &[OsString], run: &RunArguments) -> Program {
+    let mut program = Program::new(path, arguments.to_vec());
+    program.stdin = stdin_file();
+    program.inputs.clone_from(&run.input);
+    program.writes.clone_from(&run.writes);
+    program
+}
+
+/// Builds; what the compiler has to say goes to standard error. `beside` is where else included files
+/// are looked for.
+fn build(
+    language: Language,
+    source: &Path,
+    binary: &Path,
+    beside: Option<&Path>,
+) -> Result<(), Failure> {
     if !source.is_file() {
         return Err(Failure::Input(format!("there is no file `{}`", source.display())));
     }
     let words = ["-O1", "-g", "-pthread", "-o"].map(OsString::from);
     let words = words.into_iter().chain([binary.into(), source.into(), "-lm".into()]);
+    let beside = beside.into_iter().flat_map(|folder| ["-iquote".into(), folder.into()]);
+    let words = words.chain(beside);
     let mut command = foretell_build::command(language, words)
         .map_err(|error| Failure::Input(error.to_string()))?;
     let status = command

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use foretell_force::effect::Effect;
 use foretell_force::forced::Violation;
@@ -26,12 +26,14 @@ use crate::commands::predict::filters;
 use crate::commands::program::prepare;
 use crate::commands::report::{exit_of, print, suppress, write_files};
 use crate::commands::schedules;
+use crate::commands::trials::Trials;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::progress::Line;
 
 /// Tests and prints.
 pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failure> {
+    let started = Instant::now();
     let prepared = prepare(&arguments.program, &arguments.run)?;
     let options = options(arguments)?;
     options.predict.progress.begin(Phase::Recording, 0);
@@ -47,7 +49,8 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     let kept = kept.map(|tested| (tested.finding.id.as_str(), tested.schedule.clone()));
     schedules::write(&arguments.schedules, kept, &mut paths)?;
     options.predict.progress.begin(Phase::Explaining, 0);
-    let mut report = report(&session, &paths);
+    let mut trials = Trials::new(arguments, &options, started);
+    let mut report = report(&session, &paths, &mut trials);
     drop(line);
     for replay in report.findings.iter_mut().filter_map(|finding| finding.replay.as_mut()) {
         *replay = replay.replacen("replay", &format!("replay{}", same_runs(&arguments.run)), 1);
@@ -104,7 +107,7 @@ fn options(arguments: &TestArguments) -> Result<Options, Failure> {
 }
 
 /// The result as data. What nobody can see is counted and left out.
-fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
+fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>, trials: &mut Trials) -> Report {
     let of_base = |base: usize| {
         let shown = session.tested.iter().filter(move |tested| tested.base == base);
         shown
@@ -131,7 +134,7 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
             judged(finding, tested);
         }
     }
-    explain(session, &mut report);
+    explain(session, &mut report, trials);
     report.respell();
     let place = |finding: &report::Finding| {
         session.tested.iter().position(|tested| tested.finding.id == finding.id)
@@ -162,7 +165,7 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>) -> Report {
 }
 
 /// Explains the first findings that count, as far as they are about the events of a run.
-fn explain(session: &Session, report: &mut Report) {
+fn explain(session: &Session, report: &mut Report, trials: &mut Trials) {
     const EXPLAINED: usize = 8;
     let about_events = |tested: &&Tested| {
         let predicted = tested.violation != Violation::OtherPath;
@@ -173,10 +176,15 @@ fn explain(session: &Session, report: &mut Report) {
     for tested in session.tested.iter().filter(about_events).take(EXPLAINED) {
         let known = report.findings.iter_mut().find(|finding| finding.id == tested.finding.id);
         if let Some(finding) = known {
-            (finding.explanation, finding.fix) = match &tested.past {
+            let (explanation, repair) = match &tested.past {
                 Some(past) => explained_by_its_run(past),
                 None => explained(&session.bases[tested.base], &tested.finding),
             };
+            finding.explanation = explanation;
+            finding.fix = repair.map(|mut repair| {
+                trials.check(tested, session, &mut repair);
+                repair.fix
+            });
         }
     }
 }
