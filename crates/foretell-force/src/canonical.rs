@@ -3,22 +3,22 @@
 //! [`order`] is the canonical form of the run's partial order (a Mazurkiewicz trace): every event
 //! with the events that it conflicts with and that came last before it. Runs with the same form
 //! differ in the order of independent events only. [`paths`] leaves the conflicts out: runs with
-//! the same form took the same path in every thread, so they have the same concurrent trace
-//! program, and predicting from one of them is enough.
+//! the same form took the same branches in every thread and accessed the same memory and locks, so they
+//! have the same concurrent trace program, and predicting from one of them is enough.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-use foretell_predict::access::Accesses;
+use foretell_predict::access::{Accesses, Cell};
 use foretell_trace::{EventId, ObjectId, Op, ThreadId, Trace, VariableId};
 
 /// The canonical form of the partial order of some events of the trace, in this order.
 pub fn order(trace: &Trace, events: impl IntoIterator<Item = EventId>) -> u64 {
     let mut accesses = Accesses::new(trace);
     let mut here = Vec::new();
-    let mut last_write: HashMap<VariableId, EventId> = HashMap::new();
-    let mut reads: HashMap<VariableId, Vec<EventId>> = HashMap::new();
+    let mut last_write: HashMap<Cell, EventId> = HashMap::new();
+    let mut reads: HashMap<Cell, Vec<EventId>> = HashMap::new();
     let mut last_step: HashMap<ObjectId, EventId> = HashMap::new();
     let name = |id: EventId| {
         let event = trace.event(id);
@@ -27,18 +27,18 @@ pub fn order(trace: &Trace, events: impl IntoIterator<Item = EventId>) -> u64 {
     fold(trace, events, |id, hasher| {
         accesses.of(id, &mut here);
         for access in &here {
-            last_write.get(&access.variable).map(|&write| name(write)).hash(hasher);
+            last_write.get(&access.cell).map(|&write| name(write)).hash(hasher);
             if access.writes {
                 let mut since: Vec<_> =
-                    reads.remove(&access.variable).into_iter().flatten().map(name).collect();
+                    reads.remove(&access.cell).into_iter().flatten().map(name).collect();
                 since.sort_unstable();
                 since.hash(hasher);
             }
         }
         for access in &here {
             match access.writes {
-                true => _ = last_write.insert(access.variable, id),
-                false => reads.entry(access.variable).or_default().push(id),
+                true => _ = last_write.insert(access.cell, id),
+                false => reads.entry(access.cell).or_default().push(id),
             }
         }
         for object in objects(&trace.event(id).op) {
@@ -49,9 +49,18 @@ pub fn order(trace: &Trace, events: impl IntoIterator<Item = EventId>) -> u64 {
 
 /// The canonical form of what each thread did.
 pub fn paths(trace: &Trace) -> u64 {
+    let variable = |variable: VariableId| &trace.variables[variable.index()].name;
     fold(trace, (0..trace.events.len()).map(EventId::from), |id, hasher| {
-        if let Op::Branch(condition) | Op::Assert(condition) = trace.event(id).op {
-            condition.outcome.hash(hasher);
+        let op = &trace.event(id).op;
+        match op {
+            Op::Branch(condition) | Op::Assert(condition) => condition.outcome.hash(hasher),
+            Op::Read(access) | Op::Write(access) => variable(access.variable).hash(hasher),
+            Op::ReadModifyWrite(step) => variable(step.variable).hash(hasher),
+            _ => {
+                for object in objects(op) {
+                    trace.objects[object.index()].name.hash(hasher);
+                }
+            }
         }
     })
 }

@@ -4,7 +4,8 @@
 //! Compared are the end of the run, the bytes of standard output and standard error, the files that
 //! the user declared as written, and the branches of each thread. Not compared: files that were not
 //! declared, what goes over a network, and time. Output that has the same lines in another order
-//! counts as another path: which thread prints first is no bug by itself.
+//! counts as another path: which thread prints first is no bug by itself. Whether other lines are one,
+//! [`crate::control`] decides.
 
 use std::fmt;
 
@@ -41,6 +42,11 @@ impl Effect {
             Effect::Path => "path",
             Effect::None => "none",
         }
+    }
+
+    /// It ends the program badly.
+    pub fn is_fatal(self) -> bool {
+        self <= Effect::Hang
     }
 
     /// The user sees that something is wrong.
@@ -81,10 +87,14 @@ pub fn compare(recorded: &Run, forced: &Run) -> Difference {
         }
         _ => None,
     };
+    // A run that ends well after one that did not has lost nothing that it should have written.
+    let better = self::fatal(recorded).is_some() && self::fatal(forced).is_none();
     let (effect, sentence) = if let Some((effect, sentence)) = fatal {
         (effect, sentence)
     } else if let Some(status) = status {
         (Effect::Output, status)
+    } else if better {
+        (Effect::Path, "the run ended well, unlike the recorded one".into())
     } else if recorded.written != forced.written {
         match same_lines(&recorded.written, &forced.written) {
             false => (Effect::Output, "the output differs".into()),
@@ -205,6 +215,13 @@ mod tests {
         assert_eq!(compare(&failed(), &failed()).effect, Effect::None);
         let elsewhere = run(RunEnd::Signal(libc::SIGABRT), "", "main assert false @ a.c:8");
         assert_eq!(compare(&failed(), &elsewhere).effect, Effect::Assertion);
+    }
+
+    #[test]
+    fn a_run_that_ends_well_after_one_that_failed_shows_nothing() {
+        let failed = run(RunEnd::Signal(libc::SIGABRT), "", "main assert false @ a.c:9");
+        let good = run(RunEnd::Exit(0), "fine\n", "main begin");
+        assert_eq!(compare(&failed, &good).effect, Effect::Path);
     }
 
     #[test]

@@ -95,12 +95,21 @@ pub fn forced_steps(schedule: &Schedule, violation: Violation) -> Vec<Step> {
     schedule.steps.iter().chain(next).cloned().collect()
 }
 
-/// Did the run take every step, and did the violation happen there? If not, why. (That every step
-/// was the right kind of event at the right place in the right order is the recorder's to see.)
-pub fn followed(schedule: &Schedule, violation: Violation, run: &Run) -> Result<(), String> {
+/// Why a run does not show what its schedule leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotFollowed {
+    /// It did not take all steps; which one differed.
+    LeftSchedule(String),
+    /// It took all of them, and the violation is not there.
+    Elsewhere(String),
+}
+
+/// Did the run take every step, and did the violation happen there? (That every step was the right
+/// kind of event at the right place in the right order is the recorder's to see.)
+pub fn followed(schedule: &Schedule, violation: Violation, run: &Run) -> Result<(), NotFollowed> {
     if let RunEnd::Diverged(divergence) = &run.end {
         let what = run.trace.with_thread_names(&divergence.to_string());
-        return Err(format!("the program left the schedule: {what}"));
+        return Err(NotFollowed::LeftSchedule(format!("the program left the schedule: {what}")));
     }
     // An access that faults leaves no event behind.
     let wanted = match violation {
@@ -108,12 +117,13 @@ pub fn followed(schedule: &Schedule, violation: Violation, run: &Run) -> Result<
         _ => forced_steps(schedule, violation).len(),
     };
     if run.steps_taken < wanted {
-        let taken = run.steps_taken;
-        return Err(format!("the run ended after {taken} of {wanted} steps ({})", run.ended()));
+        let (taken, ended) = (run.steps_taken, run.ended());
+        let why = format!("the run ended after {taken} of {wanted} steps ({ended})");
+        return Err(NotFollowed::LeftSchedule(why));
     }
     match (violation, &*schedule.next) {
         (Violation::Race, [one, other, ..]) if !same_location(&run.trace, one, other) => {
-            Err("the two accesses were of different locations".into())
+            Err(NotFollowed::Elsewhere("the two accesses were of different locations".into()))
         }
         _ => Ok(()),
     }

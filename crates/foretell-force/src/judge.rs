@@ -4,8 +4,10 @@
 //! |---|---|
 //! | confirmed | the violation happened; the effect says what came of it |
 //! | benign | it happened and nothing came of it |
-//! | refuted | the program did not do it, though it was made to take the steps that it would take |
-//! | not forced | something outside stood in the way: an operation that cannot be controlled, a limit |
+//! | refuted | the program took all steps that lead to it, and did not do it |
+//! | not forced | the program left the schedule, or something outside stood in the way: an operation that cannot be controlled, a limit |
+//!
+//! A run that leaves its schedule refutes nothing: the prediction is about another run.
 //!
 //! A torn block that we guessed, or a use before a definition, is a bug only if somebody can see
 //! it: an effect `path` or `none` is folded away. A data race, a use after free and a torn block
@@ -15,7 +17,7 @@ use foretell_record::RunEnd;
 use foretell_trace::schedule::Schedule;
 
 use crate::effect::{Difference, Effect, compare, fatal};
-use crate::forced::{Violation, followed};
+use crate::forced::{NotFollowed, Violation, followed};
 use crate::run::Run;
 
 /// What came out.
@@ -92,14 +94,16 @@ pub fn outcome(
         _ => {}
     }
     let effect = difference.effect;
-    if let Err(why) = followed(schedule, violation, forced) {
+    if let Err(left) = followed(schedule, violation, forced) {
         // What ends the program on the way is a bug, too.
-        return match fatal(forced) {
-            Some(_) if effect.is_visible() => Outcome::Confirmed(effect),
-            _ => Outcome::Refuted(why),
+        return match (fatal(forced), left) {
+            (Some(_), _) if effect.is_fatal() => Outcome::Confirmed(effect),
+            (_, NotFollowed::LeftSchedule(why)) => Outcome::NotForced(why),
+            (_, NotFollowed::Elsewhere(why)) => Outcome::Refuted(why),
         };
     }
-    let refuted = |what: &str| match effect.is_visible() {
+    // Another bad end than the predicted one is a bug, too; other output shows nothing about it.
+    let refuted = |what: &str| match effect.is_fatal() {
         true => Outcome::Confirmed(effect),
         false => Outcome::Refuted(what.into()),
     };

@@ -2,18 +2,21 @@
 //! program and says what they do.
 //!
 //! [`run`] makes one controlled run, [`forced`] turns a schedule into turns and holds the run
-//! against it, [`effect`] compares it with the recorded run, [`judge`] says what that means for the
-//! prediction. [`replay`] does it for one schedule file, and [`session`] for everything that was
-//! predicted, and past the recorded path, where [`beyond`] says how to go on [`shrink`] which turn
-//! was the decisive one and [`torn`] which block it tore. Papers: the rescheduling phase of 003, the witness replay of 000, the
-//! forced interleavings and the execution-path analysis of 002.
+//! against it, [`effect`] compares it with the recorded run and [`control`] with runs in which nothing
+//! is forced, [`judge`] says what that means for the prediction. [`replay`] does it for one schedule
+//! file, and [`session`] for everything that was predicted, and past the recorded path, where
+//! [`beyond`] says how to go on, [`shrink`] which turn was the decisive one and [`torn`] which block
+//! it tore. [`bounded`] keeps time limits. Papers: the rescheduling phase of 003, the witness replay
+//! of 000, the forced interleavings and the execution-path analysis of 002.
 //!
 //! What is guaranteed: a confirmed finding has happened in the real program. What can be missed: a
 //! violation that needs input or a path that no run took; see [`program`] and [`effect`] for what
 //! is held constant and what is compared.
 
 pub mod beyond;
+pub mod bounded;
 pub mod canonical;
+pub mod control;
 pub mod effect;
 pub mod forced;
 pub mod judge;

@@ -10,12 +10,13 @@ use std::time::Duration;
 use foretell_record::{Policy, RunEnd, find_program};
 use foretell_trace::schedule::{Mismatch, Schedule};
 
+use crate::control::Controls;
 use crate::effect::{Difference, compare, fatal};
 use crate::forced::{Violation, forced_steps};
 use crate::judge::{Verdict, outcome};
 use crate::program::{InputDigest, Program};
 use crate::run::{Limits, Run, RunError, Runner};
-use crate::session::{Doubt, MOST_POINTS, UNINTERRUPTED, forced_run};
+use crate::session::{MOST_POINTS, UNINTERRUPTED, forced_run};
 
 /// Why a schedule cannot be replayed.
 #[derive(Debug)]
@@ -143,7 +144,7 @@ pub fn replay(
     let outcome = outcome(schedule, violation, &run, &difference);
     let mut verdict = Verdict { outcome, difference };
     if let Some(plain) = &plain {
-        Doubt::new(&runner, plain, &UNINTERRUPTED, limits).apply(violation, &mut verdict);
+        Controls::new(&runner, plain, &UNINTERRUPTED, limits).apply(&mut verdict, &run);
     }
     Ok(Replayed { violation, verdict, run })
 }

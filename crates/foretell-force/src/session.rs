@@ -5,13 +5,14 @@
 //! not before is forced in turn, level by level up to a depth. Runs that took the same path in every
 //! thread have the same concurrent trace program and are predicted from once.
 //!
-//! A torn block that we guessed is held against runs without it before its output counts: if runs in
-//! which no thread is interrupted write different things too, the output proves nothing.
+//! Other output is held against runs in which nothing is forced before it counts ([`crate::control`]).
+//! What one part cannot do, because of a limit or a fault of ours, loses nothing that another found: it
+//! is reported beside it.
 
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use foretell_predict::finding::access_info;
@@ -28,7 +29,9 @@ use foretell_trace::validate::validate;
 use foretell_trace::{EventId, Op, Trace};
 
 use crate::beyond;
+use crate::bounded::{Lost, bounded, guarded};
 use crate::canonical;
+use crate::control::{Controls, LONG_TURN};
 use crate::effect::{Effect, compare, fatal};
 use crate::forced::{Violation, forced_steps};
 use crate::judge::{Outcome, Verdict, judge};
@@ -38,12 +41,8 @@ use crate::shrink::{Shrunk, shrink};
 
 /// No thread is interrupted, unless it has more events than this in one go.
 pub const UNINTERRUPTED: Policy = Policy::RoundRobin { quantum: LONG_TURN };
-/// Events of a turn that is not interrupted.
-const LONG_TURN: u32 = 10_000;
 /// Members of a group (the same places, other threads) that are tried before it is given up.
 const TRIES: usize = 3;
-/// Runs without interruption that an output is held against.
-const CONTROLS: u64 = 3;
 /// Scheduling points of a run at most: its events have to fit into memory.
 pub const MOST_POINTS: u64 = 20_000_000;
 /// Conflicts for a question about the recorded run: one that is harder takes the time of a hundred
@@ -55,6 +54,8 @@ const SMALL_BUDGET: u64 = 5_000;
 const SMALL_INSTANCES: usize = 8;
 /// Traces of one level that are predicted from.
 const MOST_BASES: usize = 32;
+/// A run that was begun has at least so long.
+const SHORTEST_RUN: Duration = Duration::from_secs(1);
 /// Of all runs, those that go on in other ways after a thread has left its path: one in so many.
 const SHARE_OF_WAYS: usize = 4;
 
@@ -110,6 +111,8 @@ pub enum TestError {
     Input(std::io::Error),
     /// Foretell contradicts itself.
     Internal(String),
+    /// There was no time to predict anything.
+    Late,
 }
 
 impl fmt::Display for TestError {
@@ -119,9 +122,10 @@ impl fmt::Display for TestError {
             TestError::Trace(fault) => write!(f, "the recorded trace makes no sense: {fault}"),
             TestError::Predict(error) => error.fmt(f),
             TestError::Input(error) => write!(f, "cannot read the program's input: {error}"),
-            TestError::Internal(why) => {
-                write!(f, "the validator refused a solver's answer: {why}")
-            }
+            TestError::Internal(why) => write!(f, "a fault of foretell: {why}"),
+            TestError::Late => f.write_str(
+                "the time limit ended before all questions about a run were answered (--time-limit)",
+            ),
         }
     }
 }
@@ -199,6 +203,8 @@ pub struct Counts {
     pub unasked: usize,
     /// Ways to leave the path that the budget left untried.
     pub untried_paths: usize,
+    /// Ways to leave the path that could not be forced.
+    pub unforced_paths: usize,
     /// Runs that went on in another way after a thread had left its path.
     pub other_ways: usize,
     /// Questions about forced runs that were not decided.
@@ -206,9 +212,15 @@ pub struct Counts {
     /// Places where a thread may leave the path of a forced run that were not asked about or not
     /// decided.
     pub unasked_beyond: usize,
-    /// Steps at which a thread may leave its path that were not asked about one by one, because
-    /// others at the same code locations were.
-    pub same_places: usize,
+}
+
+/// A prediction without an answer.
+#[derive(Clone, Debug)]
+pub struct Open {
+    /// The prediction.
+    pub finding: Finding,
+    /// The trace that it is about, by its number in [`Session::bases`].
+    pub base: usize,
 }
 
 /// Everything that a test found.
@@ -223,9 +235,11 @@ pub struct Session {
     /// What was forced, and what came of it.
     pub tested: Vec<Tested>,
     /// Predictions without an answer: not decided, or not tried.
-    pub open: Vec<Finding>,
+    pub open: Vec<Open>,
     /// What was not seen or not done, one sentence each.
     pub unseen: Vec<String>,
+    /// Faults of foretell, one sentence each. What was found in spite of them is as good as ever.
+    pub errors: Vec<String>,
     /// What was not done about forced runs, one sentence each. (Paths past the recorded one are
     /// endless in general, so that this does not make a test incomplete; what a budget of the user
     /// cut off is in `unseen`, and does.)
@@ -243,6 +257,8 @@ pub enum Conclusion {
     Predicted,
     /// Something was not decided or not seen.
     Incomplete,
+    /// Nothing was found, and foretell itself failed somewhere.
+    Failed,
     /// Nothing was found.
     NothingFound,
 }
@@ -250,13 +266,15 @@ pub enum Conclusion {
 impl Session {
     /// What it comes to.
     pub fn conclusion(&self) -> Conclusion {
-        let untried = |finding: &Finding| finding.status == Status::Predicted;
+        let untried = |open: &Open| open.finding.status == Status::Predicted;
         if self.tested.iter().any(Tested::counts) {
             Conclusion::Confirmed
         } else if self.tested.iter().any(|tested| tested.verdict.is_open())
             || self.open.iter().any(untried)
         {
             Conclusion::Predicted
+        } else if !self.errors.is_empty() {
+            Conclusion::Failed
         } else if !self.open.is_empty() || !self.unseen.is_empty() {
             Conclusion::Incomplete
         } else {
@@ -289,7 +307,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
         recorded: &recorded,
         limits,
         started,
-        doubt: Doubt::new(&runner, &recorded, &options.base, limits),
+        controls: Controls::new(&runner, &recorded, &options.base, limits),
         ways_left_out: AtomicUsize::new(0),
         groups: HashSet::new(),
         prefixes: HashSet::new(),
@@ -299,11 +317,19 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
         open: Vec::new(),
         unseen: Vec::new(),
         beyond: Vec::new(),
+        errors: Vec::new(),
         counts: Counts::default(),
     };
     let failed = campaign.failed_already();
     let mut bases = vec![recorded.trace.clone()];
-    let prediction = campaign.predict(&bases[0], Effort::Full)?;
+    let prediction = match campaign.predict(&bases[0], Effort::Full) {
+        Ok(prediction) => prediction,
+        Err(error @ TestError::Predict(_)) if failed.is_none() => return Err(error),
+        Err(error) => {
+            campaign.lost(error);
+            Prediction::default()
+        }
+    };
     campaign.unseen.extend(prediction.unseen.iter().cloned());
     let mut jobs = campaign.jobs(0, &bases[0], &prediction);
     for level in 0..=options.depth {
@@ -325,8 +351,10 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
                 campaign.unseen.push("the budget ended before all paths were looked at".into());
                 break;
             }
-            let deeper = campaign.predict(&trace, Effort::Small)?;
-            jobs.extend(campaign.jobs(bases.len(), &trace, &deeper));
+            match campaign.predict(&trace, Effort::Small) {
+                Ok(deeper) => jobs.extend(campaign.jobs(bases.len(), &trace, &deeper)),
+                Err(error) => campaign.lost(error),
+            }
             bases.push(trace);
         }
         if jobs.is_empty() {
@@ -334,8 +362,17 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
         }
     }
     let ways_left_out = campaign.ways_left_out.load(Ordering::Relaxed);
-    let Campaign { mut tested, open, mut unseen, mut beyond, mut counts, paths, orders, .. } =
-        campaign;
+    let Campaign {
+        mut tested,
+        open,
+        mut unseen,
+        mut beyond,
+        errors,
+        mut counts,
+        paths,
+        orders,
+        ..
+    } = campaign;
     if let Some(failed) = failed {
         // Predicted from the run, too: the same failure once.
         tested.retain(|other| {
@@ -360,13 +397,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
         unseen
             .push(format!("{untried} ways to leave the path were not tried: the budget is spent"));
     }
-    if counts.same_places > 0 {
-        beyond.push(format!(
-            "{} more steps of these runs stand at code locations that were examined (other \
-             iterations, other threads); they were not examined one by one",
-            counts.same_places
-        ));
-    }
+    unseen.extend(errors.iter().map(|error| format!("a fault of foretell: {error}")));
     if ways_left_out > 0 {
         beyond.push(format!(
             "{ways_left_out} further ways to go on after a thread had left its path were not tried"
@@ -383,7 +414,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     unseen.retain(|sentence| said.insert(sentence.clone()));
     beyond.retain(|sentence| said.insert(sentence.clone()));
     tested.sort_by_key(|tested| (!tested.counts(), tested.violation));
-    Ok(Session { recorded, prediction, bases, tested, open, unseen, beyond, counts })
+    Ok(Session { recorded, prediction, bases, tested, open, unseen, errors, beyond, counts })
 }
 
 /// The event of another run with the same thread and number, if it is of the same kind and place.
@@ -410,7 +441,21 @@ fn left_unasked(found: &Divergences) -> impl Iterator<Item = String> + use<> {
     };
     let left_out = sentence(found.left_out, "were not examined: there are too many");
     let undecided = sentence(found.undecided, "were not decided");
-    left_out.into_iter().chain(undecided)
+    let same = sentence(
+        found.same_places,
+        "were not examined: others at the same code locations (other iterations, other threads) \
+         cannot leave it",
+    );
+    left_out.into_iter().chain(undecided).chain(same)
+}
+
+/// The result of work that was bounded, as one of the test.
+fn result<T>(done: Result<Result<T, PredictError>, Lost>) -> Result<T, TestError> {
+    match done {
+        Ok(result) => result.map_err(TestError::Predict),
+        Err(Lost::Late) => Err(TestError::Late),
+        Err(Lost::Panicked(why)) => Err(TestError::Internal(why)),
+    }
 }
 
 fn all_events(trace: &Trace) -> impl Iterator<Item = EventId> + use<> {
@@ -459,54 +504,6 @@ pub fn forced_run(
     }
 }
 
-/// Other output proves nothing about a block that we only guessed when runs without any
-/// interruption differ in theirs.
-#[derive(Debug)]
-pub struct Doubt<'a> {
-    runner: &'a Runner<'a>,
-    recorded: &'a Run,
-    base: &'a Policy,
-    limits: Limits,
-    varies: OnceLock<bool>,
-}
-
-impl<'a> Doubt<'a> {
-    /// About a recorded run, and how it was recorded.
-    pub fn new(
-        runner: &'a Runner<'a>,
-        recorded: &'a Run,
-        base: &'a Policy,
-        limits: Limits,
-    ) -> Self {
-        Self { runner, recorded, base, limits, varies: OnceLock::new() }
-    }
-
-    /// Takes back what was made of the output, if it proves nothing.
-    pub fn apply(&self, violation: Violation, verdict: &mut Verdict) {
-        let guessed =
-            matches!(violation, Violation::InferredBlock | Violation::Order | Violation::OtherPath);
-        if guessed && verdict.outcome == Outcome::Confirmed(Effect::Output) && self.output_varies()
-        {
-            verdict.outcome = Outcome::Confirmed(Effect::Path);
-            verdict.difference.effect = Effect::Path;
-            verdict.difference.sentence =
-                "the output differs, as it does between runs without any interruption".into();
-        }
-    }
-
-    fn output_varies(&self) -> bool {
-        *self.varies.get_or_init(|| {
-            let uninterrupted = (1..=CONTROLS).map(|seed| Policy::Random { seed, mean: LONG_TURN });
-            std::iter::once(self.base.clone()).chain(uninterrupted).any(|policy| {
-                match self.runner.run(Vec::new(), policy, self.limits) {
-                    Ok(run) => compare(self.recorded, &run).effect.is_visible(),
-                    Err(_) => false,
-                }
-            })
-        })
-    }
-}
-
 /// Predictions at the same places; one of them is forced.
 struct Job {
     base: usize,
@@ -538,20 +535,35 @@ struct Campaign<'a> {
     recorded: &'a Run,
     limits: Limits,
     started: Instant,
-    doubt: Doubt<'a>,
+    controls: Controls<'a>,
     ways_left_out: AtomicUsize,
     groups: HashSet<String>,
     prefixes: HashSet<(u64, bool)>,
     paths: HashSet<u64>,
     orders: HashSet<u64>,
     tested: Vec<Tested>,
-    open: Vec<Finding>,
+    open: Vec<Open>,
     unseen: Vec<String>,
     beyond: Vec<String>,
+    errors: Vec<String>,
     counts: Counts,
 }
 
 impl Campaign<'_> {
+    /// Keeps that something could not be done.
+    fn lost(&mut self, error: TestError) {
+        match error {
+            TestError::Internal(why) => self.errors.push(why),
+            error => self.unseen.push(error.to_string()),
+        }
+    }
+
+    /// What a run may cost now: none goes on when the time is over.
+    fn limits(&self) -> Limits {
+        let left = self.options.time.saturating_sub(self.started.elapsed());
+        Limits { time: self.limits.time.min(left.max(SHORTEST_RUN)), ..self.limits }
+    }
+
     fn is_spent(&self) -> bool {
         self.runner.runs() >= self.options.runs || self.started.elapsed() >= self.options.time
     }
@@ -565,32 +577,39 @@ impl Campaign<'_> {
             Effort::Full => (time / 2, time * 2 / 3),
             Effort::Small => (time, time),
         };
-        options.deadline = self.started.checked_add(asking);
         if effort == Effort::Small {
             options.budget.conflicts = options.budget.conflicts.min(SMALL_BUDGET);
             options.instances = options.instances.min(SMALL_INSTANCES);
             options.divergences = options.divergences.min(SMALL_INSTANCES);
         }
-        let mut prediction = predict(trace, &options).map_err(TestError::Predict)?;
+        // A single question may take longer than what was left when it was asked.
+        let left =
+            |limit: Duration| (limit + (time - limit) / 4).saturating_sub(self.started.elapsed());
+        options.deadline = self.started.checked_add(asking);
+        let (this, asked) = (trace.clone(), options.clone());
+        let mut prediction = result(bounded(left(asking), move || predict(&this, &asked)))?;
         options.deadline = self.started.checked_add(leaving);
-        prediction.divergences = divergences(trace, &options).map_err(TestError::Predict)?;
-        let refused = &prediction.divergences.internal_errors;
-        match prediction.internal_errors.iter().chain(refused).next() {
-            Some(error) => Err(TestError::Internal(error.clone())),
-            None => Ok(prediction),
+        let this = trace.clone();
+        match result(bounded(left(leaving), move || divergences(&this, &options))) {
+            Ok(found) => prediction.divergences = found,
+            Err(TestError::Internal(why)) => prediction.internal_errors.push(why),
+            Err(why) => prediction.unseen.push(why.to_string()),
         }
+        Ok(prediction)
     }
 
     /// What is new in what can be predicted from a trace, the most severe first. What is not decided
     /// stays open.
     fn jobs(&mut self, base: usize, trace: &Trace, prediction: &Prediction) -> Vec<Job> {
+        let refused = &prediction.divergences.internal_errors;
+        self.errors.extend(prediction.internal_errors.iter().chain(refused).cloned());
         let marked = blocks_are_marked(trace, self.options.predict.regions);
         let mut jobs: Vec<Job> = Vec::new();
         for finding in &prediction.findings {
             if finding.schedule.is_none() {
                 match (base, &finding.status) {
                     (0, Status::Unknown(why)) if why == NOT_ASKED => self.counts.unasked += 1,
-                    (0, _) => self.open.push(finding.clone()),
+                    (0, _) => self.open.push(Open { finding: finding.clone(), base }),
                     _ => self.counts.undecided_beyond += 1,
                 }
                 continue;
@@ -611,10 +630,9 @@ impl Campaign<'_> {
     /// Prefixes after which a thread may leave its path. Those that are causally the same as one
     /// before are left out.
     fn other_paths(&mut self, base: usize, trace: &Trace, found: &Divergences) -> Vec<Job> {
-        self.counts.same_places += found.same_places;
         match base {
             0 => self.unseen.extend(left_unasked(found)),
-            _ => self.counts.unasked_beyond += found.left_out + found.undecided,
+            _ => self.counts.unasked_beyond += found.left_out + found.undecided + found.same_places,
         }
         let mut jobs = Vec::new();
         for divergence in found.found.iter().cloned() {
@@ -642,7 +660,7 @@ impl Campaign<'_> {
     fn force(&mut self, bases: &[Trace], jobs: Vec<Job>) -> Vec<Trace> {
         self.options.predict.progress.begin(Phase::Forcing, jobs.len());
         let next = AtomicUsize::new(0);
-        let results: Mutex<Vec<(usize, Option<Forced>)>> = Mutex::new(Vec::new());
+        let results: Mutex<Vec<(usize, Option<Result<Forced, Lost>>)>> = Mutex::new(Vec::new());
         let (this, queue) = (&*self, &jobs);
         // Which of them may go on in other ways does not depend on who is first.
         let share = (this.options.runs / SHARE_OF_WAYS).saturating_sub(this.counts.other_ways);
@@ -655,8 +673,9 @@ impl Campaign<'_> {
                         let number = next.fetch_add(1, Ordering::Relaxed);
                         queue.get(number).map(|job| (number, job))
                     } {
-                        let result = (!this.is_spent())
-                            .then(|| this.force_one(&bases[job.base], job, number < allowed));
+                        let forced =
+                            || guarded(|| this.force_one(&bases[job.base], job, number < allowed));
+                        let result = (!this.is_spent()).then(forced);
                         results.lock().unwrap_or_else(|e| e.into_inner()).push((number, result));
                         this.options.predict.progress.advance();
                     }
@@ -668,18 +687,30 @@ impl Campaign<'_> {
         let mut traces = Vec::new();
         for (number, result) in results {
             let job = &jobs[number];
-            let Some(Forced { tested, run, orders }) = result else {
-                match job.violation {
-                    Violation::OtherPath => self.counts.untried_paths += 1,
-                    _ => {
-                        self.counts.untried += 1;
-                        self.open.push(job.members[0].clone());
+            let Forced { tested, run, orders } = match result {
+                Some(Ok(forced)) => forced,
+                not_forced => {
+                    if let Some(Err(Lost::Panicked(why))) = not_forced {
+                        self.errors.push(why);
                     }
+                    match job.violation {
+                        Violation::OtherPath => self.counts.untried_paths += 1,
+                        _ => {
+                            self.counts.untried += 1;
+                            let finding = job.members[0].clone();
+                            self.open.push(Open { finding, base: job.base });
+                        }
+                    }
+                    continue;
                 }
-                continue;
             };
             match tested.violation {
-                Violation::OtherPath => self.tested.extend(self.seen_beyond(tested)),
+                Violation::OtherPath => {
+                    if let Outcome::NotForced(why) = &tested.verdict.outcome {
+                        self.not_left(job.base, why);
+                    }
+                    self.tested.extend(self.seen_beyond(tested));
+                }
                 _ => self.tested.push(tested),
             }
             self.counts.other_ways += orders.len();
@@ -694,15 +725,29 @@ impl Campaign<'_> {
         traces
     }
 
+    /// A way to leave the path could not be forced.
+    fn not_left(&mut self, base: usize, why: &str) {
+        self.counts.unforced_paths += 1;
+        let sentence = format!("a thread may leave its path, which could not be forced: {why}");
+        match base {
+            0 => self.unseen.push(sentence),
+            _ => self.beyond.push(sentence),
+        }
+    }
+
     /// Forces a member of the group; when the program does not do it, the next one. `allowed`: a
     /// thread that leaves its path may go on in other ways.
     fn force_one(&self, base: &Trace, job: &Job, allowed: bool) -> Forced {
         let mut result = None;
         for finding in job.members.iter().take(TRIES) {
             let (tested, run) = self.force_finding(base, job, finding);
-            let refuted = tested.verdict.is_refuted();
-            result = Some((tested, run));
-            if !refuted {
+            let happened = tested.verdict.effect().is_some();
+            // One that could not be tried says more than one that is refuted.
+            let open = |known: &(Tested, Option<Run>)| known.0.verdict.is_open();
+            if happened || !result.as_ref().is_some_and(open) {
+                result = Some((tested, run));
+            }
+            if happened || self.is_spent() {
                 break;
             }
         }
@@ -742,7 +787,7 @@ impl Campaign<'_> {
                 break;
             }
             let after = way.after.as_ref().unwrap_or(&self.options.after);
-            let Ok(run) = self.runner.run(way.steps.clone(), after.clone(), self.limits) else {
+            let Ok(run) = self.runner.run(way.steps.clone(), after.clone(), self.limits()) else {
                 continue;
             };
             orders.push(canonical::order(&run.trace, all_events(&run.trace)));
@@ -775,7 +820,11 @@ impl Campaign<'_> {
         let order = all_events(&bad.trace);
         let whole = Schedule::of_trace(&bad.trace, order, []);
         let (steps, trace) = (whole.steps.len(), bad.trace.clone());
-        let found = shrink(self.runner, bad, &self.options.after, self.limits, wrong);
+        let limits = self.limits();
+        // Without time to shrink it, the whole run is shown.
+        let found = (!self.is_spent())
+            .then(|| shrink(self.runner, bad, &self.options.after, limits, wrong))
+            .flatten();
         let (trace, steps, switch) = match found {
             Some(Shrunk { steps, bad, switch }) => (bad.trace, steps, switch),
             None => (trace, steps, None),
@@ -793,11 +842,11 @@ impl Campaign<'_> {
         let violation = job.violation;
         let witness = finding.schedule.as_ref().expect("members have schedules");
         let schedule = schedule_of(base, &finding.id, witness, violation, self.digest);
-        let run = forced_run(self.runner, &schedule, violation, &self.options.after, self.limits);
+        let run = forced_run(self.runner, &schedule, violation, &self.options.after, self.limits());
         let (verdict, ended, stderr, run) = match run {
             Ok(run) => {
                 let mut verdict = judge(&schedule, violation, self.recorded, &run);
-                self.doubt.apply(violation, &mut verdict);
+                self.controls.apply(&mut verdict, &run);
                 let stderr = String::from_utf8_lossy(&run.written.stderr).into_owned();
                 (verdict, run.ended(), stderr, Some(run))
             }

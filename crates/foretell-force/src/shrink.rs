@@ -119,9 +119,7 @@ fn reversed(bad: &Trace, from: usize, good: &Trace) -> Option<(EventId, EventId)
                 continue;
             }
             let conflict = mine.iter().any(|one| {
-                theirs
-                    .iter()
-                    .any(|other| one.variable == other.variable && (one.writes || other.writes))
+                theirs.iter().any(|other| one.cell == other.cell && (one.writes || other.writes))
             });
             if conflict {
                 return Some((*first, *second));

@@ -7,10 +7,10 @@
 //! for around a read of another thread that the first one's write came after. Guaranteed: the three
 //! accesses happened in this order. Missed: blocks over several variables.
 
-use foretell_predict::access::Accesses;
+use foretell_predict::access::{Accesses, Cell};
 use foretell_predict::finding::access_info;
 use foretell_predict::{Finding, FindingKind, PatternKind, Status, WitnessSchedule};
-use foretell_trace::{EventId, ThreadId, Trace, VariableId};
+use foretell_trace::{EventId, ThreadId, Trace};
 
 #[derive(Clone, Copy)]
 struct Touch {
@@ -24,8 +24,8 @@ pub fn torn_block(run: &Trace, look: EventId) -> Option<Finding> {
     let mut accesses = Accesses::new(run);
     let mut here = Vec::new();
     accesses.of(look, &mut here);
-    let variable = here.iter().find(|access| !access.writes)?.variable;
-    let touches = touches(run, variable);
+    let cell = here.iter().find(|access| !access.writes)?.cell;
+    let touches = touches(run, cell);
     let thread = run.event(look).thread;
     let acts =
         touches.iter().find(|touch| touch.event > look && touch.thread == thread && touch.writes);
@@ -58,16 +58,16 @@ pub fn torn_block(run: &Trace, look: EventId) -> Option<Finding> {
     })
 }
 
-/// All accesses of the variable, in order; a step that reads and writes counts as a write.
-fn touches(run: &Trace, variable: VariableId) -> Vec<Touch> {
+/// All accesses of the cell, in order; a step that reads and writes counts as a write.
+fn touches(run: &Trace, cell: Cell) -> Vec<Touch> {
     let mut accesses = Accesses::new(run);
     let mut here = Vec::new();
     let mut found = Vec::new();
     for event in (0..run.events.len()).map(EventId::from) {
         accesses.of(event, &mut here);
-        let mut of_variable = here.iter().filter(|access| access.variable == variable).peekable();
-        if of_variable.peek().is_some() {
-            let writes = of_variable.any(|access| access.writes);
+        let mut of_cell = here.iter().filter(|access| access.cell == cell).peekable();
+        if of_cell.peek().is_some() {
+            let writes = of_cell.any(|access| access.writes);
             found.push(Touch { event, thread: run.event(event).thread, writes });
         }
     }

@@ -2,10 +2,12 @@
 //!
 //! [`build`] turns a trace into the guarded assignments of a [`ctp`] (004 and 000, section 2),
 //! [`replay`] gives the state at the start of a window, [`cssa`] renames the variables so that each
-//! use names the definitions it may see, [`validate`] is the independent interpreter that accepts
-//! or rejects a witness, [`brute`] tries every interleaving of a small one, [`must_order`] and [`lockset`] are the cheap analyses that come first.
+//! use names the definitions it may see, [`assertions`] ends runs at an assertion that fails,
+//! [`validate`] is the independent interpreter that accepts or rejects a witness, [`brute`] tries every
+//! interleaving of a small one, [`must_order`] and [`lockset`] are the cheap analyses that come first.
 //! Nothing here knows a solver.
 
+pub mod assertions;
 pub mod brute;
 pub mod build;
 pub mod cssa;

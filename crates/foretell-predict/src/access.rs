@@ -1,6 +1,10 @@
-//! Which variables an event reads and writes, and where in the program it stands.
+//! Which memory an event reads and writes, and where in the program it stands.
+//!
+//! Variables of a trace may overlap in memory (a copy of a whole structure and an access of one of
+//! its members). Two accesses conflict if their own bytes overlap, so memory is cut into *cells* at
+//! every border that a variable has there, and an access is one of each of its cells.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use foretell_trace::{EventId, Op, Scope, Site, SiteId, Term, TermId, Trace, VariableId};
 
@@ -14,12 +18,17 @@ pub enum Location {
     Event(EventId),
 }
 
-/// An access of a shared variable.
+/// A piece of memory that every access has as a whole or not at all: a variable, or, where
+/// variables overlap, a part of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cell(u32);
+
+/// An access of shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedAccess {
-    /// The variable; of several that overlap in memory, the first.
-    pub variable: VariableId,
-    /// It may change the variable.
+    /// What is accessed.
+    pub cell: Cell,
+    /// It may change it.
     pub writes: bool,
 }
 
@@ -31,8 +40,8 @@ pub struct Accesses<'t> {
     sites: Vec<u32>,
     /// By event, where some have no site: the one that it is told apart by.
     stand_ins: Vec<EventId>,
-    /// Representative of each variable.
-    representative: Vec<VariableId>,
+    /// By variable: its memory.
+    cells: Vec<Box<[Cell]>>,
     /// Shared variables in a term.
     in_term: HashMap<TermId, Box<[VariableId]>>,
 }
@@ -49,8 +58,8 @@ impl<'t> Accesses<'t> {
                 *numbers.entry(site).or_insert(next)
             })
             .collect();
-        let (stand_ins, representative) = (stand_ins(trace), representatives(trace));
-        Self { trace, sites, stand_ins, representative, in_term: HashMap::new() }
+        let (stand_ins, cells) = (stand_ins(trace), cells(trace));
+        Self { trace, sites, stand_ins, cells, in_term: HashMap::new() }
     }
 
     /// Where the event stands in the program.
@@ -61,7 +70,7 @@ impl<'t> Accesses<'t> {
         }
     }
 
-    /// The shared variables that the event accesses; one that it reads and writes comes twice.
+    /// The shared memory that the event accesses; what it reads and writes comes twice.
     pub fn of(&mut self, event: EventId, out: &mut Vec<SharedAccess>) {
         out.clear();
         let trace = self.trace;
@@ -95,9 +104,14 @@ impl<'t> Accesses<'t> {
     }
 
     fn add(&self, out: &mut Vec<SharedAccess>, variable: VariableId, writes: bool) {
-        let access = SharedAccess { variable: self.representative[variable.index()], writes };
-        if self.trace.variables[variable.index()].scope == Scope::Shared && !out.contains(&access) {
-            out.push(access);
+        if self.trace.variables[variable.index()].scope != Scope::Shared {
+            return;
+        }
+        for &cell in &self.cells[variable.index()] {
+            let access = SharedAccess { cell, writes };
+            if !out.contains(&access) {
+                out.push(access);
+            }
         }
     }
 
@@ -160,10 +174,10 @@ fn subject(op: &Op) -> usize {
     }
 }
 
-/// Variables whose memory overlaps share one representative.
-fn representatives(trace: &Trace) -> Vec<VariableId> {
-    let mut representative: Vec<VariableId> =
-        (0..trace.variables.len()).map(VariableId::from).collect();
+/// The cells of each variable. A variable that overlaps no other is a cell by itself.
+fn cells(trace: &Trace) -> Vec<Box<[Cell]>> {
+    let mut cells: Vec<Box<[Cell]>> =
+        (0..trace.variables.len()).map(|number| [Cell(number as u32)].into()).collect();
     let mut ranges: Vec<(u32, u64, u64, usize)> = Vec::new();
     for (number, variable) in trace.variables.iter().enumerate() {
         if let Some(memory) = variable.memory {
@@ -172,15 +186,86 @@ fn representatives(trace: &Trace) -> Vec<VariableId> {
         }
     }
     ranges.sort_unstable();
-    let mut current: Option<(u32, u64, VariableId)> = None;
-    for (generation, start, end, number) in ranges {
-        match &mut current {
-            Some((same, reach, first)) if *same == generation && start < *reach => {
-                representative[number] = *first;
-                *reach = (*reach).max(end);
+    let mut next = trace.variables.len() as u32;
+    let mut cut = |group: &[(u32, u64, u64, usize)]| {
+        let borders: BTreeSet<u64> =
+            group.iter().flat_map(|&(_, start, end, _)| [start, end]).collect();
+        let borders: Vec<u64> = borders.into_iter().collect();
+        for &(_, start, end, number) in group.iter().filter(|_| group.len() > 1) {
+            let from = borders.partition_point(|&border| border < start);
+            let to = borders.partition_point(|&border| border < end);
+            cells[number] = (from..to).map(|border| Cell(next + border as u32)).collect();
+        }
+        next += borders.len() as u32;
+    };
+    // Ranges that overlap, if only through others, are cut together.
+    let (mut first, mut reach) = (0, 0);
+    for (place, &(generation, start, end, _)) in ranges.iter().enumerate() {
+        if place > first && (ranges[first].0 != generation || start >= reach) {
+            cut(&ranges[first..place]);
+            (first, reach) = (place, 0);
+        }
+        reach = reach.max(end);
+    }
+    cut(&ranges[first..]);
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foretell_trace::format::text;
+
+    /// For each pair of variables (address and size), whether accesses of them conflict.
+    fn conflicts(variables: &[(u64, u32)]) -> Vec<(usize, usize)> {
+        let mut written = String::from("foretell-trace 1\nobserved\nthread main\n");
+        for (number, (address, size)) in variables.iter().enumerate() {
+            let width = 8 * size;
+            written += &format!("var v{number} : bv{width} at {address:#x} size {size}\n");
+        }
+        let trace = text::read(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
+        let cells = cells(&trace);
+        let mut found = Vec::new();
+        for one in 0..cells.len() {
+            for two in one + 1..cells.len() {
+                if cells[one].iter().any(|cell| cells[two].contains(cell)) {
+                    found.push((one, two));
+                }
             }
-            _ => current = Some((generation, end, VariableId::from(number))),
+        }
+        found
+    }
+
+    #[test]
+    fn accesses_conflict_if_their_own_bytes_overlap() {
+        assert_eq!(conflicts(&[(0x10, 8), (0x14, 2), (0x17, 1)]), [(0, 1), (0, 2)]);
+        assert_eq!(conflicts(&[(0x10, 4), (0x12, 4), (0x14, 4)]), [(0, 1), (1, 2)]);
+        assert_eq!(conflicts(&[(0x10, 4), (0x14, 4), (0x18, 8)]), []);
+        assert_eq!(conflicts(&[(0x10, 4), (0x10, 4), (0x13, 1)]), [(0, 1), (0, 2), (1, 2)]);
+    }
+
+    #[test]
+    fn random_variables_conflict_as_their_ranges_do() {
+        let mut state = 7u64;
+        let mut random = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for _ in 0..500 {
+            let variables: Vec<(u64, u32)> =
+                (0..random(7) + 1).map(|_| (0x100 + random(12), 1 << random(4))).collect();
+            let mut expected = Vec::new();
+            for one in 0..variables.len() {
+                for two in one + 1..variables.len() {
+                    let ((a, size), (b, other)) = (variables[one], variables[two]);
+                    if a < b + u64::from(other) && b < a + u64::from(size) {
+                        expected.push((one, two));
+                    }
+                }
+            }
+            assert_eq!(conflicts(&variables), expected, "{variables:?}");
         }
     }
-    representative
 }

@@ -40,7 +40,7 @@ pub(crate) struct Answered<'a> {
 }
 
 /// Prepares the CTP of a trace or window for the questions.
-type Prepare<'a> =
+pub(crate) type Prepare<'a> =
     dyn Fn(ConcurrentTraceProgram) -> Result<ConcurrentTraceProgram, PredictError> + 'a;
 
 /// Asks questions about one trace.
@@ -198,6 +198,7 @@ fn setting<'s>(trace: &'s Trace, options: &'s Options) -> Setting<'s> {
         backend: &options.backend,
         budget: options.budget,
         context_switches: options.context_switches,
+        deadline: options.deadline,
         dump: options.dump_smt2.as_deref().map(|directory| (directory, trace)),
     }
 }

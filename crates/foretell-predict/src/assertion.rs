@@ -26,6 +26,7 @@ pub fn questions(trace: &Trace, limit: usize) -> Vec<Question> {
             .iter()
             .map(|&event| Instance { shape: Shape::Assertion, events: vec![event] })
             .collect(),
+        rest: Vec::new(),
         unexamined: sample.dropped(),
     });
     questions.collect()

@@ -13,9 +13,9 @@ use std::collections::{HashMap, HashSet};
 
 use foretell_model::lockset::{Locksets, StateId};
 use foretell_model::must_order::MustOrder;
-use foretell_trace::{EventId, Site, ThreadId, Trace, VariableId};
+use foretell_trace::{EventId, Site, ThreadId, Trace};
 
-use crate::access::{Accesses, Location};
+use crate::access::{Accesses, Cell, Location};
 use crate::pattern::{AccessPattern, PatternKind};
 use crate::region::{LocalPair, Regions, local_pairs};
 use crate::sample::Sample;
@@ -81,7 +81,7 @@ struct Class {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct PairKey {
     thread: ThreadId,
-    variable: VariableId,
+    cell: Cell,
     first: (Location, bool),
     second: (Location, bool),
     /// The lock states in between, interned.
@@ -89,7 +89,7 @@ struct PairKey {
 }
 
 /// Remote accesses that look the same to every filter but must-happens-before, in program order.
-type RemoteGroups = HashMap<VariableId, Vec<RemoteGroup>>;
+type RemoteGroups = HashMap<Cell, Vec<RemoteGroup>>;
 
 struct RemoteGroup {
     thread: ThreadId,
@@ -132,7 +132,7 @@ pub(crate) fn classify(
         let next = signatures.len() as u32;
         let key = PairKey {
             thread: pair.thread,
-            variable: pair.variable,
+            cell: pair.cell,
             first: (pair.first.1, pair.first.2),
             second: (pair.second.1, pair.second.2),
             locks: *signatures.entry(between).or_insert(next),
@@ -153,7 +153,7 @@ pub(crate) fn classify(
     let filter = Filter { order, locks, limits };
     for key in keys {
         let sample = &pairs[&key];
-        for remote in remotes.get(&key.variable).into_iter().flatten() {
+        for remote in remotes.get(&key.cell).into_iter().flatten() {
             if remote.thread == key.thread {
                 continue;
             }
@@ -182,6 +182,8 @@ pub(crate) fn classify(
         }
         result.after_locksets += 1;
         class.instances.sort_unstable();
+        // Found once for each cell that the three accesses share.
+        class.instances.dedup();
         let dropped = class.instances.len().saturating_sub(limits.instances);
         class.instances.truncate(limits.instances);
         let (thread, _, locations, kind) = key;
@@ -253,8 +255,7 @@ impl Filter<'_> {
 }
 
 fn remote_groups(trace: &Trace, accesses: &mut Accesses<'_>, locks: &Locksets) -> RemoteGroups {
-    let mut places: HashMap<(VariableId, ThreadId, Location, bool, StateId), usize> =
-        HashMap::new();
+    let mut places: HashMap<(Cell, ThreadId, Location, bool, StateId), usize> = HashMap::new();
     let mut groups: RemoteGroups = HashMap::new();
     let mut here = Vec::new();
     for (position, event) in trace.events.iter().enumerate() {
@@ -266,8 +267,8 @@ fn remote_groups(trace: &Trace, accesses: &mut Accesses<'_>, locks: &Locksets) -
         let location = accesses.location(id);
         let state = locks.after(trace, id);
         for access in &here {
-            let groups = groups.entry(access.variable).or_default();
-            let key = (access.variable, event.thread, location, access.writes, state);
+            let groups = groups.entry(access.cell).or_default();
+            let key = (access.cell, event.thread, location, access.writes, state);
             let place = *places.entry(key).or_insert_with(|| {
                 groups.push(RemoteGroup {
                     thread: event.thread,
@@ -291,7 +292,7 @@ pub fn present_patterns(trace: &Trace, regions: Regions) -> HashSet<(PatternKind
     let remotes = remote_groups(trace, &mut accesses, &Locksets::new(trace));
     let mut found: HashMap<(PatternKind, [Location; 3]), [EventId; 3]> = HashMap::new();
     local_pairs(trace, &mut Accesses::new(trace), regions, |pair: LocalPair| {
-        for remote in remotes.get(&pair.variable).into_iter().flatten() {
+        for remote in remotes.get(&pair.cell).into_iter().flatten() {
             let kind = PatternKind::of(pair.first.2, remote.writes, pair.second.2);
             let Some(kind) = kind.filter(|_| remote.thread != pair.thread) else { continue };
             let key = (kind, [pair.first.1, remote.location, pair.second.1]);

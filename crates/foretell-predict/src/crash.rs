@@ -95,7 +95,8 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
     }
     let questions = by_location(found.into_iter(), limit).into_iter().map(|(_, sample)| {
         let unexamined = sample.dropped();
-        Question { kind: FindingKind::Crash, instances: sample.kept, unexamined }
+        let kind = FindingKind::Crash;
+        Question { kind, instances: sample.kept, rest: Vec::new(), unexamined }
     });
     questions.collect()
 }

@@ -9,12 +9,12 @@
 //! Only this strong form is reported, because another thread that could still run might leave its
 //! recorded path and wake the sleeper.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foretell_model::ctp::{Action, ConcurrentTraceProgram};
 use foretell_model::lockset::{Locksets, StateId};
 use foretell_model::must_order::MustOrder;
-use foretell_trace::{EventId, LockMode, LockStep, ObjectId, Op, ThreadId, Trace};
+use foretell_trace::{EventId, LockMode, LockStep, ObjectId, ObjectKind, Op, ThreadId, Trace};
 
 use crate::access::{Accesses, Location};
 use crate::goal::{Goal, GoalBuilder, Moment};
@@ -108,6 +108,7 @@ pub fn lock_cycles(trace: &Trace, order: &MustOrder, locks: &Locksets, limit: us
                 questions.push(Question {
                     kind: FindingKind::Deadlock,
                     instances: Vec::new(),
+                    rest: Vec::new(),
                     unexamined: 0,
                 });
                 questions.len() - 1
@@ -227,10 +228,15 @@ fn waits_beyond_locks(op: &Op) -> bool {
 
 /// One question for each code location at which a thread may wait for ever: semaphores,
 /// conditions, barriers and joins. (A join alone is never the cause, so it is not asked about.)
-pub fn stuck_questions(trace: &Trace) -> Vec<Question> {
+pub fn stuck_questions(trace: &Trace, order: &MustOrder) -> Vec<Question> {
     let accesses = Accesses::new(trace);
+    let never_empty = never_empty(trace, order);
     let events = trace.events.iter().enumerate().filter_map(|(position, event)| {
-        let asked = waits_beyond_locks(&event.op) && !matches!(event.op, Op::Join(_));
+        let asked = match event.op {
+            Op::Join(_) => false,
+            Op::SemaphoreWait(semaphore) => !never_empty.contains(&semaphore),
+            _ => waits_beyond_locks(&event.op),
+        };
         let id = EventId::from(position);
         asked.then(|| (accesses.location(id), id))
     });
@@ -242,6 +248,7 @@ pub fn stuck_questions(trace: &Trace) -> Vec<Question> {
             questions.push(Question {
                 kind: FindingKind::Deadlock,
                 instances: vec![instance],
+                rest: Vec::new(),
                 unexamined: 0,
             });
             questions.len() - 1
@@ -249,6 +256,61 @@ pub fn stuck_questions(trace: &Trace) -> Vec<Question> {
         questions[place].instances[0].events.push(event);
     }
     questions
+}
+
+/// Semaphores that nobody can wait for for ever: who takes one puts it back before it can wait for
+/// anything else, and there is one from the beginning, or a post that nothing can keep from coming.
+/// (`pthread_once` looks like that: the first thread posts, the others wait and post again.) Where all
+/// have ended or wait, all that were taken are back. A solver would have to count them.
+fn never_empty(trace: &Trace, order: &MustOrder) -> HashSet<ObjectId> {
+    let chains = trace.events_by_thread();
+    let op = |event: EventId| &trace.event(event).op;
+    let mut known: HashSet<ObjectId> = HashSet::new();
+    let mut taken_for_long: HashSet<ObjectId> = HashSet::new();
+    let mut sure: HashSet<ObjectId> = HashSet::new();
+    for (number, object) in trace.objects.iter().enumerate() {
+        if let ObjectKind::Semaphore { initial: 1.. } = object.kind {
+            sure.insert(ObjectId::from(number));
+        }
+    }
+    for chain in &chains {
+        let mut held: Option<ObjectId> = None;
+        for &event in chain {
+            match *op(event) {
+                Op::SemaphoreWait(semaphore) => {
+                    known.insert(semaphore);
+                    taken_for_long.extend(held.replace(semaphore));
+                }
+                Op::SemaphorePost(semaphore) if held == Some(semaphore) => held = None,
+                Op::SemaphorePost(semaphore) if comes_always(trace, &chains, order, event) => {
+                    sure.insert(semaphore);
+                }
+                ref op if may_wait(op) => taken_for_long.extend(held.take()),
+                _ => {}
+            }
+        }
+        taken_for_long.extend(held);
+    }
+    // A wait that fails takes nothing, but another one that succeeds in its place would.
+    for event in &trace.events {
+        if let Op::SemaphoreWaitFailed(semaphore) = event.op {
+            taken_for_long.insert(semaphore);
+        }
+    }
+    known.retain(|semaphore| sure.contains(semaphore) && !taken_for_long.contains(semaphore));
+    known
+}
+
+/// Nothing that has to come before the event can wait.
+fn comes_always(trace: &Trace, chains: &[Vec<EventId>], order: &MustOrder, event: EventId) -> bool {
+    chains.iter().enumerate().all(|(thread, chain)| {
+        let before = order.count_before(ThreadId::from(thread), event) as usize;
+        let waits = |event: &EventId| match &trace.event(*event).op {
+            Op::ThreadBegin => false,
+            op => may_wait(op),
+        };
+        !chain[..before.min(chain.len())].iter().any(waits)
+    })
 }
 
 /// Every thread has ended or waits, and one waits at one of the instance's events.

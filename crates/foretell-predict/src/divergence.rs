@@ -7,7 +7,9 @@
 //! prefix is to be forced on the program (002 chapter 5 forces patterns the same way).
 //!
 //! What is asked:
-//! - with terms: the branch comes out differently, or the address is another one;
+//! - with terms: the branch comes out differently, or the address is another one, whatever the reason
+//!   (all instances of a code location are decided); and where that is possible, also by the writes
+//!   before and after the read one by one, because other runs come of it;
 //! - without: the read, which a branch of its thread follows, returns another value. Its recorded
 //!   value is demanded by the thread's next event instead of the read itself (`delay`), so every
 //!   thread may end with a read of something else and none goes on after it;
@@ -19,6 +21,9 @@
 //! before its write, or before it takes the lock that both use (so that both have looked before
 //! either changes), and without.
 //!
+//! Which reads another thread can have an influence on at all is found first ([`crate::influence`]);
+//! a value may go through memory of the thread's own before it comes to the branch.
+//!
 //! Guaranteed: the prefix is feasible and its last step sees what is told. Missed: values that
 //! need more than one read of another value on a path without terms, and what the limits leave
 //! out, which is counted.
@@ -26,6 +31,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
+use foretell_model::assertions::Assertions;
 use foretell_model::ctp::{Action, ConcurrentTraceProgram, CtpVariable, Role};
 use foretell_model::must_order::MustOrder;
 use foretell_model::validate::validate;
@@ -36,11 +42,12 @@ use foretell_trace::{
     EventId, ObjectId, Op, Scope, Sort, Term, TermId, ThreadId, Trace, Value, VariableId,
 };
 
-use crate::access::{Accesses, Location};
-use crate::asking::{Answered, Asker, Way};
+use crate::access::{Accesses, Cell, Location};
+use crate::asking::{Answered, Asker, Prepare, Way, in_windows};
 use crate::engine::Verdict;
 use crate::finding::{WitnessSchedule, access_info, fnv, place};
 use crate::goal::{Goal, GoalBuilder, Moment};
+use crate::influence::influenced_reads;
 use crate::options::{Model, Options, Window};
 use crate::predict::{PredictError, constrained, retain_part};
 use crate::question::Subject;
@@ -60,7 +67,8 @@ pub struct Divergences {
     pub undecided: usize,
     /// So many code locations were left out by the limits.
     pub left_out: usize,
-    /// So many further steps at code locations that were asked about were not asked about.
+    /// So many further steps at code locations that cannot see anything else, as far as they were
+    /// asked about, were not asked about.
     pub same_places: usize,
     /// What was not looked at or not decided, one sentence each.
     pub unseen: Vec<String>,
@@ -136,8 +144,11 @@ struct OtherWay {
     events: Vec<EventId>,
 }
 
-/// How many ways of one question are asked about.
+/// How many ways of one question are asked about at first, and then at once.
 const WAYS: usize = 4;
+const WAYS_AGAIN: usize = 64;
+/// Ways of one question that are kept at most.
+const MOST_WAYS: usize = 4096;
 /// How many questions are asked for each divergence that is wanted.
 const QUESTIONS: usize = 8;
 /// Conflicts for each question at most: a divergence is a place to look, not a verdict.
@@ -171,41 +182,34 @@ pub fn divergences(trace: &Trace, options: &Options) -> Result<Divergences, Pred
     let order = MustOrder::new(trace)?;
     let chains = trace.events_by_thread();
     let search = Search { trace, chains: &chains, order: &order, by_value };
-    let mut questions = search.questions(&mut result);
-    let most = options.divergences * QUESTIONS;
-    if questions.len() > most {
-        result.left_out += questions.len() - most;
-        result.unseen.push(format!(
-            "{} further places where a read might see something else were not examined",
-            questions.len() - most
-        ));
-        questions.truncate(most);
-    }
-    retain_part(&mut questions, &options);
-    if questions.is_empty() {
-        return Ok(result);
-    }
-    let prepare = |ctp| {
-        let ctp = constrained(ctp, options.model)?;
-        Ok(if by_value { delay(trace, ctp) } else { ctp })
+    let (anyhow, mut others) = search.questions(in_windows(trace, &options));
+    let prepare = |ctp: ConcurrentTraceProgram| match by_value {
+        true => Ok(delay(trace, constrained(ctp, options.model)?)),
+        false => constrained(ctp.with_assertions(Assertions::Hold), options.model),
     };
-    let mut asker = Asker::new(trace, &chains, &order, &options, &prepare)?;
-    let mut known = HashSet::new();
     let accesses = Accesses::new(trace);
-    // Questions about the state at the end make an encoding larger for all.
-    let at_end = |ways: &Vec<OtherWay>| ways[0].feeds == Feeds::Itself;
-    questions.sort_by_key(at_end);
-    for group in questions.chunk_by(|one, two| at_end(one) == at_end(two)) {
-        let ways: Vec<&[OtherWay]> = group.iter().map(Vec::as_slice).collect();
-        asker.ask(&ways, &mut |number, answer| {
-            let found = search.found(ways[number], answer, &mut result);
-            let Some(divergence) = found else { return };
-            let source = divergence.source.map(|source| accesses.location(source));
-            let location = accesses.location(divergence.event);
-            if known.insert((location, divergence.feeds_kind(), source, divergence.overlapping)) {
-                result.found.push(divergence);
-            }
-        })?;
+    let mut asking = Asking {
+        search: &search,
+        options: &options,
+        asker: None,
+        accesses: &accesses,
+        known: HashSet::new(),
+        result,
+    };
+    // Where nothing else can be seen whatever the reason, it need not be asked about one by one.
+    let mut possible: HashSet<Location> = HashSet::new();
+    asking.ask(anyhow, &prepare, &mut |location| _ = possible.insert(location))?;
+    others.retain(|asked| {
+        let fed = matches!(asked.ways[0].feeds, Feeds::Branch(_) | Feeds::Address(_));
+        !fed || possible.contains(&accesses.location(asked.ways[0].until))
+    });
+    asking.ask(others, &prepare, &mut |_| {})?;
+    let mut result = asking.result;
+    if result.same_places > 0 {
+        result.unseen.push(format!(
+            "{} further instances of reads at the same code locations were not examined",
+            result.same_places
+        ));
     }
     result.found.sort_by_key(|found| !found.overlapping);
     if result.found.len() > options.divergences {
@@ -223,6 +227,107 @@ pub fn divergences(trace: &Trace, options: &Options) -> Result<Divergences, Pred
         ));
     }
     Ok(result)
+}
+
+/// One question: ways to make the steps at one place see something else.
+struct Asked {
+    /// The first of them.
+    ways: Vec<OtherWay>,
+    /// The others: asked about when none of the first is possible.
+    rest: Vec<OtherWay>,
+    /// So many more were not kept.
+    dropped: u64,
+}
+
+/// Asks, and keeps what is found.
+struct Asking<'s, 'a> {
+    search: &'s Search<'a>,
+    options: &'s Options,
+    asker: Option<Asker<'s>>,
+    accesses: &'s Accesses<'a>,
+    known: HashSet<(Location, &'static str, Option<Location>, bool)>,
+    result: Divergences,
+}
+
+impl<'s> Asking<'s, '_> {
+    /// Asks until each question is decided for all its ways; tells the last reads of those that are
+    /// possible.
+    fn ask(
+        &mut self,
+        mut questions: Vec<Asked>,
+        prepare: &'s Prepare<'s>,
+        possible: &mut dyn FnMut(Location),
+    ) -> Result<(), PredictError> {
+        let most = self.options.divergences * QUESTIONS;
+        if questions.len() > most {
+            let over = questions.len() - most;
+            self.result.left_out += over;
+            self.result.unseen.push(format!(
+                "{over} further places where a read might see something else were not examined"
+            ));
+            questions.truncate(most);
+        }
+        retain_part(&mut questions, self.options);
+        // Questions about the state at the end make an encoding larger for all.
+        let at_end = |asked: &Asked| asked.ways[0].feeds == Feeds::Itself;
+        questions.sort_by_key(at_end);
+        while !questions.is_empty() {
+            let mut again = Vec::new();
+            for group in questions.chunk_by_mut(|one, two| at_end(one) == at_end(two)) {
+                again.extend(self.ask_group(group, prepare, possible)?);
+            }
+            questions = again;
+        }
+        Ok(())
+    }
+
+    /// Asks about the first ways; gives the questions whose rest is to be asked about next.
+    fn ask_group(
+        &mut self,
+        group: &mut [Asked],
+        prepare: &'s Prepare<'s>,
+        possible: &mut dyn FnMut(Location),
+    ) -> Result<Vec<Asked>, PredictError> {
+        let Search { trace, chains, order, .. } = *self.search;
+        let mut asker = match self.asker.take() {
+            Some(asker) => asker,
+            None => Asker::new(trace, chains, order, self.options, prepare)?,
+        };
+        let ways: Vec<&[OtherWay]> = group.iter().map(|asked| asked.ways.as_slice()).collect();
+        let mut next: Vec<bool> = vec![false; group.len()];
+        asker.ask(&ways, &mut |number, answer| {
+            let asked = &group[number];
+            if let Verdict::Impossible { .. } = answer.verdict {
+                self.result.same_places += usize::try_from(asked.dropped).unwrap_or(usize::MAX);
+                if !asked.rest.is_empty() {
+                    match self.options.is_late() {
+                        true => self.result.same_places += asked.rest.len(),
+                        false => next[number] = true,
+                    }
+                }
+                if next[number] {
+                    return;
+                }
+            }
+            let found = self.search.found(&asked.ways, answer, &mut self.result);
+            let Some(divergence) = found else { return };
+            possible(self.accesses.location(asked.ways[0].until));
+            let source = divergence.source.map(|source| self.accesses.location(source));
+            let location = self.accesses.location(divergence.event);
+            let key = (location, divergence.feeds_kind(), source, divergence.overlapping);
+            if self.known.insert(key) {
+                self.result.found.push(divergence);
+            }
+        })?;
+        self.asker = Some(asker);
+        let next = group.iter_mut().zip(next).filter(|(_, next)| *next);
+        let again = next.map(|(asked, _)| {
+            let mut ways = std::mem::take(&mut asked.rest);
+            let rest = ways.split_off(ways.len().min(WAYS_AGAIN));
+            Asked { ways, rest, dropped: 0 }
+        });
+        Ok(again.collect())
+    }
 }
 
 impl Divergence {
@@ -393,60 +498,70 @@ struct Search<'a> {
     by_value: bool,
 }
 
-/// The ways of each question (by the first half of the key), [`WAYS`] at most, and how many are
-/// left out. They are of different places (the second half) as far as there are any, and for each
-/// place of another time: in a loop, what is computed from a read may come out the same at one
-/// place every time and differ at the next, and the first read may have no other value to see.
+/// The questions (by the first half of the key), each with [`WAYS`] ways first. These are of
+/// different places (the second half) as far as there are any, and for each place of another time: in
+/// a loop, what is computed from a read may come out the same at one place every time and differ at
+/// the next, and the first read may have no other value to see. At most `most` ways are kept for a
+/// place.
 fn from_different_places<Q: Copy + Eq + Hash, P: Copy + Eq + Hash>(
     ways: impl Iterator<Item = ((Q, P), OtherWay)>,
-) -> (Vec<Vec<OtherWay>>, u64) {
-    let mut dropped = 0;
-    let by_question = by_location(ways, WAYS).into_iter().map(|((question, _), sample)| {
-        dropped += sample.dropped();
-        (question, sample.kept)
+    most: usize,
+) -> Vec<Asked> {
+    let by_question = by_location(ways, most).into_iter().map(|((question, _), sample)| {
+        let dropped = sample.dropped();
+        (question, (sample.kept, dropped))
     });
     let mut questions = Vec::new();
     for (_, places) in by_location(by_question, usize::MAX) {
-        let total: usize = places.kept.iter().map(Vec::len).sum();
-        let turn = |(place, mut ways): (usize, Vec<OtherWay>)| {
-            let first = place % ways.len();
+        let dropped = places.kept.iter().map(|(_, dropped)| dropped).sum();
+        let total: usize = places.kept.iter().map(|(ways, _)| ways.len()).sum();
+        let turn = |(place, (mut ways, _)): (usize, (Vec<OtherWay>, u64))| {
+            // A few that lie far apart come first.
+            let step = ways.len().div_ceil(WAYS);
+            let mut number = 0;
+            ways.sort_by_cached_key(|_| {
+                number += 1;
+                (number - 1) % step
+            });
+            let first = place % ways.len().min(WAYS);
             ways.rotate_left(first);
             ways.into_iter()
         };
         let mut places: Vec<_> = places.kept.into_iter().enumerate().map(turn).collect();
-        let mut chosen = Vec::new();
-        while chosen.len() < WAYS.min(total) {
-            let free = WAYS - chosen.len();
-            chosen.extend(places.iter_mut().filter_map(Iterator::next).take(free));
+        let mut ways = Vec::with_capacity(total);
+        while ways.len() < total {
+            ways.extend(places.iter_mut().filter_map(Iterator::next));
         }
-        dropped += (total - chosen.len()) as u64;
-        questions.push(chosen);
+        let rest = ways.split_off(WAYS.min(total));
+        questions.push(Asked { ways, rest, dropped });
     }
-    (questions, dropped)
+    questions
 }
 
-/// The last writes of a variable by different threads, the latest first.
-type Writers = Vec<(ThreadId, EventId)>;
+/// The last writes of a variable by different threads or at different places, the latest first.
+type Writers = Vec<(ThreadId, Location, EventId)>;
 
-/// How many different writers are remembered for each variable.
-const WRITERS: usize = 2;
+/// How many of them are remembered for each variable. (That a branch can come out differently at all
+/// is asked without them.)
+const WRITERS: usize = 8;
 
-fn remember(writers: &mut Writers, thread: ThreadId, event: EventId) {
-    writers.retain(|&(other, _)| other != thread);
-    writers.insert(0, (thread, event));
+fn remember(writers: &mut Writers, thread: ThreadId, location: Location, event: EventId) {
+    writers.retain(|&(other, place, _)| (other, place) != (thread, location));
+    writers.insert(0, (thread, location, event));
     writers.truncate(WRITERS);
 }
 
 impl Search<'_> {
-    /// One question for each place, what it may see instead, and how. One pass forward for what
-    /// was written before a read, one backward for what was written after.
-    fn questions(&self, result: &mut Divergences) -> Vec<Vec<OtherWay>> {
+    /// One question for each place where something else can be seen whatever the reason; and one
+    /// for each place, what it may see instead, and how. One pass forward for what was written before
+    /// a read, one backward for what was written after.
+    fn questions(&self, in_windows: bool) -> (Vec<Asked>, Vec<Asked>) {
         let feeding = self.feeding();
         let mut accesses = Accesses::new(self.trace);
         let mut ways: Vec<OtherWay> = Vec::new();
         let mut here = Vec::new();
         for forward in [true, false] {
-            let mut writers: HashMap<VariableId, Writers> = HashMap::new();
+            let mut writers: HashMap<Cell, Writers> = HashMap::new();
             let total = self.trace.events.len();
             for step in 0..total {
                 let event = EventId::from(if forward { step } else { total - 1 - step });
@@ -454,8 +569,8 @@ impl Search<'_> {
                 accesses.of(event, &mut here);
                 for &(until, feeds) in feeding.get(&event).into_iter().flatten() {
                     for access in here.iter().filter(|access| !access.writes) {
-                        let known = writers.get(&access.variable).into_iter().flatten();
-                        for (rank, &(writer, write)) in known.enumerate() {
+                        let known = writers.get(&access.cell).into_iter().flatten();
+                        for (rank, &(writer, _, write)) in known.enumerate() {
                             if writer == thread || self.sees_the_same(event, write, forward) {
                                 continue;
                             }
@@ -470,10 +585,9 @@ impl Search<'_> {
                         }
                     }
                 }
-                if here.iter().any(|access| access.writes) {
-                    for access in here.iter().filter(|access| access.writes) {
-                        remember(writers.entry(access.variable).or_default(), thread, event);
-                    }
+                let location = accesses.location(event);
+                for access in here.iter().filter(|access| access.writes) {
+                    remember(writers.entry(access.cell).or_default(), thread, location, event);
                 }
             }
         }
@@ -494,15 +608,51 @@ impl Search<'_> {
             };
             ((key, fed), way)
         });
-        let (mut questions, dropped) = from_different_places(asked);
-        result.same_places = usize::try_from(dropped).unwrap_or(usize::MAX);
-        if dropped > 0 {
-            result.unseen.push(format!(
-                "{dropped} further instances of reads at the same code locations were not examined"
+        let most = if in_windows { WAYS } else { MOST_WAYS };
+        let mut questions = from_different_places(asked, most);
+        questions.sort_by_key(|asked| asked.ways[0].relation);
+        let anyhow = self.anyhow(&feeding).into_iter().map(|way| {
+            let fed = match way.feeds {
+                Feeds::Branch(fed) | Feeds::Address(fed) => Some(accesses.location(fed)),
+                _ => None,
+            };
+            (((accesses.location(way.until), fed), ()), way)
+        });
+        let anyhow = from_different_places(anyhow, most);
+        (anyhow, questions)
+    }
+
+    /// For each branch and address that other threads can have an influence on: it comes out
+    /// differently, whatever the reason.
+    fn anyhow(&self, feeding: &HashMap<EventId, Vec<(EventId, Feeds)>>) -> Vec<OtherWay> {
+        if self.by_value {
+            return Vec::new();
+        }
+        let influenced = influenced_reads(self.trace, self.chains, self.order);
+        let mut fed: Vec<(EventId, EventId, Feeds)> = Vec::new();
+        for (&read, all) in feeding.iter().filter(|(read, _)| influenced.contains(*read)) {
+            fed.extend(all.iter().filter_map(|&(until, feeds)| match feeds {
+                Feeds::Branch(event) | Feeds::Address(event) => Some((event, until, feeds)),
+                _ => None,
+            }));
+            debug_assert!(matches!(
+                self.trace.event(read).op,
+                Op::Read(_) | Op::ReadModifyWrite(_)
             ));
         }
-        questions.sort_by_key(|ways| ways[0].relation);
-        questions
+        fed.sort_unstable_by_key(|&(event, until, _)| (event, until));
+        fed.dedup_by_key(|&mut (event, until, _)| (event, until));
+        fed.into_iter()
+            .map(|(event, until, feeds)| OtherWay {
+                event: until,
+                until,
+                feeds,
+                relation: Relation::Anyhow,
+                other: None,
+                write: None,
+                events: vec![until, event],
+            })
+            .collect()
     }
 
     fn ways(
@@ -653,16 +803,18 @@ impl Search<'_> {
         if self.trace.events.iter().any(|event| is_access(&event.op)) {
             return Vec::new();
         }
+        let accesses = Accesses::new(self.trace);
         let mut holders: HashMap<ObjectId, Writers> = HashMap::new();
         let mut ways = Vec::new();
         for (position, event) in self.trace.events.iter().enumerate() {
             let (Op::Acquire(step), id) = (&event.op, EventId::from(position)) else { continue };
             let known = holders.entry(step.lock).or_default();
-            if let Some(&(_, before)) = known.iter().find(|&&(thread, _)| thread != event.thread) {
+            let before = known.iter().find(|&&(thread, ..)| thread != event.thread);
+            if let Some(&(.., before)) = before {
                 let relations = [Relation::BothBefore];
                 ways.extend(self.ways(id, id, Feeds::Unrecorded, before, &relations));
             }
-            remember(known, event.thread, id);
+            remember(known, event.thread, accesses.location(id), id);
         }
         ways
     }
@@ -763,13 +915,13 @@ impl Search<'_> {
         let mut accesses = Accesses::new(self.trace);
         let mut here = Vec::new();
         accesses.of(way.event, &mut here);
-        let variable = here.first()?.variable;
+        let cells: Vec<Cell> = here.iter().map(|access| access.cell).collect();
         let until = order.iter().position(|&event| event == way.event).unwrap_or(order.len());
         let before = order[..until].iter().rev().copied();
         let earlier = (0..recorded).rev().map(EventId::from);
         before.chain(earlier).find(|&event| {
             accesses.of(event, &mut here);
-            here.iter().any(|access| access.writes && access.variable == variable)
+            here.iter().any(|access| access.writes && cells.contains(&access.cell))
         })
     }
 

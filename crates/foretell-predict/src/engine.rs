@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::Instant;
 
 use foretell_model::cssa::Cssa;
 use foretell_model::ctp::{Action, ConcurrentTraceProgram, CtpVariable, Role};
@@ -26,6 +27,7 @@ use foretell_trace::{EventId, Scope, Term, TermId, TermStore, ThreadId, Trace, V
 
 use crate::context::ContextBound;
 use crate::goal::{END, Goal, Moment};
+use crate::options::NOT_ASKED;
 use crate::witness::shrink;
 
 /// How many of several goals are asked about by themselves first.
@@ -129,6 +131,8 @@ pub struct Setting<'s> {
     pub budget: Budget,
     /// At most so many context switches.
     pub context_switches: Option<u32>,
+    /// No question is answered after it.
+    pub deadline: Option<Instant>,
     /// Where to write the questions, if anywhere, and the trace that names their events.
     pub dump: Option<(&'s Path, &'s Trace)>,
 }
@@ -181,6 +185,7 @@ impl<'a> Engine<'a> {
                 part.ctp.threads.iter().filter(|chain| !chain.is_empty()).cloned().collect();
             (ContextBound::add(&mut encoding.problem, &threads, next, most), most)
         });
+        encoding.problem.deadline = setting.deadline;
         let problem = std::mem::take(&mut encoding.problem);
         let solver = match setting.dump {
             None => solver(problem, setting.backend)?,
@@ -346,6 +351,7 @@ impl<'a> Engine<'a> {
             Some(number) => {
                 let whole = self.mode == Mode::Whole;
                 let shrunk = shrink(self.ctp, goals[number], witness, &run, whole);
+                let shrunk = without_failures(self.ctp, goals[number], shrunk);
                 Verdict::Possible(number, shrunk)
             }
             None => Verdict::Refused("the goal does not hold of the solver's solution".into()),
@@ -353,9 +359,23 @@ impl<'a> Engine<'a> {
     }
 }
 
+/// The witness without assertions that fail and that the goal does not ask for. Nothing of their
+/// threads comes after them ([`foretell_model::assertions`]), so nothing depends on them.
+fn without_failures(ctp: &ConcurrentTraceProgram, goal: &Goal, witness: Witness) -> Witness {
+    let Ok(run) = validate(ctp, &witness) else { return witness };
+    let asked = goal.events();
+    let mut good = witness.clone();
+    good.order.retain(|event| !run.violated.contains(event) || asked.contains(event));
+    match validate(ctp, &good) {
+        Ok(run) if goal.holds(&good, &run) == Some(true) => good,
+        _ => witness,
+    }
+}
+
 /// Why the solver gave up.
 fn told(reason: UnknownReason) -> String {
     match reason {
+        UnknownReason::Late => NOT_ASKED.into(),
         UnknownReason::Budget => "the solver's budget is spent; raise --budget".into(),
         UnknownReason::Unsupported(what) => format!("the solver does not support {what}"),
     }

@@ -87,6 +87,7 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
             .iter()
             .map(|events| Instance { shape: Shape::UseBeforeDefinition, events: events.to_vec() })
             .collect(),
+        rest: Vec::new(),
         unexamined: sample.dropped(),
     });
     questions.collect()

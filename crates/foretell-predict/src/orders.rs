@@ -14,9 +14,9 @@ use std::collections::HashMap;
 
 use foretell_model::lockset::Locksets;
 use foretell_model::must_order::{CyclicOrder, MustOrder};
-use foretell_trace::{EventId, ThreadId, Trace, VariableId};
+use foretell_trace::{EventId, ThreadId, Trace};
 
-use crate::access::{Accesses, Location};
+use crate::access::{Accesses, Cell, Location};
 use crate::candidates::{Candidates, Limits, classify};
 use crate::region::LocalPair;
 
@@ -36,22 +36,22 @@ pub fn order_candidates(
 type Accessed = (EventId, Location, bool);
 
 fn consecutive_pairs(trace: &Trace, accesses: &mut Accesses<'_>, found: &mut dyn FnMut(LocalPair)) {
-    let mut previous: HashMap<(ThreadId, VariableId), Vec<Accessed>> = HashMap::new();
+    let mut previous: HashMap<(ThreadId, Cell), Vec<Accessed>> = HashMap::new();
     let mut here = Vec::new();
     for (position, event) in trace.events.iter().enumerate() {
         let id = EventId::from(position);
         accesses.of(id, &mut here);
         let location = accesses.location(id);
         for access in &here {
-            let (thread, variable) = (event.thread, access.variable);
+            let (thread, cell) = (event.thread, access.cell);
             let current = (id, location, access.writes);
-            let known = previous.entry((thread, variable)).or_default();
+            let known = previous.entry((thread, cell)).or_default();
             for &before in known.iter().filter(|before| before.0 != id) {
-                found(LocalPair { thread, variable, first: before, second: current });
+                found(LocalPair { thread, cell, first: before, second: current });
             }
         }
         for access in &here {
-            let known = previous.entry((event.thread, access.variable)).or_default();
+            let known = previous.entry((event.thread, access.cell)).or_default();
             known.retain(|before| before.0 == id);
             known.push((id, location, access.writes));
         }

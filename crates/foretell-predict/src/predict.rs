@@ -1,18 +1,20 @@
 //! From a trace to findings: candidates by cheap filters, then the exact question for each.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
 
+use foretell_model::assertions::Assertions;
 use foretell_model::build::BuildError;
 use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::lockset::Locksets;
 use foretell_model::must_order::{CyclicOrder, MustOrder};
 use foretell_model::validate::Witness;
 use foretell_solve::SolveError;
+use foretell_solve::encode::Mode;
 use foretell_trace::{EventId, Op, Trace};
 
 use crate::access::Accesses;
-use crate::asking::{Answered, Asker, Way, in_windows};
+use crate::asking::{self, Answered, Asker, Way, in_windows};
 use crate::candidates::{self, Candidate, Candidates, Limits};
 use crate::causal::{self, NotReplayable};
 use crate::engine::Verdict;
@@ -26,8 +28,16 @@ use crate::options::{Model, Options};
 use crate::pattern::AccessPattern;
 use crate::progress::Phase;
 use crate::question::{FindingKind, Instance, Question, Shape, Subject};
+use crate::rest::{self, Rest};
 use crate::witness::context_switches;
 use crate::{assertion, crash, deadlock, order, race};
+
+/// Instances of one question.
+const MOST_INSTANCES: usize = 1 << 16;
+/// Instances of one cycle of locks: each is a choice of several events.
+const MOST_CYCLES: usize = 1 << 10;
+/// Instances of all questions together, besides those that are asked about first.
+const MOST_KEPT: usize = 1 << 20;
 
 /// Why a trace cannot be predicted from.
 #[derive(Debug)]
@@ -93,21 +103,31 @@ pub fn predict(trace: &Trace, options: &Options) -> Result<Prediction, PredictEr
     let solving = Instant::now();
     let chains = trace.events_by_thread();
     let whole = !in_windows(trace, options) && options.partition.is_none();
-    let mut recorder = Recorder { trace, options, prediction, whole };
-    if !questions.is_empty() {
-        let prepare = |ctp| constrained(ctp, options.model);
+    let mut recorder = Recorder { trace, options, prediction, whole, unexamined: BTreeMap::new() };
+    let (about_assertions, others): (Vec<&Question>, Vec<&Question>) =
+        questions.iter().partition(|question| question.kind == FindingKind::Assertion);
+    let fail = match options.mode {
+        Mode::Prefix => Some(Assertions::EndTheirThread),
+        // There, everything takes place.
+        Mode::Whole => None,
+    };
+    for (questions, assertions) in [(others, Some(Assertions::Hold)), (about_assertions, fail)] {
+        if questions.is_empty() {
+            continue;
+        }
+        let prepare = |ctp: ConcurrentTraceProgram| match assertions {
+            Some(assertions) => constrained(ctp.with_assertions(assertions), options.model),
+            None => constrained(ctp, options.model),
+        };
         let mut asker = Asker::new(trace, &chains, &order, options, &prepare)?;
         for group in groups(&questions) {
-            let ways: Vec<&[Instance]> =
-                group.iter().map(|question| question.instances.as_slice()).collect();
-            asker.ask(&ways, &mut |number, answer| {
-                recorder.record(group[number], answer);
-                options.progress.advance();
-            })?;
+            recorder.ask(&mut asker, &group)?;
         }
-        recorder.prediction.statistics.solver = asker.cost;
-        recorder.prediction.statistics.events_after_slicing = asker.longest;
+        asking::add(&mut recorder.prediction.statistics.solver, asker.cost);
+        let longest = &mut recorder.prediction.statistics.events_after_slicing;
+        *longest = asker.longest.max(*longest);
     }
+    recorder.count_unexamined();
     recorder.summarise_empty();
     let mut prediction = recorder.prediction;
     prediction.statistics.solve_time = solving.elapsed();
@@ -209,46 +229,73 @@ pub(crate) fn collect(
     prediction: &mut Prediction,
 ) -> Vec<Question> {
     let limit = options.instances.max(1);
-    let mut questions = Vec::new();
+    // Windows are about the nearest instances only.
+    let all = if in_windows(trace, options) { limit } else { MOST_INSTANCES.max(limit) };
+    let mut questions: Vec<Question> = Vec::new();
     let mut kinds = options.properties.clone();
     kinds.sort_unstable();
     kinds.dedup();
     for kind in kinds {
-        let before = questions.len();
         match kind {
             FindingKind::Atomicity => {
-                let limits = Limits { instances: limit, ..Limits::default() };
+                let pairs = if all == limit { Limits::default().pairs } else { all };
+                let limits = Limits { instances: all, pairs };
                 let found = candidates::candidates(trace, order, locks, options.regions, limits);
                 questions.extend(pattern_questions(trace, found, options, prediction));
             }
-            FindingKind::Assertion => questions.extend(assertion::questions(trace, limit)),
-            FindingKind::Crash => questions.extend(crash::questions(trace, order, limit)),
+            FindingKind::Assertion => questions.extend(assertion::questions(trace, all)),
+            FindingKind::Crash => questions.extend(crash::questions(trace, order, all)),
             FindingKind::Deadlock => {
-                let cycles = deadlock::lock_cycles(trace, order, locks, limit);
+                let cycles = deadlock::lock_cycles(trace, order, locks, all.min(MOST_CYCLES));
                 if cycles.incomplete {
                     prediction.unseen.push("not all cycles of locks were looked at".into());
                 }
                 questions.extend(cycles.questions);
                 match trace.metadata.gaps.is_empty() {
-                    true => questions.extend(deadlock::stuck_questions(trace)),
+                    true => questions.extend(deadlock::stuck_questions(trace, order)),
                     false => prediction.unseen.push(
                         "waits for ever (conditions, semaphores, barriers) are not looked for because the trace has gaps"
                             .into(),
                     ),
                 }
             }
-            FindingKind::Race => questions.extend(race::questions(trace, order, locks, limit)),
-            FindingKind::Order => questions.extend(order::questions(trace, order, limit)),
+            FindingKind::Race => questions.extend(race::questions(trace, order, locks, all)),
+            FindingKind::Order => questions.extend(order::questions(trace, order, all)),
         }
-        let unexamined: u64 =
-            questions[before..].iter().map(|question: &Question| question.unexamined).sum();
-        if unexamined > 0 {
-            prediction.unseen.push(format!(
-                "{kind}: {unexamined} further instances of the same code locations were not examined"
-            ));
+    }
+    let mut kept = MOST_KEPT;
+    for question in &mut questions {
+        if question.instances.len() > limit {
+            question.rest = question.instances.split_off(limit);
+            let over = question.rest.len().saturating_sub(kept);
+            question.unexamined += over as u64;
+            question.rest.truncate(kept);
+            kept -= question.rest.len();
         }
     }
     questions
+}
+
+/// For engines that ask about the first instances only: the others are counted.
+pub(crate) fn first_instances(
+    mut questions: Vec<Question>,
+    prediction: &mut Prediction,
+) -> Vec<Question> {
+    let mut unexamined: BTreeMap<FindingKind, u64> = BTreeMap::new();
+    for question in &mut questions {
+        question.unexamined += std::mem::take(&mut question.rest).len() as u64;
+        *unexamined.entry(question.kind).or_default() += question.unexamined;
+    }
+    say_unexamined(&unexamined, prediction);
+    questions
+}
+
+fn say_unexamined(unexamined: &BTreeMap<FindingKind, u64>, prediction: &mut Prediction) {
+    for (kind, count) in unexamined.iter().filter(|(_, count)| **count > 0) {
+        prediction.unseen.push(format!(
+            "{kind}: {count} further instances of the same code locations were not examined"
+        ));
+    }
 }
 
 /// The questions about candidates that the user's filters leave, and the columns of the table.
@@ -274,6 +321,7 @@ pub(crate) fn pattern_questions(
     let question = |candidate: Candidate| Question {
         kind: FindingKind::Atomicity,
         unexamined: candidate.unexamined,
+        rest: Vec::new(),
         instances: candidate.instances.iter().map(instance).collect(),
     };
     found.candidates.into_iter().map(question).collect()
@@ -288,8 +336,8 @@ fn shared_variables(trace: &Trace) -> usize {
     for (position, event) in trace.events.iter().enumerate() {
         accesses.of(EventId::from(position), &mut here);
         for access in &here {
-            if *first.entry(access.variable).or_insert(event.thread) != event.thread {
-                shared.insert(access.variable);
+            if *first.entry(access.cell).or_insert(event.thread) != event.thread {
+                shared.insert(access.cell);
             }
         }
     }
@@ -297,12 +345,12 @@ fn shared_variables(trace: &Trace) -> usize {
 }
 
 /// Which questions share an encoding: those about the state at the end have one of their own.
-fn groups(questions: &[Question]) -> Vec<Vec<&Question>> {
+fn groups<'q>(questions: &[&'q Question]) -> Vec<Vec<&'q Question>> {
     let mut groups: Vec<Vec<&Question>> = Vec::new();
     let key = |question: &Question| {
         (question.kind, question.instances.first().map(|instance| instance.shape == Shape::Stuck))
     };
-    for question in questions {
+    for &question in questions {
         match groups.last_mut().filter(|group| key(group[0]) == key(question)) {
             Some(group) => group.push(question),
             None => groups.push(vec![question]),
@@ -332,9 +380,56 @@ struct Recorder<'a> {
     prediction: Prediction,
     /// The answers are about the whole trace, and all questions are asked.
     whole: bool,
+    /// Instances of questions that are not decided for all of them.
+    unexamined: BTreeMap<FindingKind, u64>,
 }
 
 impl Recorder<'_> {
+    /// Asks the questions, which share an encoding, until each is decided for all its instances.
+    fn ask(&mut self, asker: &mut Asker<'_>, group: &[&Question]) -> Result<(), PredictError> {
+        let ways: Vec<&[Instance]> =
+            group.iter().map(|question| question.instances.as_slice()).collect();
+        let mut again: Vec<&Question> = Vec::new();
+        asker.ask(&ways, &mut |number, answer| {
+            let question = group[number];
+            match answer.verdict {
+                Verdict::Impossible { in_all_interleavings: true } if !question.rest.is_empty() => {
+                    again.push(question);
+                }
+                _ => self.record(question, &question.instances, answer),
+            }
+            self.options.progress.advance();
+        })?;
+        let this = std::cell::RefCell::new(self);
+        rest::ask(
+            asker,
+            &again,
+            this.borrow().options,
+            &mut |question, instances, answer| {
+                this.borrow_mut().record(question, instances, answer);
+            },
+            &mut |question, rest| this.borrow_mut().decided(question, rest),
+        )
+    }
+
+    /// None of the first instances is possible; this is known about the others.
+    fn decided(&mut self, question: &Question, rest: Rest) {
+        let undecided = match rest {
+            Rest::Impossible => 0,
+            Rest::Undecided(count) => count,
+        };
+        let whole = self.whole;
+        let summary = summary(&mut self.prediction, question.kind);
+        summary.questions += 1;
+        summary.impossible += 1;
+        summary.holds_in_all_interleavings &= whole && question.unexamined == 0 && undecided == 0;
+        *self.unexamined.entry(question.kind).or_default() += question.unexamined + undecided;
+    }
+
+    fn count_unexamined(&mut self) {
+        say_unexamined(&self.unexamined, &mut self.prediction);
+    }
+
     /// Kinds that nothing was asked about hold trivially.
     fn summarise_empty(&mut self) {
         for &kind in &self.options.properties {
@@ -343,7 +438,7 @@ impl Recorder<'_> {
         self.prediction.properties.sort_by_key(|summary| summary.kind);
     }
 
-    fn record(&mut self, question: &Question, answer: Answered<'_>) {
+    fn record(&mut self, question: &Question, instances: &[Instance], answer: Answered<'_>) {
         let whole = self.whole;
         let summary = summary(&mut self.prediction, question.kind);
         summary.questions += 1;
@@ -351,7 +446,7 @@ impl Recorder<'_> {
             Verdict::Possible(number, witness) => {
                 summary.predicted += 1;
                 summary.holds_in_all_interleavings = false;
-                let instance = &question.instances[answer.ways[number]];
+                let instance = &instances[answer.ways[number]];
                 let schedule = solver_schedule(answer.ctp, instance, &witness, answer.recorded);
                 (Status::Predicted, instance, Some(schedule))
             }
@@ -359,16 +454,18 @@ impl Recorder<'_> {
                 summary.impossible += 1;
                 summary.holds_in_all_interleavings &=
                     in_all_interleavings && whole && question.unexamined == 0;
+                let left = question.unexamined + question.rest.len() as u64;
+                *self.unexamined.entry(question.kind).or_default() += left;
                 return;
             }
             Verdict::Unknown(reason) => {
                 summary.unknown += 1;
                 summary.holds_in_all_interleavings = false;
-                (Status::Unknown(reason), &question.instances[0], None)
+                (Status::Unknown(reason), &instances[0], None)
             }
             Verdict::Refused(why) => {
                 summary.holds_in_all_interleavings = false;
-                let about = detail(self.trace, &question.instances[0]);
+                let about = detail(self.trace, &instances[0]);
                 self.prediction.internal_errors.push(format!("{about}: {why}"));
                 return;
             }

@@ -124,6 +124,8 @@ pub struct Question {
     pub kind: FindingKind,
     /// The ways, the most promising first.
     pub instances: Vec<Instance>,
+    /// Further ways, asked about when none of the first is possible.
+    pub rest: Vec<Instance>,
     /// How many more ways there are at least that are not asked about.
     pub unexamined: u64,
 }

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::lockset::{Locksets, StateId};
 use foretell_model::must_order::MustOrder;
-use foretell_trace::{EventId, Op, ThreadId, Trace, VariableId};
+use foretell_trace::{EventId, Op, ThreadId, Trace};
 
-use crate::access::{Accesses, Location};
+use crate::access::{Accesses, Cell, Location};
 use crate::goal::{Goal, GoalBuilder};
 use crate::question::{FindingKind, Instance, Question, Shape};
 use crate::sample::Sample;
@@ -30,7 +30,7 @@ struct Open {
     unexamined: u64,
 }
 
-/// How many events of a group are paired with those of another.
+/// How many events of a group are paired with those of another at least.
 const TRIED: usize = 16;
 
 /// One question for each pair of code locations that locks and must-happens-before leave open.
@@ -53,7 +53,7 @@ pub fn questions(
                 }
                 let mut sample = Sample::default();
                 for &event in &one.events {
-                    sample.add(event, TRIED);
+                    sample.add(event, limit.max(TRIED));
                 }
                 for &event in &sample.kept {
                     let from = two.events.partition_point(|&other| order.before(other, event));
@@ -69,34 +69,43 @@ pub fn questions(
                     });
                     let near = &two.events[from..to];
                     let centre = near.partition_point(|&other| other < event);
-                    let chosen = centre.saturating_sub(1)..(centre + 1).min(near.len());
+                    let each = (limit / 2).max(1);
+                    let chosen = centre.saturating_sub(each)..(centre + each).min(near.len());
                     let Open { pairs, unexamined } = &mut found[place];
                     *unexamined += (near.len() - chosen.len()) as u64;
                     for &other in &near[chosen] {
                         let pair = [event.min(other), event.max(other)];
                         pairs.push((pair[1].0 - pair[0].0, pair));
                     }
+                    if pairs.len() > 4 * limit.max(TRIED) {
+                        nearest(pairs, unexamined, limit);
+                    }
                 }
             }
         }
     }
     let question = |Open { mut pairs, mut unexamined }: Open| {
-        pairs.sort_unstable();
-        pairs.dedup();
-        unexamined += pairs.len().saturating_sub(limit) as u64;
-        pairs.truncate(limit);
+        nearest(&mut pairs, &mut unexamined, limit);
         let instances = pairs
             .into_iter()
             .map(|(_, pair)| Instance { shape: Shape::Race, events: pair.to_vec() })
             .collect();
-        Question { kind: FindingKind::Race, instances, unexamined }
+        Question { kind: FindingKind::Race, instances, rest: Vec::new(), unexamined }
     };
     found.into_iter().map(question).collect()
 }
 
+/// Keeps the pairs whose events are nearest to each other, each once, and counts the others.
+fn nearest(pairs: &mut Vec<(u32, [EventId; 2])>, unexamined: &mut u64, limit: usize) {
+    pairs.sort_unstable();
+    pairs.dedup();
+    *unexamined += pairs.len().saturating_sub(limit) as u64;
+    pairs.truncate(limit);
+}
+
 fn groups(trace: &Trace, locks: &Locksets) -> Vec<Vec<Group>> {
     let mut accesses = Accesses::new(trace);
-    let mut variables: HashMap<VariableId, usize> = HashMap::new();
+    let mut cells: HashMap<Cell, usize> = HashMap::new();
     let mut groups: Vec<Vec<Group>> = Vec::new();
     let mut places: HashMap<(usize, ThreadId, Location, bool, bool, StateId), usize> =
         HashMap::new();
@@ -110,21 +119,25 @@ fn groups(trace: &Trace, locks: &Locksets) -> Vec<Vec<Group>> {
         let id = EventId::from(position);
         accesses.of(id, &mut here);
         let writes = here.iter().any(|access| access.writes);
-        let Some(access) = here.first() else { continue };
-        let variable = *variables.entry(access.variable).or_insert_with(|| {
-            groups.push(Vec::new());
-            groups.len() - 1
-        });
         let location = accesses.location(id);
         let state = locks.after(trace, id);
-        let key = (variable, event.thread, location, writes, atomic, state);
-        let place = *places.entry(key).or_insert_with(|| {
-            let events = Vec::new();
-            let thread = event.thread;
-            groups[variable].push(Group { thread, location, writes, atomic, locks: state, events });
-            groups[variable].len() - 1
-        });
-        groups[variable][place].events.push(id);
+        let mut seen: Vec<Cell> = here.iter().map(|access| access.cell).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        for cell in seen {
+            let cell = *cells.entry(cell).or_insert_with(|| {
+                groups.push(Vec::new());
+                groups.len() - 1
+            });
+            let key = (cell, event.thread, location, writes, atomic, state);
+            let place = *places.entry(key).or_insert_with(|| {
+                let events = Vec::new();
+                let thread = event.thread;
+                groups[cell].push(Group { thread, location, writes, atomic, locks: state, events });
+                groups[cell].len() - 1
+            });
+            groups[cell][place].events.push(id);
+        }
     }
     groups
 }

@@ -13,9 +13,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use foretell_trace::{EventId, Op, ThreadId, Trace, VariableId};
+use foretell_trace::{EventId, Op, ThreadId, Trace};
 
-use crate::access::{Accesses, Location};
+use crate::access::{Accesses, Cell, Location};
 
 /// Which blocks count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,13 +29,13 @@ pub enum Regions {
     Inferred,
 }
 
-/// Two accesses of one variable in one block.
+/// Two accesses of one cell in one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalPair {
     /// The thread.
     pub thread: ThreadId,
-    /// The variable.
-    pub variable: VariableId,
+    /// What both access.
+    pub cell: Cell,
     /// First access, its location and whether it is taken as a write.
     pub first: (EventId, Location, bool),
     /// Second access.
@@ -58,13 +58,13 @@ struct Block {
     /// Pairs in it are not reported: the entry of a thread, or a call while only marks count.
     silent: bool,
     /// In an order of their own: what is predicted, and in which order, is the same each time.
-    variables: BTreeMap<VariableId, Vec<Occurrence>>,
+    cells: BTreeMap<Cell, Vec<Occurrence>>,
 }
 
 impl Block {
     /// The same block, with nothing in it.
     fn after_a_cut(&self) -> Self {
-        Self { marked: self.marked, silent: self.silent, variables: BTreeMap::new() }
+        Self { marked: self.marked, silent: self.silent, cells: BTreeMap::new() }
     }
 }
 
@@ -99,7 +99,7 @@ pub fn local_pairs(
     let entries = entry_calls(trace);
     let mut blocks = 0;
     let mut stacks: Vec<Vec<Block>> = trace.threads.iter().map(|_| Vec::new()).collect();
-    let mut previous: Vec<HashMap<VariableId, Vec<Occurrence>>> =
+    let mut previous: Vec<HashMap<Cell, Vec<Occurrence>>> =
         trace.threads.iter().map(|_| HashMap::new()).collect();
     let mut here = Vec::new();
     for (position, event) in trace.events.iter().enumerate() {
@@ -139,14 +139,14 @@ pub fn local_pairs(
                     let occurrence =
                         Occurrence { location, writes: access.writes, first: id, last: id };
                     if outside {
-                        let before = previous.entry(access.variable).or_default();
+                        let before = previous.entry(access.cell).or_default();
                         if before.iter().any(|before| before.last != id) {
                             for before in before.iter() {
-                                found(pair(thread, access.variable, before, &occurrence));
+                                found(pair(thread, access.cell, before, &occurrence));
                             }
                         }
                     } else if let Some(block) = stack.last_mut() {
-                        let known = block.variables.entry(access.variable).or_default();
+                        let known = block.cells.entry(access.cell).or_default();
                         match known.iter_mut().find(|known| {
                             known.location == location && known.writes == access.writes
                         }) {
@@ -157,7 +157,7 @@ pub fn local_pairs(
                 }
                 if outside {
                     for access in &here {
-                        let before = previous.entry(access.variable).or_default();
+                        let before = previous.entry(access.cell).or_default();
                         before.retain(|before| before.last == id);
                         let writes = access.writes;
                         before.push(Occurrence { location, writes, first: id, last: id });
@@ -175,15 +175,10 @@ pub fn local_pairs(
     blocks
 }
 
-fn pair(
-    thread: ThreadId,
-    variable: VariableId,
-    first: &Occurrence,
-    second: &Occurrence,
-) -> LocalPair {
+fn pair(thread: ThreadId, cell: Cell, first: &Occurrence, second: &Occurrence) -> LocalPair {
     LocalPair {
         thread,
-        variable,
+        cell,
         first: (first.first, first.location, first.writes),
         second: (second.last, second.location, second.writes),
     }
@@ -191,13 +186,13 @@ fn pair(
 
 /// Reports the block's own pairs and passes its accesses on to the block around it.
 fn close(block: Block, around: &mut [Block], thread: ThreadId, found: &mut impl FnMut(LocalPair)) {
-    for (&variable, occurrences) in &block.variables {
+    for (&cell, occurrences) in &block.cells {
         if block.silent {
             break;
         }
         for first in occurrences {
             for second in occurrences.iter().filter(|second| first.first < second.last) {
-                found(pair(thread, variable, first, second));
+                found(pair(thread, cell, first, second));
             }
         }
     }
@@ -206,8 +201,8 @@ fn close(block: Block, around: &mut [Block], thread: ThreadId, found: &mut impl 
         return;
     }
     let outer = around.last_mut().expect("seen above");
-    for (variable, occurrences) in block.variables {
-        let known = outer.variables.entry(variable).or_default();
+    for (cell, occurrences) in block.cells {
+        let known = outer.cells.entry(cell).or_default();
         for occurrence in occurrences {
             match known.iter_mut().find(|known| {
                 known.location == occurrence.location && known.writes == occurrence.writes

@@ -47,7 +47,7 @@ fn instances(trace: &Trace) -> Vec<Instance> {
         assertion::questions(trace, 1000),
         crash::questions(trace, &order, 1000),
         deadlock::lock_cycles(trace, &order, &locks, 1000).questions,
-        deadlock::stuck_questions(trace),
+        deadlock::stuck_questions(trace, &order),
         race::questions(trace, &order, &locks, 1000),
         order::questions(trace, &order, 1000),
     ]
@@ -187,6 +187,7 @@ fn disagreement(trace: &Trace, with_z3: bool, asked: &mut Tally) -> Option<Strin
                 backend,
                 budget: Budget::default(),
                 context_switches: None,
+                deadline: None,
                 dump: None,
             };
             // Those about the state at the end make the others slow, so they go apart.

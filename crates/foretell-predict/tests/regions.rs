@@ -1,6 +1,7 @@
 //! Which calls count as blocks that should be atomic (ARCHITECTURE's contract on atomic regions).
 
 use foretell_predict::access::Accesses;
+use foretell_predict::finding::access_info;
 use foretell_predict::region::{Regions, local_pairs};
 
 /// The pairs of accesses in blocks, as `variable: first-second` by line of the trace's events.
@@ -10,7 +11,7 @@ fn pairs(events: &str) -> Vec<String> {
     let trace = foretell_trace::format::text::read(&text).unwrap_or_else(|error| panic!("{error}"));
     let mut found = Vec::new();
     local_pairs(&trace, &mut Accesses::new(&trace), Regions::Automatic, |pair| {
-        let variable = &trace.variables[pair.variable.index()].name;
+        let variable = access_info(&trace, pair.first.0).variable.expect("an access");
         found.push(format!("{variable}: {}-{}", pair.first.0.0, pair.second.0.0));
     });
     found

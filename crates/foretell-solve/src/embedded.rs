@@ -8,6 +8,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::time::Instant;
 
 use cadical_sys::{ExternalPropagator, Status};
 use foretell_trace::{TermId, TermStore};
@@ -18,6 +19,9 @@ use crate::must::MustOrder;
 use crate::order::OrderTheory;
 use crate::problem::OrderProblem;
 use crate::solver::{Answer, Budget, Model, OrderSolver, SolveError, Statistics, UnknownReason};
+
+/// Conflicts after which the time is looked at.
+const CONFLICTS_AT_ONCE: u64 = 2_000;
 
 /// Widths that are tried for integers without bounds.
 const WIDTHS: [usize; 3] = [8, 20, 52];
@@ -38,6 +42,9 @@ struct Engine {
     assumed: HashMap<TermId, Lit>,
     /// The first thing that could not be encoded.
     left_out: Option<Unsupported>,
+    deadline: Option<Instant>,
+    /// The time was over before all was encoded.
+    late: bool,
     counted: Statistics,
 }
 
@@ -124,12 +131,18 @@ impl Engine {
             last,
             assumed: HashMap::new(),
             left_out: None,
+            deadline: problem.deadline,
+            late: false,
             counted: Statistics::default(),
         };
         if must.is_cyclic() {
             return engine;
         }
         for pi in &problem.pis {
+            if engine.is_late() {
+                engine.late = true;
+                return engine;
+            }
             if let Err(reason) = engine.encoder.add_pi(&mut problem.terms, pi) {
                 engine.left_out.get_or_insert(reason);
             }
@@ -140,6 +153,10 @@ impl Engine {
         engine
     }
 
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
     fn assert(&mut self, terms: &mut TermStore, formula: TermId) {
         if let Err(reason) = self.encoder.assert(terms, formula) {
             self.left_out.get_or_insert(reason);
@@ -147,6 +164,9 @@ impl Engine {
     }
 
     fn check(&mut self, terms: &mut TermStore, assumptions: &[TermId], budget: Budget) -> Outcome {
+        if self.late {
+            return Outcome::Answer(Answer::Unknown(UnknownReason::Late));
+        }
         let mut left_out = self.left_out.clone();
         let mut literals = Vec::with_capacity(assumptions.len());
         for &assumption in assumptions {
@@ -168,23 +188,26 @@ impl Engine {
             }
             literals.push((assumption, literal));
         }
-        let cut = self.encoder.is_cut();
-        let narrow = self.encoder.narrow;
-        let sat = &mut self.encoder.cnf.sat;
-        if cut {
-            sat.assume(narrow.0);
-        }
-        for &(_, literal) in &literals {
-            if literal != TRUE {
-                sat.assume(literal.0);
+        let (cut, narrow) = (self.encoder.is_cut(), self.encoder.narrow);
+        let before = self.counted.conflicts;
+        let status = loop {
+            let left =
+                before.saturating_add(budget.conflicts).saturating_sub(self.counted.conflicts);
+            let now = match self.deadline {
+                Some(_) => left.min(CONFLICTS_AT_ONCE),
+                None => left,
+            };
+            let status = self.solve(&literals, cut.then_some(narrow), now);
+            match status {
+                Status::UNKNOWN if now < left => {}
+                Status::SATISFIABLE if self.encoder.refine() => {}
+                _ => break status,
             }
-        }
-        // a negative limit is none
-        sat.limit("conflicts", i32::try_from(budget.conflicts).unwrap_or(-1));
-        *self.last.borrow_mut() = None;
-        let status = sat.solve();
-        self.counted.conflicts = sat.get_statistic_value("conflicts").try_into().unwrap_or(0);
-        self.counted.decisions = sat.get_statistic_value("decisions").try_into().unwrap_or(0);
+            if self.is_late() {
+                return Outcome::Answer(Answer::Unknown(UnknownReason::Late));
+            }
+        };
+        let sat = &mut self.encoder.cnf.sat;
         match status {
             Status::UNKNOWN => Outcome::Answer(Answer::Unknown(UnknownReason::Budget)),
             Status::UNSATISFIABLE if cut && sat.failed(narrow.0) => Outcome::Cut,
@@ -202,6 +225,23 @@ impl Engine {
                 None => Answer::Satisfiable(self.model(terms)),
             }),
         }
+    }
+
+    /// One solution of the clauses so far.
+    fn solve(&mut self, assumed: &[(TermId, Lit)], narrow: Option<Lit>, conflicts: u64) -> Status {
+        let sat = &mut self.encoder.cnf.sat;
+        for literal in narrow.into_iter().chain(assumed.iter().map(|&(_, literal)| literal)) {
+            if literal != TRUE {
+                sat.assume(literal.0);
+            }
+        }
+        // a negative limit is none
+        sat.limit("conflicts", i32::try_from(conflicts).unwrap_or(-1));
+        *self.last.borrow_mut() = None;
+        let status = sat.solve();
+        self.counted.conflicts = sat.get_statistic_value("conflicts").try_into().unwrap_or(0);
+        self.counted.decisions = sat.get_statistic_value("decisions").try_into().unwrap_or(0);
+        status
     }
 
     fn model(&mut self, terms: &TermStore) -> Model {

@@ -94,6 +94,7 @@ pub fn encode(
         pis,
         asserted,
         names: names(ctp, end),
+        deadline: None,
     };
     Encoding { problem, end, executed }
 }

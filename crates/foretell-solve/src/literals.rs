@@ -46,7 +46,15 @@ pub(crate) type Unsupported = String;
 struct Choices {
     pi: Pi,
     literals: Vec<Lit>,
+    /// By choice: the clauses that give the symbol its value are still to come
+    /// ([`Encoder::refine`]).
+    open: Vec<bool>,
 }
+
+/// From so many choices of all π-functions on, a choice gets the clauses of its value only when a
+/// solution makes it. In a loop, each read can see each write of the other threads, and each such
+/// pair would cost clauses for all bits of the value: a cubic number, of which few are ever needed.
+const EAGER_CHOICES: usize = 4096;
 
 /// Writes terms as clauses.
 pub(crate) struct Encoder {
@@ -61,6 +69,8 @@ pub(crate) struct Encoder {
     /// Integers without bounds fit.
     pub(crate) narrow: Lit,
     choices: Vec<Choices>,
+    /// Values of choices are added by [`Encoder::refine`].
+    lazy: bool,
     /// Groups of writes and the definitions that have literals with all of them.
     paired: HashSet<(usize, u32)>,
     /// Array symbol to its π-functions.
@@ -87,6 +97,7 @@ impl Encoder {
         width: usize,
     ) -> Self {
         let domains = Domains::new(terms, pis, theory.borrow().must());
+        let lazy = pis.iter().map(|pi| pi.choices.len()).sum::<usize>() > EAGER_CHOICES;
         let mut cnf = cnf;
         let narrow = cnf.fresh();
         Self {
@@ -99,6 +110,7 @@ impl Encoder {
             width,
             narrow,
             choices: Vec::new(),
+            lazy,
             paired: HashSet::new(),
             array_pis: HashMap::new(),
             elements: HashMap::new(),
@@ -216,7 +228,8 @@ impl Encoder {
             self.observe(literal);
         }
         let number = self.choices.len();
-        self.choices.push(Choices { pi: pi.clone(), literals });
+        let open = vec![false; literals.len()];
+        self.choices.push(Choices { pi: pi.clone(), literals, open });
         match (terms.term(pi.symbol), terms.sort(pi.symbol)) {
             (Term::Symbol(symbol), Sort::Array { .. }) => {
                 let symbol = *symbol;
@@ -231,8 +244,13 @@ impl Encoder {
                 ));
             }
             _ => {
-                let values = pi.choices.iter().map(|choice| choice.1).collect();
-                self.link(terms, number, pi.symbol, values)?;
+                match self.lazy {
+                    true => self.postpone(terms, number)?,
+                    false => {
+                        let values = pi.choices.iter().map(|choice| choice.1).collect();
+                        self.link(terms, number, pi.symbol, values)?;
+                    }
+                }
                 if let (Term::Symbol(symbol), Word::Ladder(ladder)) =
                     (terms.term(pi.symbol), self.words[&pi.symbol].clone())
                 {
@@ -328,22 +346,68 @@ impl Encoder {
                 continue;
             }
             self.encode(terms, value)?;
-            let mut guard = vec![literal];
-            if self.cut.contains(&symbol) || self.cut.contains(&value) {
-                guard.push(self.narrow);
-            }
-            match (self.words[&symbol].clone(), self.words[&value].clone()) {
-                (Word::Truth(a), Word::Truth(b)) => self.cnf.equal_if(&guard, a, b),
-                (Word::Ladder(a), Word::Ladder(b)) => a.same_if(&mut self.cnf, &guard, &b),
-                _ => {
-                    let (a, b) = self.same_width(symbol, value);
-                    for (a, b) in a.into_iter().zip(b) {
-                        self.cnf.equal_if(&guard, a, b);
-                    }
+            self.link_choice(literal, symbol, value);
+        }
+        Ok(())
+    }
+
+    /// The literal implies that the symbol has the value; both have words.
+    fn link_choice(&mut self, literal: Lit, symbol: TermId, value: TermId) {
+        let mut guard = vec![literal];
+        if self.cut.contains(&symbol) || self.cut.contains(&value) {
+            guard.push(self.narrow);
+        }
+        match (self.words[&symbol].clone(), self.words[&value].clone()) {
+            (Word::Truth(a), Word::Truth(b)) => self.cnf.equal_if(&guard, a, b),
+            (Word::Ladder(a), Word::Ladder(b)) => a.same_if(&mut self.cnf, &guard, &b),
+            _ => {
+                let (a, b) = self.same_width(symbol, value);
+                for (a, b) in a.into_iter().zip(b) {
+                    self.cnf.equal_if(&guard, a, b);
                 }
             }
         }
+    }
+
+    /// Leaves the values of the π-function's choices to [`Self::refine`].
+    fn postpone(&mut self, terms: &mut TermStore, number: usize) -> Result<(), Unsupported> {
+        self.encode(terms, self.choices[number].pi.symbol)?;
+        for choice in 0..self.choices[number].literals.len() {
+            if self.choices[number].literals[choice] != FALSE {
+                self.encode(terms, self.choices[number].pi.choices[choice].1)?;
+                self.choices[number].open[choice] = true;
+            }
+        }
         Ok(())
+    }
+
+    /// Adds the values of the choices that the SAT solver's solution makes, where they were left
+    /// out and the solution contradicts one of them. False if the solution is one.
+    pub(crate) fn refine(&mut self) -> bool {
+        let mut made: Vec<(usize, usize)> = Vec::new();
+        for (number, choices) in self.choices.iter().enumerate() {
+            for (choice, &literal) in choices.literals.iter().enumerate() {
+                if choices.open[choice] && self.cnf.holds(literal) {
+                    made.push((number, choice));
+                }
+            }
+        }
+        let contradicted = made.iter().any(|&(number, choice)| {
+            let pi = &self.choices[number].pi;
+            let [symbol, value] = [pi.symbol, pi.choices[choice].1]
+                .map(|term| number_of(&mut self.cnf, &self.words[&term]));
+            symbol != value
+        });
+        if !contradicted {
+            return false;
+        }
+        for (number, choice) in made {
+            let pi = &self.choices[number].pi;
+            let (symbol, value) = (pi.symbol, pi.choices[choice].1);
+            self.choices[number].open[choice] = false;
+            self.link_choice(self.choices[number].literals[choice], symbol, value);
+        }
+        true
     }
 
     fn link_element(
@@ -837,18 +901,10 @@ impl Encoder {
         let mut values = HashMap::new();
         for (&term, word) in &self.words {
             let Term::Symbol(symbol) = terms.term(term) else { continue };
-            let cnf = &mut self.cnf;
-            let mut holds = |literal: Lit| cnf.holds(literal);
             let value = match word {
-                Word::Truth(literal) => Some(Value::Bool(holds(*literal))),
-                Word::Ladder(ladder) => {
-                    let steps = ladder.steps.iter().take_while(|&&step| holds(step)).count();
-                    ladder::value(terms.sort(term), ladder.values[steps])
-                }
-                Word::Bits(bits) => {
-                    let bits: Vec<Lit> = bits.iter().map(|&bit| Lit::from(holds(bit))).collect();
-                    let number = bitblast::known(&bits).expect("all bits have values");
-                    ladder::value(terms.sort(term), number)
+                Word::Truth(literal) => Some(Value::Bool(self.cnf.holds(*literal))),
+                Word::Ladder(_) | Word::Bits(_) => {
+                    ladder::value(terms.sort(term), number_of(&mut self.cnf, word))
                 }
             };
             if let Some(value) = value {
@@ -893,7 +949,7 @@ impl Encoder {
         }
         for event in order {
             for &(array, number) in at.get(event).into_iter().flatten() {
-                let Choices { pi, literals } = &self.choices[number];
+                let Choices { pi, literals, .. } = &self.choices[number];
                 let chosen = literals.iter().position(|&literal| self.cnf.holds(literal));
                 if let Some(chosen) = chosen {
                     let environment = |leaf: &Term| environment(leaf, values, terms);
@@ -902,6 +958,21 @@ impl Encoder {
                     }
                 }
             }
+        }
+    }
+}
+
+/// What the word is in the SAT solver's solution.
+fn number_of(cnf: &mut Cnf, word: &Word) -> i128 {
+    match word {
+        Word::Truth(literal) => i128::from(cnf.holds(*literal)),
+        Word::Ladder(ladder) => {
+            let steps = ladder.steps.iter().take_while(|&&step| cnf.holds(step)).count();
+            ladder.values[steps]
+        }
+        Word::Bits(bits) => {
+            let bits: Vec<Lit> = bits.iter().map(|&bit| Lit::from(cnf.holds(bit))).collect();
+            bitblast::known(&bits).expect("all bits have values")
         }
     }
 }

@@ -1,5 +1,7 @@
 //! A question: events in chains, π-functions, and formulas over `Before` atoms and symbols.
 
+use std::time::Instant;
+
 use foretell_trace::{EventId, TermId, TermStore};
 
 /// What a solver is asked about.
@@ -21,6 +23,8 @@ pub struct OrderProblem {
     pub asserted: Vec<TermId>,
     /// Names of the events, for dumps; may be empty.
     pub names: Vec<String>,
+    /// The embedded solver gives up then, also while it writes clauses.
+    pub deadline: Option<Instant>,
 }
 
 /// If `active` holds, then for some choice its definition comes before `event`, no event of

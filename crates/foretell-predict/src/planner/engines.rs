@@ -23,8 +23,8 @@ use crate::engine::{Engine as SolverEngine, Setting, Verdict};
 use crate::finding::{access_info, detail, fingerprints};
 use crate::orders::order_candidates;
 use crate::predict::{
-    collect, constrained, count_violations, first_words, pattern_questions, retain_part,
-    solver_schedule, summary,
+    collect, constrained, count_violations, first_instances, first_words, pattern_questions,
+    retain_part, solver_schedule, summary,
 };
 use crate::question::{Instance, Question, Shape};
 use crate::window::{Checkpoints, around};
@@ -147,7 +147,10 @@ fn answered(trace: &Trace, options: &PlannerOptions) -> Result<Prediction, Engin
         let locks = Locksets::new(trace);
         let questions = match options.engine {
             Engine::Orders => order_questions(trace, &locks, &options.common, &mut prediction)?,
-            _ => collect(trace, &order, &locks, &options.common, &mut prediction),
+            _ => first_instances(
+                collect(trace, &order, &locks, &options.common, &mut prediction),
+                &mut prediction,
+            ),
         };
         asked.extend(questions.into_iter().map(|question| Asked { question, goal: None }));
         if options.engine != Engine::Orders {
@@ -239,7 +242,7 @@ fn asked_in_words(trace: &Trace, text: &str) -> Result<Asked, GoalError> {
         (Shape::Goal, events.filter_map(find).collect())
     });
     let instances = vec![Instance { shape, events }];
-    let question = Question { kind, instances, unexamined: 0 };
+    let question = Question { kind, instances, rest: Vec::new(), unexamined: 0 };
     Ok(Asked { question, goal: Some((text.to_owned(), formula)) })
 }
 
@@ -496,6 +499,7 @@ impl Solver<'_> {
                     backend: &self.options.backend,
                     budget: self.options.budget,
                     context_switches: self.options.context_switches,
+                    deadline: self.options.deadline,
                     dump: self
                         .options
                         .dump_smt2

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use foretell_force::bounded::bounded;
 use foretell_force::effect::Effect;
 use foretell_force::forced::Violation;
 use foretell_force::judge::Outcome;
@@ -65,9 +66,13 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
         Conclusion::Confirmed => Exit::Confirmed,
         Conclusion::Predicted => Exit::Predicted,
         Conclusion::Incomplete => Exit::Incomplete,
+        Conclusion::Failed => Exit::OurFailure,
         Conclusion::NothingFound => Exit::NothingFound,
     })
 }
+
+/// Explanations have at least so long, whatever the time limit is.
+const SHORTEST: Duration = Duration::from_secs(1);
 
 /// The options with which a replay runs the program as the test did.
 fn same_runs(run: &RunArguments) -> String {
@@ -110,13 +115,15 @@ fn options(arguments: &TestArguments) -> Result<Options, Failure> {
 fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>, trials: &mut Trials) -> Report {
     let of_base = |base: usize| {
         let shown = session.tested.iter().filter(move |tested| tested.base == base);
+        let open = session.open.iter().filter(move |open| open.base == base);
         shown
             .filter(|tested| !tested.is_folded() && in_its_own_run(tested).is_none())
             .map(|tested| tested.finding.clone())
+            .chain(open.map(|open| open.finding.clone()))
     };
     let mut prediction = session.prediction.clone();
     prediction.unseen.clone_from(&session.unseen);
-    prediction.findings = of_base(0).chain(session.open.iter().cloned()).collect();
+    prediction.findings = of_base(0).collect();
     let mut report = Report::from_prediction(&session.bases[0], "", &prediction, schedules);
     for (base, trace) in session.bases.iter().enumerate().skip(1) {
         let prediction = Prediction { findings: of_base(base).collect(), ..Prediction::default() };
@@ -164,9 +171,11 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>, trials: &mut
     report
 }
 
-/// Explains the first findings that count, as far as they are about the events of a run.
+/// Explains the first findings that count, as far as they are about the events of a run and as the
+/// time goes. A finding without an explanation is a finding all the same.
 fn explain(session: &Session, report: &mut Report, trials: &mut Trials) {
     const EXPLAINED: usize = 8;
+    let started = Instant::now();
     let about_events = |tested: &&Tested| {
         let predicted = tested.violation != Violation::OtherPath;
         tested.counts()
@@ -176,10 +185,16 @@ fn explain(session: &Session, report: &mut Report, trials: &mut Trials) {
     for tested in session.tested.iter().filter(about_events).take(EXPLAINED) {
         let known = report.findings.iter_mut().find(|finding| finding.id == tested.finding.id);
         if let Some(finding) = known {
-            let (explanation, repair) = match &tested.past {
-                Some(past) => explained_by_its_run(past),
-                None => explained(&session.bases[tested.base], &tested.finding),
+            let left = trials.time_left().max(SHORTEST.saturating_sub(started.elapsed()));
+            let told = match tested.past.clone() {
+                Some(past) => bounded(left, move || explained_by_its_run(&past)),
+                None => {
+                    let (trace, finding) =
+                        (session.bases[tested.base].clone(), tested.finding.clone());
+                    bounded(left, move || explained(&trace, &finding))
+                }
             };
+            let (explanation, repair) = told.unwrap_or_default();
             finding.explanation = explanation;
             finding.fix = repair.map(|mut repair| {
                 trials.check(tested, session, &mut repair);

@@ -68,8 +68,13 @@ impl<'a> Trials<'a> {
         }
     }
 
+    /// What is left of the time for the whole test.
+    pub fn time_left(&self) -> Duration {
+        self.options.time.saturating_sub(self.started.elapsed())
+    }
+
     fn session(&self, text: &str) -> Result<Session, String> {
-        let left = self.options.time.saturating_sub(self.started.elapsed());
+        let left = self.time_left();
         if left < Duration::from_secs(1) {
             return Err("the time limit was reached".to_owned());
         }
@@ -110,7 +115,10 @@ fn what_is_left(finding: &Tested, before: &Session, after: &Session) -> Left {
         return Left::Bug("it can hang".to_owned());
     }
     let open = after.tested.iter().filter(same).any(|tested| tested.verdict.is_open())
-        || after.open.iter().any(|open| About::new(&after.bases[0], open) == wanted);
+        || after
+            .open
+            .iter()
+            .any(|open| About::new(&after.bases[open.base], &open.finding) == wanted);
     match open {
         true => Left::Undecided,
         false => Left::Nothing,
