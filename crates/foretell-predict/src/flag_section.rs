@@ -15,10 +15,13 @@
 //! Then the flag has its initial value whenever a thread enters, because nobody can define it
 //! between that thread's read and its enter. By induction exactly one thread is between its enter
 //! and its leave when the flag has another value, and none when it has the initial one.
+//!
+//! A semaphore that is 1 at first is a lock, too, if every thread waits and posts in turns, a wait
+//! first: then it is 0 while a thread is between the two, and never more than 1.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foretell_model::ctp::{Action, ConcurrentTraceProgram, LockSection};
+use foretell_model::ctp::{Action, ConcurrentTraceProgram, LockSection, Role};
 use foretell_trace::{
     EventId, LockMode, ObjectId, Operator, Term, TermId, ThreadId, Value, VariableId,
 };
@@ -28,15 +31,16 @@ use crate::goal::is_shared_data;
 /// The definitions of one variable in one thread: event and whether it enters.
 type Definitions = BTreeMap<ThreadId, Vec<(EventId, bool)>>;
 
-/// Adds the sections of all flags to those of the locks.
+/// Adds the sections of all flags and semaphores to those of the locks.
 pub fn add_flag_sections(ctp: &mut ConcurrentTraceProgram) {
     let mut added = Vec::new();
     let mut next_lock = u32::MAX;
-    for (flag, definitions) in constant_definitions(ctp) {
-        if definitions.len() < 2 || !alternate(&definitions) || !is_guarded(ctp, flag, &definitions)
-        {
-            continue;
-        }
+    let flags = constant_definitions(ctp).into_iter().filter(|(flag, definitions)| {
+        alternate(definitions) && is_guarded(ctp, *flag, definitions)
+    });
+    let semaphores = semaphore_steps(ctp).into_iter().filter(|(_, steps)| alternate(steps));
+    let found: Vec<Definitions> = flags.chain(semaphores).map(|(_, steps)| steps).collect();
+    for definitions in found.into_iter().filter(|definitions| definitions.len() > 1) {
         // Real objects are numbered from 0; these have no object.
         let lock = ObjectId(next_lock);
         next_lock -= 1;
@@ -53,6 +57,63 @@ pub fn add_flag_sections(ctp: &mut ConcurrentTraceProgram) {
         }
     }
     ctp.sections.extend(added);
+}
+
+/// The steps of semaphores that are 1 at first; a wait enters.
+fn semaphore_steps(ctp: &ConcurrentTraceProgram) -> BTreeMap<VariableId, Definitions> {
+    let mut found: BTreeMap<VariableId, Definitions> = BTreeMap::new();
+    let mut other: BTreeSet<VariableId> = BTreeSet::new();
+    for &event in ctp.threads.iter().flatten() {
+        let described = ctp.event(event);
+        let Action::Guarded { guard, assignments } = &described.action else {
+            other.extend(described.action.defined());
+            continue;
+        };
+        for &(variable, term) in assignments {
+            match semaphore_step(ctp, variable, *guard, term) {
+                Some(enters) => found
+                    .entry(variable)
+                    .or_default()
+                    .entry(described.thread)
+                    .or_default()
+                    .push((event, enters)),
+                None => _ = other.insert(variable),
+            }
+        }
+    }
+    found.retain(|variable, _| !other.contains(variable));
+    found
+}
+
+/// Is the assignment a wait (true) or a post (false) of a semaphore that is 1 at first?
+fn semaphore_step(
+    ctp: &ConcurrentTraceProgram,
+    variable: VariableId,
+    guard: TermId,
+    term: TermId,
+) -> Option<bool> {
+    let described = &ctp.variables[variable.index()];
+    let Role::Synchronisation(_) = described.role else { return None };
+    let width = described.sort.width()?;
+    let [none, one] = [0, 1].map(|bits| Value::bit_vec(width, bits));
+    if described.initial.as_ref() != Some(&one) {
+        return None;
+    }
+    let with = |term: TermId, count: &Value| {
+        let leaf = |leaf: &Term| match leaf {
+            Term::Variable(other) if *other == variable => Some(count.clone()),
+            _ => None,
+        };
+        ctp.terms.evaluate(term, &leaf).ok()
+    };
+    let possible_at_none = with(guard, &none);
+    match (with(term, &none), with(term, &one)) {
+        (_, Some(after)) if after == none && possible_at_none == Some(Value::Bool(false)) => {
+            Some(true)
+        }
+        (Some(after), _) if after == one => Some(false),
+        _ => None,
+    }
 }
 
 /// Variables of which every definition is a constant, with their definitions.

@@ -400,30 +400,8 @@ impl Recorder<'_> {
             }
             self.options.progress.advance();
         })?;
-        let this = std::cell::RefCell::new(self);
-        rest::ask(
-            asker,
-            &again,
-            this.borrow().options,
-            &mut |question, instances, answer| {
-                this.borrow_mut().record(question, instances, answer);
-            },
-            &mut |question, rest| this.borrow_mut().decided(question, rest),
-        )
-    }
-
-    /// None of the first instances is possible; this is known about the others.
-    fn decided(&mut self, question: &Question, rest: Rest) {
-        let undecided = match rest {
-            Rest::Impossible => 0,
-            Rest::Undecided(count) => count,
-        };
-        let whole = self.whole;
-        let summary = summary(&mut self.prediction, question.kind);
-        summary.questions += 1;
-        summary.impossible += 1;
-        summary.holds_in_all_interleavings &= whole && question.unexamined == 0 && undecided == 0;
-        *self.unexamined.entry(question.kind).or_default() += question.unexamined + undecided;
+        let options = self.options;
+        rest::ask(asker, &again, options, self)
     }
 
     fn count_unexamined(&mut self) {
@@ -485,6 +463,25 @@ impl Recorder<'_> {
             detail: detail(self.trace, &shown),
             schedule,
         });
+    }
+}
+
+impl rest::Listener for Recorder<'_> {
+    fn answered(&mut self, question: &Question, instances: &[Instance], answer: Answered<'_>) {
+        self.record(question, instances, answer);
+    }
+
+    fn decided(&mut self, question: &Question, rest: Rest) {
+        let undecided = match rest {
+            Rest::Impossible => 0,
+            Rest::Undecided(count) => count,
+        };
+        let whole = self.whole;
+        let summary = summary(&mut self.prediction, question.kind);
+        summary.questions += 1;
+        summary.impossible += 1;
+        summary.holds_in_all_interleavings &= whole && question.unexamined == 0 && undecided == 0;
+        *self.unexamined.entry(question.kind).or_default() += question.unexamined + undecided;
     }
 }
 

@@ -42,14 +42,21 @@ struct Left<'q> {
     done: bool,
 }
 
-/// Asks about the rest of the questions. `answered` gets those that are possible or refused, with the
-/// instances that the answer is about, and `decided` the others.
+/// Who is told what came out.
+pub(crate) trait Listener {
+    /// One of these instances is possible, or an answer was refused.
+    fn answered(&mut self, question: &Question, instances: &[Instance], answer: Answered<'_>);
+
+    /// This is known about the other instances of a question whose first ones are impossible.
+    fn decided(&mut self, question: &Question, rest: Rest);
+}
+
+/// Asks about the rest of the questions.
 pub(crate) fn ask(
     asker: &mut Asker<'_>,
     questions: &[&Question],
     options: &Options,
-    answered: &mut dyn FnMut(&Question, &[Instance], Answered<'_>),
-    decided: &mut dyn FnMut(&Question, Rest),
+    listener: &mut dyn Listener,
 ) -> Result<(), PredictError> {
     let mut left: Vec<Left<'_>> = questions
         .iter()
@@ -66,7 +73,7 @@ pub(crate) fn ask(
         if left.is_empty() || options.is_late() {
             break;
         }
-        let chosen = choose(asker, &mut left, decided)?;
+        let chosen = choose(asker, &mut left, listener)?;
         let ways: Vec<&[Instance]> = chosen.iter().map(|(_, part)| part.as_slice()).collect();
         asker.ask(&ways, &mut |asked, answer| {
             let (place, part) = &chosen[asked];
@@ -76,22 +83,23 @@ pub(crate) fn ask(
                     left.instances.retain(|instance| !part.contains(instance));
                     if left.instances.is_empty() {
                         left.done = true;
-                        decided(left.question, Rest::Impossible);
+                        listener.decided(left.question, Rest::Impossible);
                     }
                 }
                 Verdict::Unknown(_) => {
                     left.done = true;
-                    decided(left.question, Rest::Undecided(left.instances.len() as u64));
+                    let undecided = left.instances.len() as u64;
+                    listener.decided(left.question, Rest::Undecided(undecided));
                 }
                 Verdict::Possible(..) | Verdict::Refused(_) => {
                     left.done = true;
-                    answered(left.question, part, answer);
+                    listener.answered(left.question, part, answer);
                 }
             }
         })?;
     }
     for left in left.into_iter().filter(|left| !left.done) {
-        decided(left.question, Rest::Undecided(left.instances.len() as u64));
+        listener.decided(left.question, Rest::Undecided(left.instances.len() as u64));
     }
     Ok(())
 }
@@ -112,7 +120,7 @@ fn is_about_order(instances: &[Instance]) -> bool {
 fn choose(
     asker: &mut Asker<'_>,
     left: &mut [Left<'_>],
-    decided: &mut dyn FnMut(&Question, Rest),
+    listener: &mut dyn Listener,
 ) -> Result<Vec<(usize, Vec<Instance>)>, PredictError> {
     let mut chosen: Vec<(usize, Vec<Instance>)> = Vec::new();
     let mut orders: Vec<(usize, [AnyOf; 1])> = Vec::new();
@@ -148,11 +156,11 @@ fn choose(
             }
             Verdict::Impossible { .. } => {
                 left.done = true;
-                decided(left.question, Rest::Impossible);
+                listener.decided(left.question, Rest::Impossible);
             }
             Verdict::Unknown(_) | Verdict::Refused(_) => {
                 left.done = true;
-                decided(left.question, Rest::Undecided(left.instances.len() as u64));
+                listener.decided(left.question, Rest::Undecided(left.instances.len() as u64));
             }
         }
     })?;
