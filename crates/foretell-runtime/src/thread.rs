@@ -319,7 +319,7 @@ impl Thread {
         let (mut at, size, place) = self.pending_range;
         let end = at + size;
         while at < end {
-            let size = piece(at, end);
+            let size = piece(end - at);
             // SAFETY: the program wrote there just now.
             let value = unsafe { peek(at, size) };
             let head = head(Kind::Write, access::detail(size, 0), place);

@@ -115,7 +115,7 @@ pub fn written(session: &mut Session, address: u64, length: usize) {
     let mut at = address;
     let end = address + length as u64;
     while at < end {
-        let size = piece(at, end);
+        let size = piece(end - at);
         // SAFETY: the memory was written just now.
         let value = unsafe { peek(at, size) };
         let head = head(Kind::Write, access::detail(size, 0), place);
@@ -124,15 +124,12 @@ pub fn written(session: &mut Session, address: u64, length: usize) {
     }
 }
 
-/// The size of the next access when a range is taken apart: as large as alignment and rest allow.
-pub fn piece(at: u64, end: u64) -> u8 {
-    let left = end - at;
-    for size in [8, 4, 2] {
-        if at.is_multiple_of(size) && left >= size {
-            return size as u8;
-        }
-    }
-    1
+/// The size of the next access when a range is taken apart and so many bytes are left of it.
+///
+/// It does not depend on where the range lies: in another run, which may find the range elsewhere,
+/// the same steps come.
+pub fn piece(left: u64) -> u8 {
+    [8, 4, 2].into_iter().find(|&size| left >= u64::from(size)).unwrap_or(1)
 }
 
 /// Gives the program what it got in the run whose log is followed.

@@ -1,7 +1,10 @@
 //! Allocation, and the functions of libc that move memory.
 //!
-//! No scheduling points where libc itself is the caller: it holds locks of its own. A `free` of the
-//! program is one, so that a schedule can have another thread use the memory right after it.
+//! What the C library allocates for itself (the buffer of a stream, a locale, the list of loaded
+//! libraries) is allocated by whoever needs it first, so it is no event: a schedule could not be
+//! followed otherwise. The recorder is only told that there is new memory. There are no scheduling
+//! points either: the library holds locks of its own. A `free` of the program is one, so that a
+//! schedule can have another thread use the memory right after it.
 
 use foretell_wire::{Kind, access};
 use libc::{c_int, c_void, size_t};
@@ -30,13 +33,18 @@ fn allocated(block: *mut c_void, size: size_t, detail: u8) {
     if !block.is_null()
         && let Some(mut session) = Session::begin()
     {
-        session.event(Kind::Alloc, detail, [block as u64, size as u64]);
+        if modules::is_libc(session.place) {
+            session.recorder().put([head(Kind::Renew, 0, 0), block as u64, size as u64]);
+        } else {
+            session.event(Kind::Alloc, detail, [block as u64, size as u64]);
+        }
     }
 }
 
 fn freed(block: *mut c_void) {
     if !block.is_null()
         && let Some(mut session) = Session::begin()
+        && !modules::is_libc(session.place)
     {
         session.event(Kind::Free, 0, [block as u64]);
     }
@@ -60,7 +68,7 @@ unsafe fn copied(session: &mut Session, destination: u64, source: u64, length: u
     session.point();
     let (mut at, end) = (source, source + length);
     while at < end {
-        let size = piece(at, end);
+        let size = piece(end - at);
         // SAFETY: the program is about to read it.
         let value = unsafe { peek(at, size) };
         let head = head(Kind::Read, access::detail(size, 0), place);
@@ -69,7 +77,7 @@ unsafe fn copied(session: &mut Session, destination: u64, source: u64, length: u
     }
     let (mut at, end) = (destination, destination + length);
     while at < end {
-        let size = piece(at, end);
+        let size = piece(end - at);
         // SAFETY: as above, and it is about to write.
         let (value, old) = unsafe { (peek(at - destination + source, size), peek(at, size)) };
         let head = head(Kind::Write, access::detail(size, 0), place);
@@ -84,7 +92,7 @@ unsafe fn filled(session: &mut Session, destination: u64, byte: u8, length: u64)
     session.point();
     let (mut at, end) = (destination, destination + length);
     while at < end {
-        let size = piece(at, end);
+        let size = piece(end - at);
         let value = u64::from_le_bytes([byte; 8]) >> (64 - 8 * u32::from(size));
         // SAFETY: the program is about to write it.
         let old = unsafe { peek(at, size) };
@@ -114,7 +122,9 @@ interpose! {
         }
         let moved = __libc_realloc(block, size);
         allocated(moved, size, 0);
-        if !moved.is_null() && let Some(mut session) = Session::begin() {
+        if !moved.is_null() && let Some(mut session) = Session::begin()
+            && !modules::is_libc(session.place)
+        {
             // What was there is there again, in new memory.
             written(&mut session, moved as u64, before.min(size));
         }
