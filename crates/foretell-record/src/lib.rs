@@ -47,7 +47,7 @@ pub use debugger::Debugger;
 pub use find::{build_id, program as find_program, runtime_library};
 pub use forced::Divergence;
 pub use path::{BranchTaken, ExecutionPath, PathDifference};
-pub use read::{convert, info, read, read_log, read_opened};
+pub use read::{convert, info, mended, read, read_log, read_opened};
 pub use sync_only::{SyncOutcome, record_sync_only};
 
 use forced::Comparison;

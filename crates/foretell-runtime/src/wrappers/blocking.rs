@@ -155,6 +155,10 @@ interpose! {
             session.point();
             return result;
         }
+        if !plain && super::random::is_source(file) {
+            super::random::fill(&mut session, "read", buffer, count);
+            return count as ssize_t;
+        }
         let (mut session, result) = when_ready(session, file, libc::POLLIN, || real!(read(
             file: c_int, buffer: *mut c_void, count: size_t) -> ssize_t));
         if logged.is_some_and(|logged| logged != result as u64) {
@@ -211,12 +215,8 @@ interpose! {
             session.point();
             return result;
         }
-        let result = real!(getrandom(
-            buffer: *mut c_void, count: size_t, flags: c_uint) -> ssize_t);
-        input(&mut session, "getrandom", result as u64);
-        written(&mut session, buffer as u64, result.max(0) as usize);
-        session.point();
-        result
+        super::random::fill(&mut session, "getrandom", buffer, count);
+        count as ssize_t
     }
 
     fn getpid() -> libc::pid_t {
