@@ -10,5 +10,6 @@ FORETELL_DIFFERENTIAL="${FORETELL_DIFFERENTIAL:-2000}" \
   FORETELL_PROPTEST_CASES="${FORETELL_PROPTEST_CASES:-20000}" \
   FORETELL_REPLAYS="${FORETELL_REPLAYS:-1000}" \
   cargo test --release --workspace --locked
+FORETELL_BIN=target/release scripts/corpus.sh zlib bzip2 re2
 FORETELL_BIN=target/release scripts/real_programs.sh pbzip2 zlib zstd
 cargo test --locked -p foretell-trace --features parquet --test parquet

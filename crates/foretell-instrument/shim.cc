@@ -1,13 +1,17 @@
 // What the pass needs of LLVM's C++ interface: to be registered as a plugin, to split blocks, to
 // append a constructor, and to read names from debug information. All else is in Rust.
 #include "llvm-c/Core.h"
+#include "llvm/ADT/Twine.h"
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Plugins/PassPlugin.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
@@ -29,9 +33,21 @@ struct ForetellLocation {
 
 namespace {
 
+// Invalid debug information counts as well: LLVM would drop it, and with it all source lines.
+bool isValid(const Module &module, raw_ostream *complaints) {
+  bool brokenDebugInfo = false;
+  bool broken = verifyModule(module, complaints, &brokenDebugInfo);
+  return !broken && !brokenDebugInfo;
+}
+
 struct Instrument : PassInfoMixin<Instrument> {
   PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
+    bool checks = std::getenv("FORETELL_VERIFY_IR") != nullptr;
+    // What was broken before is not ours: clang would have said so, or does not mind.
+    bool valid = checks && isValid(module, nullptr);
     foretell_instrument_module(wrap(&module));
+    if (valid && !isValid(module, &errs()))
+      reportFatalUsageError("foretell emitted invalid IR for " + Twine(module.getSourceFileName()));
     return PreservedAnalyses::none();
   }
   // Also at -O0, where optional passes are skipped.

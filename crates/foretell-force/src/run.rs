@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use foretell_record::{
-    Capture, Crash, Debugger, ExecutionPath, Policy, RecordError, RecordOptions, RunEnd, record,
+    Capture, Crash, Debugger, ExecutionPath, Policy, RecordError, RecordOptions, RunEnd, mended,
+    record,
 };
 use foretell_trace::format::{self, ReadError};
 use foretell_trace::schedule::Step;
@@ -205,7 +206,7 @@ impl<'p> Runner<'p> {
         let started = Instant::now();
         let outcome = record(&options).map_err(RunError::Record)?;
         let time = started.elapsed();
-        let mut trace = format::read_path(&options.output).map_err(RunError::Trace)?;
+        let mut trace = format::read_path(&options.output).map(mended).map_err(RunError::Trace)?;
         if let (Some(called), Some(word)) =
             (&self.program.called, trace.metadata.command.first_mut())
         {

@@ -8,6 +8,11 @@ use crate::module::Mode;
 use foretell_abi::{ARGUMENT_SLOTS, CallSlots, PinReason, RESULT_SLOTS};
 use std::mem::offset_of;
 
+/// A call, and no invoke, that hands over what the library's function expects.
+fn is_library_call(call: Value, name: &str) -> bool {
+    call.opcode() == Opcode::LLVMCall && library::is_called_as_declared(call, name)
+}
+
 impl FunctionContext<'_> {
     pub(crate) fn call(&mut self, call: Value) {
         let callee = call.callee();
@@ -22,12 +27,8 @@ impl FunctionContext<'_> {
             "__foretell_region_begin" => call.set_operand(1, self.site(call)),
             "__foretell_region_end" => call.set_operand(0, self.site(call)),
             _ if name.starts_with("__foretell_") => {}
-            _ if library::is_named_copy(&name) && call.opcode() == Opcode::LLVMCall => {
-                self.copy(call);
-            }
-            _ if library::is_named_fill(&name) && call.opcode() == Opcode::LLVMCall => {
-                self.fill(call);
-            }
+            _ if library::is_named_copy(&name) && is_library_call(call, &name) => self.copy(call),
+            _ if library::is_named_fill(&name) && is_library_call(call, &name) => self.fill(call),
             _ => self.function_call(call, callee),
         }
     }
@@ -84,7 +85,10 @@ impl FunctionContext<'_> {
             self.pin_if_untaken(call, callee, place, site);
         }
         if let Some(function) = callee.as_function().filter(|f| f.is_declaration()) {
-            self.library_effects(call, &function.name(), place, site);
+            let name = function.name();
+            if library::is_called_as_declared(call, &name) {
+                self.library_effects(call, &name, place, site);
+            }
         }
     }
 

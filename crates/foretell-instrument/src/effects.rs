@@ -6,32 +6,30 @@
 //! runtime's own wrappers and report themselves.
 
 use crate::function::FunctionContext;
+use crate::library::START_THREAD;
 use crate::llvm::{Predicate, Value};
 use crate::module::Mode;
 use foretell_abi::COPY_SYMBOLIC;
 
-/// `std::thread::_M_start_thread`.
-const START_THREAD: &str =
-    "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE";
-
 impl FunctionContext<'_> {
-    /// Reports the accesses of the call at the builder's place, which is before `place`.
+    /// Reports the accesses of a call, made as the library declares the function, at the builder's
+    /// place, which is before `place`.
     pub(crate) fn library_effects(&mut self, call: Value, name: &str, place: Value, site: Value) {
         let argument = |position: u32| call.operand(position);
         let int64 = self.module.module.int64;
         let one = self.module.module.constant64(1);
-        match (name, call.argument_count()) {
-            ("memcmp" | "bcmp", 3) => {
+        match name {
+            "memcmp" | "bcmp" => {
                 let size = self.module.builder.integer_cast(argument(2), int64, false);
                 self.range_of("read_range", argument(0), size, site, true);
                 self.range_of("read_range", argument(1), size, site, true);
             }
-            ("strlen", 1) => {
+            "strlen" => {
                 let length = self.module.builder.integer_cast(call, int64, false);
                 let size = self.module.builder.add(length, one);
                 self.range_of("read_range", argument(0), size, site, true);
             }
-            ("strcmp", 2) => {
+            "strcmp" => {
                 // Perhaps less was read, but no more than the shorter string with its end.
                 let (left, right) = (self.length(argument(0)), self.length(argument(1)));
                 let builder = &self.module.builder;
@@ -40,7 +38,7 @@ impl FunctionContext<'_> {
                 self.range_of("read_range", argument(0), size, site, true);
                 self.range_of("read_range", argument(1), size, site, true);
             }
-            ("strcpy", 2) => {
+            "strcpy" => {
                 let length = self.length(argument(0));
                 let size = self.module.builder.add(length, one);
                 let symbolic = self.module.mode == Mode::Symbolic;
@@ -49,7 +47,7 @@ impl FunctionContext<'_> {
                 let arguments = [argument(0), argument(1), size, flags, site];
                 self.module.hook("memcpy", self.module.module.void, &arguments);
             }
-            ("fread", 4) => {
+            "fread" => {
                 let builder = &self.module.builder;
                 let count = builder.integer_cast(call, int64, false);
                 let each = builder.integer_cast(argument(1), int64, false);
@@ -61,11 +59,11 @@ impl FunctionContext<'_> {
             }
             // The thread's state is taken out of its `unique_ptr`; a joined or detached thread's
             // handle becomes zero.
-            (START_THREAD, 3) => {
+            START_THREAD => {
                 let size = self.module.module.constant64(8);
                 self.range_of("write_range", argument(1), size, site, false);
             }
-            ("_ZNSt6thread4joinEv" | "_ZNSt6thread6detachEv", 1) => {
+            "_ZNSt6thread4joinEv" | "_ZNSt6thread6detachEv" => {
                 let size = self.module.module.constant64(8);
                 self.range_of("write_range", argument(0), size, site, false);
             }

@@ -95,12 +95,14 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
     }
 }
 
+/// Whether the instruction is an `alloca` of constant size.
+fn is_static(instruction: &Value) -> bool {
+    instruction.opcode() == Opcode::LLVMAlloca && instruction.operand(0).is_constant()
+}
+
 /// Moves the entry block's variables of constant size to its front, because code inserted between
 /// them would make the later ones dynamic; gives the first instruction after them.
 fn gather_allocas(module: &ModuleContext, entry: Vec<Value>) -> Option<Value> {
-    let is_static = |instruction: &Value| {
-        instruction.opcode() == Opcode::LLVMAlloca && instruction.operand(0).is_constant()
-    };
     let start = *entry.iter().find(|i| !is_static(i))?;
     module.builder.place_before(start);
     let late = entry.iter().skip_while(|i| **i != start).filter(|i| is_static(i));
@@ -324,7 +326,8 @@ impl FunctionContext<'_> {
 
     /// A new variable must not inherit the shadows of one that used the same stack before.
     fn clear_local_memory(&mut self, alloca: Value, next: Value) {
-        let before = if alloca.block() == self.slots.block() {
+        // A variable-length array exists only from its `alloca` on, also in the entry block.
+        let before = if is_static(&alloca) && alloca.block() == self.slots.block() {
             let Some(after_enter) = self.slots.next() else { return };
             self.module.builder.place_before(after_enter);
             after_enter

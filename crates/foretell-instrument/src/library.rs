@@ -1,7 +1,7 @@
 //! What is known of functions by their names: intrinsics of LLVM, and functions of the C library
 //! that are never instrumented.
 
-use crate::llvm::Value;
+use crate::llvm::{TypeKind, Value};
 
 /// Functions of the C library that are not instrumented, so that no shadows need be handed over.
 const FOREIGN: &[&str] = &[
@@ -113,6 +113,50 @@ pub fn is_output_only(call: Value) -> bool {
 /// Whether reaching the function means that an assertion failed.
 pub fn is_failing(function: &str) -> bool {
     FAILING.contains(&function)
+}
+
+/// `std::thread::_M_start_thread`.
+pub const START_THREAD: &str =
+    "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE";
+
+/// The result and the parameters of functions whose arguments the pass relies on: a pointer, an
+/// integer or nothing.
+const SIGNATURES: &[(&str, &str)] = &[
+    ("memcpy", "pppi"),
+    ("memmove", "pppi"),
+    ("__memcpy_chk", "pppii"),
+    ("__memmove_chk", "pppii"),
+    ("memset", "ppii"),
+    ("__memset_chk", "ppiii"),
+    ("memcmp", "ippi"),
+    ("bcmp", "ippi"),
+    ("strlen", "ip"),
+    ("strcmp", "ipp"),
+    ("strcpy", "ppp"),
+    ("fread", "ipiip"),
+    (START_THREAD, "vppp"),
+    ("_ZNSt6thread4joinEv", "vp"),
+    ("_ZNSt6thread6detachEv", "vp"),
+];
+
+/// Whether the call hands over what the library's function of this name expects. A program can
+/// declare such a function in its own way; then nothing is known about the call.
+pub fn is_called_as_declared(call: Value, name: &str) -> bool {
+    let Some((_, signature)) = SIGNATURES.iter().find(|(known, _)| *known == name) else {
+        return false;
+    };
+    let arguments = (0..call.argument_count()).map(|position| call.operand(position).ty());
+    let types = std::iter::once(call.ty()).chain(arguments);
+    types.map(|ty| letter(ty.kind())).eq(signature.chars())
+}
+
+fn letter(kind: TypeKind) -> char {
+    match kind {
+        TypeKind::LLVMPointerTypeKind => 'p',
+        TypeKind::LLVMIntegerTypeKind => 'i',
+        TypeKind::LLVMVoidTypeKind => 'v',
+        _ => '?',
+    }
 }
 
 /// A call of `memcpy` or `memmove` by name rather than by intrinsic.

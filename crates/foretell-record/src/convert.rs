@@ -363,6 +363,7 @@ impl Converter {
             Kind::DefinePlace => {}
             Kind::Renew => {
                 let (address, size) = (words.next()?, words.next()?);
+                self.blocks.remove(&address);
                 self.memory.free(address, size.min(MOST_RENEWED));
             }
             Kind::Mispredicted => {

@@ -11,6 +11,7 @@ mod debugger;
 mod find;
 mod forced;
 mod hash;
+mod layout;
 mod log;
 mod logger;
 mod memory;
@@ -46,7 +47,7 @@ pub use debugger::Debugger;
 pub use find::{build_id, program as find_program, runtime_library};
 pub use forced::Divergence;
 pub use path::{BranchTaken, ExecutionPath, PathDifference};
-pub use read::{convert, info, read, read_log, read_opened};
+pub use read::{convert, info, mended, read, read_log, read_opened};
 pub use sync_only::{SyncOutcome, record_sync_only};
 
 use forced::Comparison;
@@ -405,8 +406,9 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
             Some(Removed(path))
         }
     };
-    let mut command = Command::new(&options.program);
-    command.args(&options.arguments);
+    // The path of the executable is among what the kernel puts on the stack.
+    let mut command = Command::new(&program);
+    command.arg0(&options.program).args(&options.arguments);
     prepare(&mut command, options.library.as_deref(), &program, "record")?;
     command
         .env(environment::RING, ring.file().to_string())
@@ -433,8 +435,10 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         sync_only::check_log(log)?;
         command.env(environment::REPLAY, log);
     }
-    if let Some(debugger) = &options.debugger {
-        command = debugger.command(&program, &command);
+    match &options.debugger {
+        // gdb has an environment of its own.
+        Some(debugger) => command = debugger.command(&program, &command),
+        None => layout::fix(&mut command, &options.program, &program),
     }
     redirect(&mut command, options)?;
     let file = ring.file();

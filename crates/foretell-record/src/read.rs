@@ -6,6 +6,7 @@ use std::path::Path;
 use foretell_trace::Trace;
 use foretell_trace::format::{self, Format, Mapped, Opened, ReadError};
 use foretell_trace::info::TraceInfo;
+use foretell_trace::validate::drop_stale_terms;
 
 use crate::log::Log;
 use crate::ring::memory_file;
@@ -23,8 +24,27 @@ pub fn read_opened(opened: Opened, path: &Path) -> Result<Trace, ReadError> {
             let bytes = opened.bytes().map_err(|error| ReadError::io(path, &error))?;
             read_log(&bytes).map_err(|error| error.in_file(path))
         }
-        _ => opened.read(path),
+        _ => opened.read(path).map(mended),
     }
+}
+
+/// What was recorded, without the expressions that contradict the values: a value is what happened.
+/// What somebody else has written is left as it is.
+pub fn mended(mut trace: Trace) -> Trace {
+    let recorded = trace.metadata.observed_order && !trace.metadata.command.is_empty();
+    if recorded && trace.metadata.symbolic {
+        let dropped = drop_stale_terms(&mut trace);
+        if dropped > 0 {
+            trace.metadata.gaps.push(
+                format!(
+                    "the expressions of {dropped} events contradicted the recorded values and were \
+                     dropped: uninstrumented code changed memory unseen"
+                )
+                .into(),
+            );
+        }
+    }
+    trace
 }
 
 /// Counts what is in a trace of any format; a log is converted.
@@ -42,7 +62,7 @@ pub fn info(path: &Path) -> Result<(Format, TraceInfo), ReadError> {
 
 /// Reads a log that is in memory.
 pub fn read_log(log: &[u8]) -> Result<Trace, ReadError> {
-    format::binary::read(&converted(log)?)
+    format::binary::read(&converted(log)?).map(mended)
 }
 
 /// The log as a binary trace, in memory.

@@ -316,7 +316,7 @@ hooks! {
         let place = site as u64;
         let (mut at, end) = (address as u64, address as u64 + size);
         while at < end {
-            let size = piece(at, end);
+            let size = piece(end - at);
             // SAFETY: the program read it just now.
             let value = unsafe { peek(at, size) };
             let read = note_read(&mut session, place, access::detail(size, 0), at, value, 0);
@@ -332,7 +332,7 @@ hooks! {
         let place = site as u64;
         let (mut at, end) = (address as u64, address as u64 + size);
         while at < end {
-            let size = piece(at, end);
+            let size = piece(end - at);
             // SAFETY: the program wrote it just now.
             let value = unsafe { peek(at, size) };
             note_write(&mut session, place, access::detail(size, 0), at, value, 0);
@@ -367,7 +367,7 @@ hooks! {
         }
         while at < end {
             // With a shadow byte by byte: each byte holds the same expression.
-            let size = if shadow == 0 { piece(at, end) } else { 1 };
+            let size = if shadow == 0 { piece(end - at) } else { 1 };
             let value = u64::from_le_bytes([byte as u8; 8]) >> (64 - 8 * u32::from(size));
             note_write(&mut session, place, access::detail(size, 0), at, value, shadow.into());
             at += u64::from(size);
@@ -548,8 +548,8 @@ fn copy(session: &mut Session, place: u64, to: u64, from: u64, length: u64, flag
     }
     let mut at = 0;
     while at < length {
-        // Pieces that both sides can take in one access; the values are those of the destination.
-        let size = piece(from + at, from + length).min(piece(to + at, to + length));
+        // The values are those of the destination.
+        let size = piece(length - at);
         // SAFETY: the program wrote it just now.
         let value = unsafe { peek(to + at, size) };
         let detail = access::detail(size, 0);

@@ -7,19 +7,22 @@
 //!   `forced`;
 //! - the `wrappers` model libc's synchronisation and note inputs;
 //! - the `hooks` of our LLVM pass and those of the `tsan` ABI report accesses;
+//! - every thread has an `arena` and one of the `stacks` at addresses of its own, the same in every
+//!   run;
 //! - `path` records which branches were taken;
 //! - the `recorder` appends what happens to memory shared with the process that records;
 //! - `replay` makes the scheduler follow a log of sync-only recording;
 //! - or, in `sync_only` mode, threads run freely and only the order of synchronisation is logged.
 //!
 //! Invariants: no allocation, lock or system call in the path of an access; never a panic across
-//! the border; `errno`, signals and the program's heap stay as they would have been; what belongs
+//! the border; `errno` and signals stay as they would have been; what belongs
 //! to the turn (threads, objects, recorder) is touched by the thread that has it only.
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
 compile_error!("foretell-runtime knows Linux with glibc on x86-64 only");
 
 mod allocator;
+mod arena;
 mod fiber;
 mod forced;
 mod hooks;
@@ -33,6 +36,7 @@ mod recorder;
 mod replay;
 mod scheduler;
 mod shadow;
+mod stacks;
 mod start;
 mod sync_only;
 mod sys;

@@ -12,9 +12,24 @@ struct Segment {
     end: u64,
     /// Compiled by the pass, which reports copies of memory itself.
     pass: bool,
-    /// Of libc or the loader.
+    /// Of the C library, see [`LIBC`].
     libc: bool,
 }
+
+/// How the names of the files begin that are the C library, with the loader and what it loads for
+/// itself (name services, the unwinder).
+const LIBC: [&str; 10] = [
+    "libc.so",
+    "ld-linux",
+    "libm.so",
+    "libpthread.so",
+    "libdl.so",
+    "librt.so",
+    "libresolv.so",
+    "libnss_",
+    "libanl.so",
+    "libgcc_s.so",
+];
 
 static SEGMENTS: TurnCell<Vec<Segment>> = TurnCell::new(Vec::new());
 
@@ -57,7 +72,7 @@ unsafe extern "C" fn visit(
                 false => std::ffi::CStr::from_ptr(info.dlpi_name).to_bytes(),
             };
             let file = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-            let libc = file.starts_with(b"libc.so") || file.starts_with(b"ld-linux");
+            let libc = LIBC.iter().any(|beginning| file.starts_with(beginning.as_bytes()));
             segments().push(Segment { first, end, pass: false, libc });
             recorder().put_texts(
                 [head(Kind::DefineModule, 0, 0), info.dlpi_addr, first, end],
@@ -94,7 +109,7 @@ pub fn reports_copies(place: u64) -> bool {
     segment_of(place).is_some_and(|segment| segment.pass)
 }
 
-/// Whether code at the address is libc's own.
+/// Whether code at the address is the C library's own.
 pub fn is_libc(place: u64) -> bool {
     segment_of(place).is_some_and(|segment| segment.libc)
 }

@@ -48,6 +48,7 @@ extern "C" fn constructor(
     let concrete = take(environment::CONCRETE);
     let replayed = take(environment::REPLAY);
     restore_preload();
+    remove_filling();
     if executable.is_some_and(|wanted| !is_running(&wanted)) {
         return;
     }
@@ -132,6 +133,29 @@ fn take(name: &str) -> Option<String> {
         let value = std::ffi::CStr::from_ptr(value).to_str().ok().map(str::to_owned);
         libc::unsetenv(name.as_ptr().cast());
         value
+    }
+}
+
+/// Removes the variables that only keep the environment's size.
+fn remove_filling() {
+    unsafe extern "C" {
+        static mut environ: *mut *const c_char;
+    }
+    // SAFETY: the list ends in null and its strings in NUL; there is no other thread yet.
+    unsafe {
+        let mut from = environ;
+        let mut to = from;
+        while !from.is_null() && !(*from).is_null() {
+            let variable = std::ffi::CStr::from_ptr(*from).to_bytes();
+            if !variable.starts_with(environment::FILLING.as_bytes()) {
+                *to = *from;
+                to = to.add(1);
+            }
+            from = from.add(1);
+        }
+        if !to.is_null() {
+            *to = std::ptr::null();
+        }
     }
 }
 

@@ -58,6 +58,39 @@ pub fn map(bytes: usize) -> *mut u8 {
     if result < 0 { std::ptr::null_mut() } else { result as *mut u8 }
 }
 
+/// Reserves zeroed memory at an address where nothing is; says whether it could.
+pub fn map_at(address: u64, bytes: usize) -> bool {
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+    let flags =
+        (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE)
+            as u64;
+    // SAFETY: a new mapping harms nobody.
+    let result =
+        unsafe { call(libc::SYS_mmap, [address, bytes as u64, protection, flags, u64::MAX, 0]) };
+    if result >= 0 && result as u64 != address {
+        unmap(result as u64, bytes as u64); // an old kernel takes the address for a wish
+    }
+    result as u64 == address
+}
+
+/// Gives memory back.
+pub fn unmap(address: u64, bytes: u64) {
+    // SAFETY: the caller owns the memory.
+    unsafe { call(libc::SYS_munmap, [address, bytes, 0, 0, 0, 0]) };
+}
+
+/// Sets what may be done with memory of ours.
+pub fn protect(address: u64, bytes: u64, protection: i32) {
+    // SAFETY: the caller owns the memory.
+    unsafe { call(libc::SYS_mprotect, [address, bytes, protection as u64, 0, 0, 0]) };
+}
+
+/// Forgets what is in memory of ours: it is zero then.
+pub fn discard(address: u64, bytes: u64) {
+    // SAFETY: the caller owns the memory.
+    unsafe { call(libc::SYS_madvise, [address, bytes, libc::MADV_DONTNEED as u64, 0, 0, 0]) };
+}
+
 /// Maps a file for reading and writing, shared; null on failure.
 pub fn map_file(file: i32, bytes: usize) -> *mut u8 {
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;

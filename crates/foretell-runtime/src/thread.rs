@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, compiler_fence};
 use foretell_abi::{CallSlots, RECORDING};
 use foretell_wire::{Kind, TERM_SHADOW, access};
 
+use crate::arena;
 use crate::fiber::Context;
 use crate::hooks;
 use crate::local;
@@ -14,6 +15,7 @@ use crate::recorder::{self, Recorder, head, recorder};
 use crate::replay::{self, Cursor};
 use crate::scheduler;
 use crate::shadow::LocalShadows;
+use crate::stacks::Stack;
 use crate::wrappers::blocking::piece;
 
 /// A thread of the program. The fields up to `path` belong to the thread itself, those after it to
@@ -52,6 +54,14 @@ pub struct Thread {
 
     /// Creation path.
     pub path: Vec<u32>,
+    /// Where its memory lies, see [`crate::arena`].
+    pub slot: u32,
+    /// Its stack, if it is one of ours.
+    pub stack: Stack,
+    /// The stack of the thread that it is joining.
+    pub joined: Stack,
+    /// Where it stands in its random numbers.
+    pub random: u64,
     /// Its number in the trace.
     pub number: u32,
     /// How many threads it has created.
@@ -170,7 +180,11 @@ impl Thread {
             local: LocalShadows::default(),
             branches: Path::new(),
             replay: replay::cursor(&path),
+            slot: arena::slot_of(&path),
             path,
+            stack: Stack::default(),
+            joined: Stack::default(),
+            random: 0,
             number,
             children: 0,
             handle: 0,
@@ -319,7 +333,7 @@ impl Thread {
         let (mut at, size, place) = self.pending_range;
         let end = at + size;
         while at < end {
-            let size = piece(at, end);
+            let size = piece(end - at);
             // SAFETY: the program wrote there just now.
             let value = unsafe { peek(at, size) };
             let head = head(Kind::Write, access::detail(size, 0), place);

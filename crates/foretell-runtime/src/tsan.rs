@@ -120,7 +120,7 @@ unsafe extern "C" fn read_range(address: u64, size: u64, place: u64) {
         session.point();
         let (mut at, end) = (address, address + size);
         while at < end {
-            let size = piece(at, end);
+            let size = piece(end - at);
             // SAFETY: the program reads it next.
             unsafe { note_read(&mut session, at, size, place) };
             at += u64::from(size);

@@ -85,6 +85,8 @@ pub mod environment {
     pub const REPLAY: &str = "FORETELL_REPLAY";
     /// The `LD_PRELOAD` that the user had set.
     pub const PRELOAD: &str = "FORETELL_PRELOAD";
+    /// How the names of variables begin that have no meaning: they keep the environment's size.
+    pub const FILLING: &str = "FORETELL_FILLING_";
 }
 
 /// Bytes of a chunk. The whole ring is kept small enough to stay in the processor's caches.

@@ -89,7 +89,8 @@ fn object(source: &Path, options: &[&str], mode: Mode) -> PathBuf {
             .arg(source)
             .arg("-o")
             .arg(&object)
-            .env("FORETELL_INSTRUMENT", mode.name()),
+            .env("FORETELL_INSTRUMENT", mode.name())
+            .env("FORETELL_VERIFY_IR", "1"),
     );
     object
 }

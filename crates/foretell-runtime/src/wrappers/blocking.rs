@@ -115,7 +115,7 @@ pub fn written(session: &mut Session, address: u64, length: usize) {
     let mut at = address;
     let end = address + length as u64;
     while at < end {
-        let size = piece(at, end);
+        let size = piece(end - at);
         // SAFETY: the memory was written just now.
         let value = unsafe { peek(at, size) };
         let head = head(Kind::Write, access::detail(size, 0), place);
@@ -124,15 +124,12 @@ pub fn written(session: &mut Session, address: u64, length: usize) {
     }
 }
 
-/// The size of the next access when a range is taken apart: as large as alignment and rest allow.
-pub fn piece(at: u64, end: u64) -> u8 {
-    let left = end - at;
-    for size in [8, 4, 2] {
-        if at.is_multiple_of(size) && left >= size {
-            return size as u8;
-        }
-    }
-    1
+/// The size of the next access when a range is taken apart and so many bytes are left of it.
+///
+/// It does not depend on where the range lies: in another run, which may find the range elsewhere,
+/// the same steps come.
+pub fn piece(left: u64) -> u8 {
+    [8, 4, 2].into_iter().find(|&size| left >= u64::from(size)).unwrap_or(1)
 }
 
 /// Gives the program what it got in the run whose log is followed.
@@ -157,6 +154,10 @@ interpose! {
             input(&mut session, "read", result as u64);
             session.point();
             return result;
+        }
+        if !plain && super::random::is_source(file) {
+            super::random::fill(&mut session, "read", buffer, count);
+            return count as ssize_t;
         }
         let (mut session, result) = when_ready(session, file, libc::POLLIN, || real!(read(
             file: c_int, buffer: *mut c_void, count: size_t) -> ssize_t));
@@ -214,12 +215,8 @@ interpose! {
             session.point();
             return result;
         }
-        let result = real!(getrandom(
-            buffer: *mut c_void, count: size_t, flags: c_uint) -> ssize_t);
-        input(&mut session, "getrandom", result as u64);
-        written(&mut session, buffer as u64, result.max(0) as usize);
-        session.point();
-        result
+        super::random::fill(&mut session, "getrandom", buffer, count);
+        count as ssize_t
     }
 
     fn getpid() -> libc::pid_t {

@@ -1,26 +1,142 @@
 //! Allocation, and the functions of libc that move memory.
 //!
-//! No scheduling points where libc itself is the caller: it holds locks of its own. A `free` of the
-//! program is one, so that a schedule can have another thread use the memory right after it.
+//! What the C library allocates for itself (the buffer of a stream, a locale, the list of loaded
+//! libraries) is allocated by whoever needs it first, so it is no event: a schedule could not be
+//! followed otherwise. The recorder is only told that there is new memory. There are no scheduling
+//! points either: the library holds locks of its own. A `free` of the program is one, so that a
+//! schedule can have another thread use the memory right after it.
 
 use foretell_wire::{Kind, access};
-use libc::{c_int, c_void, size_t};
+use libc::{c_char, c_int, c_void, size_t};
 
 use super::blocking::{piece, written};
+use crate::arena;
 use crate::local;
 use crate::modules;
 use crate::real::{interpose, real};
 use crate::recorder::head;
+use crate::sys;
 use crate::thread::{Session, peek};
 
 // glibc's own allocator: looking it up by name would need an allocator.
 unsafe extern "C" {
     fn __libc_malloc(size: size_t) -> *mut c_void;
-    fn __libc_calloc(count: size_t, size: size_t) -> *mut c_void;
     fn __libc_realloc(block: *mut c_void, size: size_t) -> *mut c_void;
+    fn __libc_calloc(count: size_t, size: size_t) -> *mut c_void;
     fn __libc_free(block: *mut c_void);
     fn __libc_memalign(alignment: size_t, size: size_t) -> *mut c_void;
-    fn malloc_usable_size(block: *mut c_void) -> size_t;
+}
+
+/// Where this thread's memory lies; `None` if the C library is to allocate, for itself or because the
+/// thread is none of ours.
+fn own_memory() -> Option<u32> {
+    let current = local::current();
+    if current.is_null() || modules::is_libc(local::caller()) {
+        return None;
+    }
+    // SAFETY: this thread's own state.
+    Some(unsafe { (*current).slot })
+}
+
+/// A block of the program, zero if it says so.
+unsafe fn allocate(alignment: size_t, size: size_t, zero: bool) -> *mut c_void {
+    if let Some(slot) = own_memory() {
+        let (block, is_zero) = arena::allocate(slot, alignment, size);
+        if !block.is_null() {
+            if zero && !is_zero {
+                // SAFETY: the block has so many bytes. (Not `memset`, which is a wrapper of ours.)
+                unsafe { zeroed(block, size) };
+            }
+            return block.cast();
+        }
+    }
+    // SAFETY: the program's wish.
+    unsafe {
+        match (zero, alignment > HEAP_ALIGNMENT) {
+            (true, _) => __libc_calloc(size, 1),
+            (false, true) => __libc_memalign(alignment, size),
+            (false, false) => __libc_malloc(size),
+        }
+    }
+}
+
+unsafe fn zeroed(block: *mut u8, size: size_t) {
+    // SAFETY: the caller's promise; the instruction stores `rcx` bytes of `al` at `rdi`.
+    unsafe {
+        core::arch::asm!("rep stosb", inout("rcx") size => _, inout("rdi") block => _, in("al") 0u8,
+            options(nostack, preserves_flags));
+    }
+}
+
+/// What every block is aligned to.
+const HEAP_ALIGNMENT: size_t = 16;
+
+/// Gives a block back, wherever it is from.
+unsafe fn give_back(block: *mut c_void) {
+    if !arena::holds(block.cast()) {
+        // SAFETY: the program's wish.
+        return unsafe { __libc_free(block) };
+    }
+    let current = local::current();
+    // SAFETY: this thread's own state.
+    let slot = (!current.is_null()).then(|| unsafe { (*current).slot });
+    if let Err(misuse) = arena::release(slot, block.cast()) {
+        refuse(misuse);
+    }
+}
+
+/// Ends the program as glibc would.
+fn refuse(misuse: arena::Misuse) -> ! {
+    let message: &[u8] = match misuse {
+        arena::Misuse::Twice => b"free(): double free detected\n",
+        arena::Misuse::None => b"free(): invalid pointer\n",
+    };
+    sys::write(2, message);
+    super::process::go_home();
+    real!(abort() -> ());
+    sys::exit(libc::SIGABRT)
+}
+
+/// How many bytes of the block may be used.
+unsafe fn usable(block: *mut c_void) -> size_t {
+    if block.is_null() {
+        return 0;
+    }
+    if !arena::holds(block.cast()) {
+        return real!(malloc_usable_size(block: *mut c_void) -> size_t);
+    }
+    arena::size(block.cast()).unwrap_or_else(|misuse| refuse(misuse))
+}
+
+/// Another size for a block; what it held is kept.
+unsafe fn reallocate(block: *mut c_void, size: size_t) -> *mut c_void {
+    if block.is_null() {
+        // SAFETY: the program's wish.
+        return unsafe { allocate(HEAP_ALIGNMENT, size, false) };
+    }
+    if !arena::holds(block.cast()) {
+        // SAFETY: as above.
+        return unsafe { __libc_realloc(block, size) };
+    }
+    if size == 0 {
+        // SAFETY: as above.
+        unsafe { give_back(block) };
+        return std::ptr::null_mut();
+    }
+    // SAFETY: as above.
+    let before = unsafe { usable(block) };
+    if size <= before && size >= before / 2 {
+        return block;
+    }
+    // SAFETY: as above.
+    let moved = unsafe { allocate(HEAP_ALIGNMENT, size, false) };
+    if !moved.is_null() {
+        let kept = before.min(size);
+        real!(memcpy(moved: *mut c_void, block: *mut c_void, kept: size_t) -> *mut c_void);
+        // SAFETY: as above.
+        unsafe { give_back(block) };
+    }
+    moved
 }
 
 /// The memory is zero.
@@ -30,13 +146,18 @@ fn allocated(block: *mut c_void, size: size_t, detail: u8) {
     if !block.is_null()
         && let Some(mut session) = Session::begin()
     {
-        session.event(Kind::Alloc, detail, [block as u64, size as u64]);
+        if modules::is_libc(session.place) {
+            session.recorder().put([head(Kind::Renew, 0, 0), block as u64, size as u64]);
+        } else {
+            session.event(Kind::Alloc, detail, [block as u64, size as u64]);
+        }
     }
 }
 
 fn freed(block: *mut c_void) {
     if !block.is_null()
         && let Some(mut session) = Session::begin()
+        && !modules::is_libc(session.place)
     {
         session.event(Kind::Free, 0, [block as u64]);
     }
@@ -44,9 +165,31 @@ fn freed(block: *mut c_void) {
 
 unsafe fn aligned(alignment: size_t, size: size_t) -> *mut c_void {
     // SAFETY: the program's wish.
-    let block = unsafe { __libc_memalign(alignment, size) };
+    let block = unsafe { allocate(alignment.max(HEAP_ALIGNMENT).next_power_of_two(), size, false) };
     allocated(block, size, 0);
     block
+}
+
+/// A copy of a text in memory of the program. (In the C library's own `strdup` nobody could tell the
+/// block from those that the library has for itself.)
+unsafe fn copied_text(text: *const c_char, most: size_t) -> *mut c_char {
+    let length = real!(strnlen(text: *const c_char, most: size_t) -> size_t);
+    // SAFETY: the program's wish.
+    let block = unsafe { allocate(HEAP_ALIGNMENT, length + 1, false) };
+    if block.is_null() {
+        super::fail(libc::ENOMEM);
+        return std::ptr::null_mut();
+    }
+    allocated(block, length + 1, 0);
+    real!(memcpy(block: *mut c_void, text: *const c_char, length: size_t) -> *mut c_void);
+    // SAFETY: the block has room for the end of the text.
+    unsafe { *block.cast::<u8>().add(length) = 0 };
+    if let Some(mut session) = Session::begin()
+        && !modules::is_libc(session.place)
+    {
+        written(&mut session, block as u64, length + 1);
+    }
+    block.cast()
 }
 
 /// Whether a call from libc's caller is to be seen as accesses: code of the pass reports its own.
@@ -60,7 +203,7 @@ unsafe fn copied(session: &mut Session, destination: u64, source: u64, length: u
     session.point();
     let (mut at, end) = (source, source + length);
     while at < end {
-        let size = piece(at, end);
+        let size = piece(end - at);
         // SAFETY: the program is about to read it.
         let value = unsafe { peek(at, size) };
         let head = head(Kind::Read, access::detail(size, 0), place);
@@ -69,7 +212,7 @@ unsafe fn copied(session: &mut Session, destination: u64, source: u64, length: u
     }
     let (mut at, end) = (destination, destination + length);
     while at < end {
-        let size = piece(at, end);
+        let size = piece(end - at);
         // SAFETY: as above, and it is about to write.
         let (value, old) = unsafe { (peek(at - destination + source, size), peek(at, size)) };
         let head = head(Kind::Write, access::detail(size, 0), place);
@@ -84,7 +227,7 @@ unsafe fn filled(session: &mut Session, destination: u64, byte: u8, length: u64)
     session.point();
     let (mut at, end) = (destination, destination + length);
     while at < end {
-        let size = piece(at, end);
+        let size = piece(end - at);
         let value = u64::from_le_bytes([byte; 8]) >> (64 - 8 * u32::from(size));
         // SAFETY: the program is about to write it.
         let old = unsafe { peek(at, size) };
@@ -96,25 +239,31 @@ unsafe fn filled(session: &mut Session, destination: u64, byte: u8, length: u64)
 
 interpose! {
     fn malloc(size: size_t) -> *mut c_void {
-        let block = __libc_malloc(size);
+        let block = allocate(HEAP_ALIGNMENT, size, false);
         allocated(block, size, 0);
         block
     }
 
     fn calloc(count: size_t, size: size_t) -> *mut c_void {
-        let block = __libc_calloc(count, size);
-        allocated(block, count.wrapping_mul(size), ZEROED);
+        let Some(bytes) = count.checked_mul(size) else {
+            super::fail(libc::ENOMEM);
+            return std::ptr::null_mut();
+        };
+        let block = allocate(HEAP_ALIGNMENT, bytes, true);
+        allocated(block, bytes, ZEROED);
         block
     }
 
     fn realloc as resize(block: *mut c_void, size: size_t) -> *mut c_void {
-        let before = if block.is_null() { 0 } else { malloc_usable_size(block) };
+        let before = usable(block);
         if !block.is_null() && size != 0 {
             freed(block);
         }
-        let moved = __libc_realloc(block, size);
+        let moved = reallocate(block, size);
         allocated(moved, size, 0);
-        if !moved.is_null() && let Some(mut session) = Session::begin() {
+        if !moved.is_null() && let Some(mut session) = Session::begin()
+            && !modules::is_libc(session.place)
+        {
             // What was there is there again, in new memory.
             written(&mut session, moved as u64, before.min(size));
         }
@@ -132,7 +281,7 @@ interpose! {
     fn free(block: *mut c_void) -> () {
         let caller = local::caller();
         freed(block);
-        __libc_free(block);
+        give_back(block);
         if !block.is_null() && !local::current().is_null() && !modules::is_libc(caller)
             && let Some(mut session) = Session::begin()
         {
@@ -164,6 +313,30 @@ interpose! {
 
     fn valloc(size: size_t) -> *mut c_void {
         aligned(4096, size)
+    }
+
+    fn pvalloc(size: size_t) -> *mut c_void {
+        aligned(4096, size.next_multiple_of(4096))
+    }
+
+    fn malloc_usable_size(block: *mut c_void) -> size_t {
+        usable(block)
+    }
+
+    fn strdup as duplicate(text: *const c_char) -> *mut c_char {
+        copied_text(text, usize::MAX)
+    }
+
+    fn __strdup(text: *const c_char) -> *mut c_char {
+        duplicate(text)
+    }
+
+    fn strndup as duplicate_part(text: *const c_char, most: size_t) -> *mut c_char {
+        copied_text(text, most)
+    }
+
+    fn __strndup(text: *const c_char, most: size_t) -> *mut c_char {
+        duplicate_part(text, most)
     }
 
     fn memcpy as copy(destination: *mut c_void, source: *const c_void, count: size_t) -> *mut c_void {

@@ -13,6 +13,7 @@ pub(crate) mod memory;
 pub(crate) mod mutex;
 pub(crate) mod once;
 pub(crate) mod process;
+pub(crate) mod random;
 pub(crate) mod rwlock;
 pub(crate) mod semaphore;
 pub(crate) mod threads;

@@ -155,6 +155,7 @@ interpose! {
         let result = real!(fork() -> pid_t);
         if result == 0 {
             crate::allocator::after_fork();
+            crate::arena::after_fork();
             crate::sync_only::after_fork();
         }
         if let Some(mut session) = Session::begin() {

@@ -17,6 +17,7 @@ use crate::local;
 use crate::real::{interpose, real};
 use crate::recorder::{head, recorder};
 use crate::scheduler::{self, scheduler};
+use crate::stacks;
 use crate::sys;
 use crate::thread::{Session, State, Thread, Wait};
 
@@ -141,10 +142,17 @@ pub unsafe fn create(
     }
     let start = Box::into_raw(Box::new(Start { routine, argument, thread })).cast::<c_void>();
     let begin: Begin = begin_of_thread;
+    // SAFETY: as above.
+    let placed = unsafe { stacks::place((*thread).slot, attributes) };
+    let (stack, attributes) = match &placed {
+        Some((stack, placed)) => (*stack, std::ptr::from_ref(placed)),
+        None => (stacks::Stack::default(), attributes),
+    };
     let result = real!(pthread_create(handle: *mut pthread_t, attributes: *const pthread_attr_t,
         begin: Begin, start: *mut c_void) -> c_int);
     if result != 0 {
         scheduler::discard(thread);
+        stack.release();
         // SAFETY: no thread has taken it.
         drop(unsafe { Box::from_raw(start.cast::<Start>()) });
         return result;
@@ -153,6 +161,7 @@ pub unsafe fn create(
     // SAFETY: the new thread waits for its first turn and does not look at this before.
     let number = unsafe {
         (*thread).handle = *handle;
+        (*thread).stack = stack;
         (*thread).number
     };
     written(&mut session, handle as u64, size_of::<pthread_t>());
@@ -208,6 +217,8 @@ pub fn wait_for_end(
     }
     // SAFETY: the session has the turn.
     unsafe { scheduler() }.joinable.retain(|&other| other != pointer);
+    // SAFETY: as above.
+    session.me.joined = unsafe { std::mem::take(&mut (*pointer).stack) };
     session.event(Kind::Join, 0, [number.into()]);
     session.point();
     Joined::Over
@@ -279,7 +290,10 @@ unsafe fn join(
         }
         Joined::Late => otherwise,
         Joined::Over => {
-            real!(pthread_join(handle: pthread_t, result: *mut *mut c_void) -> c_int)
+            let stack = std::mem::take(&mut session.me.joined);
+            let joined = real!(pthread_join(handle: pthread_t, result: *mut *mut c_void) -> c_int);
+            stack.release(); // now the thread is over for the kernel, too
+            joined
         }
         Joined::Unknown => {
             super::blocking::outside(

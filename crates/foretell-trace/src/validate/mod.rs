@@ -11,11 +11,14 @@
 //! fact, when the lock may be free again), whether a wait was signalled (waits may end without),
 //! and values where the trace states gaps (an unseen write explains any value).
 
+mod mend;
 mod synchronisation;
 mod terms;
 mod values;
 
 use std::fmt;
+
+pub use mend::drop_stale_terms;
 
 use crate::event::{Event, Op};
 use crate::id::{EventId, ObjectId, ThreadId, VariableId};

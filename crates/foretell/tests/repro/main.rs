@@ -8,6 +8,7 @@
 mod common;
 
 mod end;
+mod every_example;
 mod path;
 mod same_run;
 mod synchronisation;

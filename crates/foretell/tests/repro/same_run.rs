@@ -1,1 +1,171 @@
 //! Every run of a program is the same run, whatever its arguments, environment and folder.
+
+use crate::common::{Answer, Workshop, source, tested};
+
+/// No run that was to follow a schedule did anything else.
+#[track_caller]
+fn follows(answer: Answer) -> Answer {
+    let report = answer.report.to_string();
+    assert!(!report.contains("left the schedule"), "{:#}", answer.report);
+    answer
+}
+
+/// An assertion was seen to fail.
+#[track_caller]
+fn fails(answer: Answer) -> Answer {
+    let answer = follows(answer.ends_with(10));
+    assert!(!answer.confirmed("assertion").is_empty(), "{:#}", answer.report);
+    answer
+}
+
+#[test]
+fn arguments_lie_at_the_same_place_in_every_run() {
+    for argument in ["", "h", "hello", "a much longer argument than that"] {
+        fails(tested("world/arglen.c", &[], &[argument]));
+    }
+    fails(tested("world/av.c", &[], &[]));
+}
+
+#[test]
+fn a_stream_buffer_belongs_to_nobody() {
+    for options in [&[][..], &["-DPRE"][..]] {
+        let answer = follows(tested("world/e1.c", options, &[]).ends_with(10));
+        assert!(!answer.confirmed("crash").is_empty(), "{options:?}: {:#}", answer.report);
+    }
+}
+
+#[test]
+fn variable_length_arrays_compile() {
+    let workshop = Workshop::new();
+    for level in ["-O0", "-O1", "-O2", "-O3"] {
+        workshop.build(&source("world/sw5.c"), &[level, "-c"]);
+    }
+}
+
+#[test]
+fn a_printed_stack_address_is_the_same_in_every_run() {
+    let answer = follows(tested("world/sp2.c", &[], &[]).ends_with(10));
+    for finding in answer.findings() {
+        assert_eq!(finding["kind"], "race", "{:#}", answer.report);
+        assert_ne!(finding["effect"], "output", "{:#}", answer.report);
+    }
+}
+
+/// Two threads lose an update, after `main` has looked at its arguments or environment.
+fn losing_after(look: &str) -> String {
+    format!(
+        "#define _GNU_SOURCE\n#include <assert.h>\n#include <ctype.h>\n#include <pthread.h>\n\
+         #include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
+         char buffer[4096]; int x;\n\
+         struct odd {{ char c[13]; }} there[64];\n\
+         static int before(const void *a, const void *b) {{\n\
+           return strcmp(*(char **)a, *(char **)b);\n}}\n\
+         void *add(void *_) {{ int s = x; x = s + 1; return 0; }}\n\
+         int main(int count, char **words, char **variables) {{\n\
+           {{ {look} }}\n\
+           pthread_t a, b;\n\
+           pthread_create(&a, 0, add, 0); pthread_create(&b, 0, add, 0);\n\
+           pthread_join(a, 0); pthread_join(b, 0);\n\
+           assert(x == 2);\n\
+           return 0;\n}}\n"
+    )
+}
+
+#[test]
+fn what_main_is_given_moves_nothing() {
+    let looks = [
+        ("length", "buffer[0] = strlen(words[0]) + strlen(words[1]);"),
+        ("copy", "strcpy(buffer, words[0]); strcpy(buffer + 1001, words[1]);"),
+        ("compare", "buffer[0] = strcmp(words[0], words[1]);"),
+        ("bytes", "memcpy(buffer + 1, words[1], strlen(words[1]) + 1);"),
+        (
+            "environment",
+            "memcpy(buffer, getenv(\"OF_ANY_LENGTH\"), strlen(getenv(\"OF_ANY_LENGTH\")));",
+        ),
+        ("all", "for (char **v = variables; *v; v++) buffer[1] += strlen(*v);"),
+        ("duplicate", "char *own = strdup(words[1]); own[0] = toupper(own[0]); free(own);"),
+        ("print", "snprintf(buffer, sizeof buffer, \"%s %s\", words[0], words[1]);"),
+        ("letters", "for (char *c = words[1]; *c; c++) buffer[*c & 63]++;"),
+        (
+            "stack",
+            "char on_stack[strlen(words[1]) + 9]; memmove(on_stack + 3, words[1], strlen(words[1]));\n\
+             memset(on_stack, 0, 3); memcpy(buffer, on_stack, 5);",
+        ),
+        ("sort", "qsort(words, count, sizeof *words, before);"),
+        (
+            "parse",
+            "there[1] = *(struct odd *)(words[1] - 1); buffer[3] = atoi(words[1]) + strtod(words[1], 0);",
+        ),
+    ];
+    let workshop = Workshop::new();
+    for (number, (name, look)) in looks.iter().enumerate() {
+        let program = workshop.build_text(name, &losing_after(look));
+        let argument = "argument".repeat(number % 3 + 1);
+        let output = workshop
+            .foretell()
+            .env("OF_ANY_LENGTH", "v".repeat(1 + 37 * number))
+            .args(["--format", "json", "test", "--jobs", "2"])
+            .arg(&program)
+            .arg(&argument[number % 8..])
+            .output()
+            .expect("foretell runs");
+        println!("{name}");
+        fails(crate::common::answer(&output));
+    }
+}
+
+/// The first thread prepares what the second needs, after both have used a function of the library
+/// that allocates something for itself when it is first used.
+fn early_after(use_library: &str) -> String {
+    format!(
+        "#define _GNU_SOURCE\n#include <assert.h>\n#include <dirent.h>\n#include <dlfcn.h>\n\
+         #include <errno.h>\n#include <grp.h>\n#include <locale.h>\n#include <netdb.h>\n\
+         #include <pthread.h>\n#include <pwd.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
+         #include <string.h>\n#include <time.h>\n#include <wchar.h>\n\
+         int ready; pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+         static int before(const void *a, const void *b) {{ return *(char *)a - *(char *)b; }}\n\
+         static void use(void) {{ char local[8192] = \"abc\"; {use_library}; }}\n\
+         static void set(int v) {{ pthread_mutex_lock(&m); ready = v; pthread_mutex_unlock(&m); }}\n\
+         static int get(void) {{ pthread_mutex_lock(&m); int v = ready; pthread_mutex_unlock(&m); return v; }}\n\
+         void *first(void *_) {{ use(); set(1); return 0; }}\n\
+         void *second(void *_) {{ use(); assert(get()); return 0; }}\n\
+         int main(void) {{\n\
+           pthread_t a, b;\n\
+           pthread_create(&a, 0, first, 0); pthread_create(&b, 0, second, 0);\n\
+           pthread_join(a, 0); pthread_join(b, 0);\n\
+           return before == 0;\n}}\n"
+    )
+}
+
+#[test]
+fn memory_of_the_c_library_is_no_step() {
+    let uses = [
+        ("print", "printf(\"%d\\n\", 3)"),
+        ("input", "getchar()"),
+        ("file", "FILE *f = fopen(\"/dev/null\", \"w\"); fprintf(f, \"%s\", local); fclose(f)"),
+        ("locale", "setlocale(LC_ALL, \"C.UTF-8\"); mbstowcs((wchar_t *)(local + 64), local, 3)"),
+        (
+            "date",
+            "time_t t = 0; struct tm tm; tzset(); localtime_r(&t, &tm); strftime(local, 64, \"%c %Z\", &tm)",
+        ),
+        ("user", "getpwnam(\"root\")"),
+        ("group", "getgrgid(0)"),
+        ("library", "dlsym(dlopen(\"libm.so.6\", RTLD_NOW), \"cos\")"),
+        ("sort", "qsort(local, 30, 40, before)"),
+        ("error", "strerror(12345)"),
+        ("folder", "DIR *d = opendir(\"/\"); readdir(d); closedir(d)"),
+        ("text", "char *t; asprintf(&t, \"%f\", 3.0); free(t)"),
+        (
+            "memory",
+            "char *t; size_t n; FILE *f = open_memstream(&t, &n); fputs(local, f); fclose(f); free(t)",
+        ),
+        ("variable", "setenv(local, local, 1)"),
+        ("message", "perror(local)"),
+    ];
+    let workshop = Workshop::new();
+    for (name, use_library) in uses {
+        println!("{name}");
+        let program = workshop.build_text(name, &early_after(use_library));
+        fails(workshop.test(&program, &[], &[]));
+    }
+}

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Compiles all C and C++ of Debian source packages with the plugin at -O0 to -O3, symbolic and
+# concrete, and has LLVM's verifier look at what the plugin made of them. Files that plain clang
+# refuses (other systems, missing headers) are counted and left out.
+#
+# usage: scripts/corpus.sh [PACKAGE...]     (default: zlib bzip2 re2)
+# FORETELL_BIN: the folder with libforetell_instrument.so (default: target/debug)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+packages=("$@")
+[ ${#packages[@]} -gt 0 ] || packages=(zlib bzip2 re2)
+plugin=$(realpath "${FORETELL_BIN:-target/debug}/libforetell_instrument.so")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# A list of our own: the machine's may name binary packages only.
+mkdir -p "$work/lists/partial" "$work/cache/archives/partial"
+. /etc/os-release
+cat > "$work/list.sources" <<SOURCES
+Types: deb-src
+URIs: http://deb.debian.org/debian
+Suites: $VERSION_CODENAME
+Components: main
+Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+SOURCES
+apt=(apt-get -q -o Dir::Etc::sourcelist="$work/list.sources" -o Dir::Etc::sourceparts=/dev/null
+  -o Dir::State::Lists="$work/lists" -o Dir::Cache="$work/cache" -o APT::Sandbox::User=root)
+"${apt[@]}" update > /dev/null
+(cd "$work" && "${apt[@]}" source --download-only "${packages[@]}" > /dev/null)
+for archive in "$work"/*.orig.tar.*; do tar -xf "$archive" -C "$work"; done
+
+# One file at every level, in both modes. Prints a line for what went wrong.
+compile() {
+  local file=$1 folder compiler=(clang-22 -std=gnu17) object
+  case $file in *.c) ;; *) compiler=(clang++-22 -std=c++17) ;; esac
+  folder=$(dirname "$file")
+  compiler+=(-g -w -pthread -fno-vectorize -fno-slp-vectorize -I"$folder" -I"$folder/.." -I"$folder/../..")
+  object=$(mktemp -p "$WORK")
+  if ! timeout 300 "${compiler[@]}" -O0 -c "$file" -o "$object" 2> /dev/null; then
+    echo "left out $file"
+    return
+  fi
+  for mode in symbolic concrete; do
+    for level in 0 1 2 3; do
+      if FORETELL_INSTRUMENT=$mode FORETELL_VERIFY_IR=1 timeout 300 "${compiler[@]}" "-O$level" \
+        -fpass-plugin="$PLUGIN" -c "$file" -o "$object" 2> "$object.err"; then
+        echo "valid"
+      else
+        echo "INVALID $file -O$level $mode: $(grep -m1 -v '^ *#' "$object.err" || true)"
+      fi
+    done
+  done
+}
+export -f compile
+export WORK=$work PLUGIN=$plugin
+find "$work" \( -name '*.c' -o -name '*.cc' -o -name '*.cpp' -o -name '*.cxx' \) -print0 |
+  sort -z | xargs -0 -n1 -P "$(nproc)" bash -c 'compile "$0"' > "$work/results"
+count() { grep -c "^$1" "$work/results" || true; }
+grep '^INVALID' "$work/results" || true
+echo "${packages[*]}: $(count valid) modules valid, $(count INVALID) not, $(count 'left out') files left out"
+[ "$(count INVALID)" -eq 0 ] && [ "$(count valid)" -gt 0 ]
