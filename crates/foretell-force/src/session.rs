@@ -553,7 +553,9 @@ struct Campaign<'a> {
 
 impl Campaign<'_> {
     fn is_spent(&self) -> bool {
-        self.runner.runs() >= self.options.runs || self.started.elapsed() >= self.options.time
+        self.runner.runs() >= self.options.runs
+            || self.started.elapsed() >= self.options.time
+            || foretell_guard::stop::asked().is_some()
     }
 
     /// What can be predicted from a trace; from forced runs with less effort, as there are many.
@@ -678,6 +680,10 @@ impl Campaign<'_> {
                 }
                 continue;
             };
+            if tested.counts() {
+                let (kind, about) = (tested.finding.kind, &tested.finding.detail);
+                self.options.predict.progress.found(format!("confirmed[{kind}]: {about}"));
+            }
             match tested.violation {
                 Violation::OtherPath => self.tested.extend(self.seen_beyond(tested)),
                 _ => self.tested.push(tested),

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use cadical_sys::{ExternalPropagator, Status};
+use cadical_sys::{ExternalPropagator, Status, Terminator};
 use foretell_trace::{TermId, TermStore};
 
 use crate::cnf::{Cnf, FALSE, Lit, TRUE};
@@ -111,6 +111,7 @@ impl Engine {
         let theory = Rc::new(RefCell::new(OrderTheory::new(must.clone())));
         let last = Rc::new(RefCell::new(None));
         let mut cnf = Cnf::new();
+        cnf.sat.connect_terminator(TimeIsOver { asked: 0 });
         cnf.sat.connect_external_propagator(Propagator {
             theory: Rc::clone(&theory),
             last: Rc::clone(&last),
@@ -186,6 +187,9 @@ impl Engine {
         self.counted.conflicts = sat.get_statistic_value("conflicts").try_into().unwrap_or(0);
         self.counted.decisions = sat.get_statistic_value("decisions").try_into().unwrap_or(0);
         match status {
+            Status::UNKNOWN if foretell_guard::stop::is_over() => {
+                Outcome::Answer(Answer::Unknown(UnknownReason::Time))
+            }
             Status::UNKNOWN => Outcome::Answer(Answer::Unknown(UnknownReason::Budget)),
             Status::UNSATISFIABLE if cut && sat.failed(narrow.0) => Outcome::Cut,
             Status::UNSATISFIABLE => {
@@ -222,6 +226,19 @@ impl Engine {
             order_propagations: theory.propagations,
             ..self.counted
         }
+    }
+}
+
+/// Ends a question when everything has to come to a close.
+struct TimeIsOver {
+    asked: u32,
+}
+
+impl Terminator for TimeIsOver {
+    fn terminated(&mut self) -> bool {
+        // To look at the clock costs more than most steps of the search.
+        self.asked = self.asked.wrapping_add(1);
+        self.asked.is_multiple_of(64) && foretell_guard::stop::is_over()
     }
 }
 

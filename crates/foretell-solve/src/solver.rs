@@ -53,6 +53,8 @@ pub enum Answer {
 pub enum UnknownReason {
     /// The budget is spent.
     Budget,
+    /// The time of the whole run is over.
+    Time,
     /// The backend does not support a construct, or the solver process said something else.
     Unsupported(String),
 }
