@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use foretell_guard::say;
+use foretell_guard::stop::Graceful;
 use foretell_predict::progress::{Phase, Progress};
 use foretell_record::{
     Form, OnRecorderDeath, RecordError, RecordOptions, RecordOutcome, RunEnd, SyncOutcome, record,
@@ -20,6 +21,8 @@ use crate::progress::Line;
 /// Records. What foretell has to say to people goes to standard error, for standard output is the
 /// program's; with `--format json` it is the other way round.
 pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Failure> {
+    // While the program runs, signals are passed on to it; afterwards the file is completed first.
+    let _graceful = Graceful::new();
     let (program, rest) = arguments.program.split_first().expect("clap demands a program");
     let default = if arguments.sync_only { "run.sync" } else { "run.ftrace" };
     let file = arguments.output.as_deref().unwrap_or(Path::new(default));
