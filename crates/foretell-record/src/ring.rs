@@ -118,9 +118,9 @@ impl Ring {
                 && (&raw const header.contract).read_volatile() == CONTRACT
         };
         let attached = header.attached.load(Relaxed);
-        if !ours || ![0, ATTACHED, OTHER_BUILD].contains(&attached) {
-            self.damaged.store(true, Relaxed);
-        } else if attached == 0 && (self.attached.load(Relaxed) || header.base.load(Relaxed) != 0) {
+        let sensible = [0, ATTACHED, OTHER_BUILD].contains(&attached);
+        let lost = attached == 0 && (self.attached.load(Relaxed) || header.base.load(Relaxed) != 0);
+        if !ours || !sensible || lost {
             self.damaged.store(true, Relaxed);
         }
         self.damaged.load(Relaxed)
@@ -163,7 +163,7 @@ impl Ring {
         let plausible = full <= CHUNKS
             && header.consumed.load(Relaxed) == consumed
             && used <= CHUNK_BYTES
-            && used % 8 == 0
+            && used.is_multiple_of(8)
             && events >= before
             && events - before <= words as u64;
         if !plausible {

@@ -19,7 +19,7 @@ static PANICKED: AtomicBool = AtomicBool::new(false);
 
 /// Runs the whole command. A panic in any thread makes the exit code 1, whatever else came out.
 pub fn guarded(command: impl FnOnce() -> Exit) -> Exit {
-    std::panic::set_hook(Box::new(|panic| report(panic)));
+    std::panic::set_hook(Box::new(report));
     let exit = catch_unwind(AssertUnwindSafe(command));
     if !PANICKED.load(Ordering::Relaxed) {
         return exit.unwrap_or(Exit::OurFailure);

@@ -62,7 +62,7 @@ fn a_confirmed_bug_stays_one_whoever_listens() {
 /// Bytes that a terminal would obey.
 fn is_harmless(bytes: &[u8]) -> bool {
     let text = text(bytes);
-    !text.chars().any(|c| foretell_guard::text::is_dangerous(c))
+    !text.chars().any(foretell_guard::text::is_dangerous)
 }
 
 #[test]
