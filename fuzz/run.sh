@@ -10,7 +10,8 @@ set -eu
 seconds=${1:?usage: fuzz/run.sh SECONDS [TARGET...]}
 shift
 cd "$(dirname "$0")"
-[ $# -gt 0 ] || set -- text ctrc std binary log schedule sexpr
+[ $# -gt 0 ] || set -- text ctrc std binary log schedule sexpr \
+    cmd goal proof sync_log turns solver planner result suppressions configuration digest
 
 target=$(rustc -vV | sed -n 's/^host: //p')
 RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

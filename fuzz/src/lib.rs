@@ -1,14 +1,155 @@
-//! What is fuzzed: every parser of foretell-trace and the reader of logs, with what must hold of its
-//! answer.
+//! What is fuzzed: every parser of something that comes from outside, with what must hold of its
+//! answer. [`TARGETS`] lists them; the libFuzzer binaries and a test of `make test` (which mutates the
+//! corpus in a way of its own, on any toolchain) both take them from here.
 //!
 //! A reader gives an error or a trace; it never panics, hangs or takes memory out of proportion to
 //! its input. A trace that was read can be validated, written, and read again as the same.
 
+use foretell_predict::planner::goal::Formula;
+use foretell_predict::planner::{CompiledGoal, PlanOptions, Planner};
+use foretell_report::terminal::Look;
+use foretell_report::{Report, html, junit, perfetto, sarif, terminal};
 use foretell_trace::format::{binary, ctrc, rapid, text};
 use foretell_trace::schedule::Schedule;
 use foretell_trace::sexpr::{Atom, Comments, Refusal, Scope, TermReader, Tree, print_term};
 use foretell_trace::validate::validate;
 use foretell_trace::{ScalarSort, Sort, Term, TermId, TermStore, Trace, VariableId};
+
+/// A target and the name of its corpus.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: [Target; 18] = [
+    ("text", text),
+    ("ctrc", ctrc),
+    ("std", std),
+    ("binary", binary),
+    ("log", log),
+    ("schedule", schedule),
+    ("sexpr", sexpr),
+    ("cmd", cmd),
+    ("goal", goal),
+    ("proof", proof),
+    ("sync_log", sync_log),
+    ("turns", turns),
+    ("solver", solver),
+    ("planner", planner),
+    ("result", result),
+    ("suppressions", suppressions),
+    ("configuration", configuration),
+    ("digest", digest),
+];
+
+/// A trace that goals and plans speak about.
+const SUBJECT: &str = "foretell-trace 1\nobserved\nthread main, alice, bob\nvar balance = 100\n\
+    main fork alice\nmain fork bob\nalice read balance = 100\nalice write balance = 110\n\
+    bob read balance = 110\nbob write balance = 130\nmain join alice\nmain join bob\n";
+
+/// Programs of guarded commands.
+pub fn cmd(data: &[u8]) {
+    let Ok(source) = std::str::from_utf8(data) else { return };
+    let _ = foretell_verify::text::parse("fuzz.cmd", source);
+}
+
+/// Goals in temporal logic: what is read can be compiled for a trace.
+pub fn goal(data: &[u8]) {
+    let Ok(source) = std::str::from_utf8(data) else { return };
+    let Ok(formula) = Formula::parse(source) else { return };
+    let trace = text::read(SUBJECT).expect("the subject is a trace");
+    let _ = CompiledGoal::new(&trace, &formula);
+}
+
+/// Written proofs.
+pub fn proof(data: &[u8]) {
+    let Ok(source) = std::str::from_utf8(data) else { return };
+    let Ok(proof) = foretell_verify::proof::Proof::parse(source) else { return };
+    let _ = foretell_verify::proof::Proof::parse(&proof.print());
+}
+
+/// Logs of `record --sync-only`, also with the magic word in its place.
+pub fn sync_log(data: &[u8]) {
+    use foretell_wire::sync_log::{MAGIC, MAGIC_1, parse};
+    let mut words: Vec<u64> = data
+        .chunks_exact(8)
+        .map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
+        .collect();
+    let _ = parse(&words);
+    for magic in [MAGIC, MAGIC_1] {
+        if let Some(first) = words.first_mut() {
+            *first = magic;
+            let _ = parse(&words);
+        }
+    }
+}
+
+/// The turns of a forced run.
+pub fn turns(data: &[u8]) {
+    let Ok(source) = std::str::from_utf8(data) else { return };
+    let Ok(turns) = foretell_wire::parse_turns(source) else { return };
+    assert_eq!(foretell_wire::parse_turns(&foretell_wire::format_turns(&turns)), Ok(turns));
+}
+
+/// What a solver prints, and the values in it.
+pub fn solver(data: &[u8]) {
+    let Ok(replies) = foretell_solve::process::parse_replies(data) else { return };
+    let array = Sort::Array { index: ScalarSort::Int, element: ScalarSort::Int };
+    for reply in &replies {
+        for part in reply.list().unwrap_or_default().iter().chain([reply]) {
+            for sort in [Sort::INT, Sort::BOOL, Sort::REAL, Sort::bit_vec(32), array] {
+                let _ = foretell_solve::parse_value(sort, part);
+            }
+        }
+        let _ = reply.to_string();
+    }
+}
+
+/// What a planner leaves.
+pub fn planner(data: &[u8]) {
+    let Ok(source) = std::str::from_utf8(data) else { return };
+    let trace = text::read(SUBJECT).expect("the subject is a trace");
+    let formula = Formula::parse("order(bob#0, alice#1)").expect("a goal");
+    let goal = CompiledGoal::new(&trace, &formula).expect("a goal of the subject");
+    let planner = Planner::new(&trace).expect("the subject can be planned");
+    let problem = planner.pddl(&goal, &PlanOptions::default()).expect("a problem");
+    let _ = problem.text.parse_plan(source);
+}
+
+/// Saved results: whatever is read can be shown in every format.
+pub fn result(data: &[u8]) {
+    let Ok(source) = std::str::from_utf8(data) else { return };
+    let Ok(report) = Report::from_json(source) else { return };
+    let mut shown = Vec::new();
+    terminal::render(&mut shown, Look::default(), &report).expect("a vector takes everything");
+    let dangerous = foretell_guard::text::is_dangerous;
+    let shown = String::from_utf8(shown).expect("text is UTF-8");
+    assert!(!shown.contains(dangerous), "{shown:?}");
+    let mut out = Vec::new();
+    html::render(&mut out, &report).expect("a vector takes everything");
+    sarif::render(&mut out, &report).expect("a vector takes everything");
+    junit::render(&mut out, &report).expect("a vector takes everything");
+    perfetto::render(&mut out, &report).expect("a vector takes everything");
+}
+
+/// Suppression files.
+pub fn suppressions(data: &[u8]) {
+    let Ok(source) = std::str::from_utf8(data) else { return };
+    let _ = foretell_report::suppress::Suppressions::parse(source);
+}
+
+/// `foretell.toml`.
+pub fn configuration(data: &[u8]) {
+    let Ok(source) = std::str::from_utf8(data) else { return };
+    let _ = foretell::check_configuration(source);
+}
+
+/// Digests of inputs and policies, as they stand in schedules and on command lines.
+pub fn digest(data: &[u8]) {
+    let Ok(source) = std::str::from_utf8(data) else { return };
+    let _ = source.parse::<foretell_force::program::InputDigest>();
+    if let Ok(policy) = source.parse::<foretell_record::Policy>() {
+        assert_eq!(policy.to_string().parse(), Ok(policy));
+    }
+}
 
 fn as_text(trace: &Trace) -> String {
     let mut bytes = Vec::new();
@@ -49,12 +190,45 @@ pub fn std(data: &[u8]) {
 
 /// The binary format.
 pub fn binary(data: &[u8]) {
-    let Ok(trace) = binary::read(data) else { return };
-    validate(&trace);
-    let mut written = Vec::new();
-    binary::write(&trace, &mut written).expect("a vector takes everything");
-    let back = binary::read(&written).expect("what was written is read");
-    assert!(back.says_the_same_as(&trace));
+    // The checksums keep most mutants out, so the same chunks are also tried with right ones.
+    for file in [data.to_vec(), resealed(data)] {
+        let Ok(trace) = binary::read(&file) else { continue };
+        validate(&trace);
+        let mut written = Vec::new();
+        binary::write(&trace, &mut written).expect("a vector takes everything");
+        let back = binary::read(&written).expect("what was written is read");
+        assert!(back.says_the_same_as(&trace));
+    }
+}
+
+/// The binary file with the lengths and checksums that its chunks should have.
+fn resealed(data: &[u8]) -> Vec<u8> {
+    const HEADER: usize = 48;
+    let mut file = binary::FILE_HEADER.to_vec();
+    let mut at = binary::FILE_HEADER.len();
+    while at + HEADER <= data.len() {
+        let number = |from: usize| {
+            u32::from_le_bytes(data[at + from..at + from + 4].try_into().expect("four bytes"))
+                as usize
+        };
+        let begin = at + HEADER;
+        let end = begin.saturating_add(number(8)).min(data.len());
+        let mut header = data[at..begin].to_vec();
+        let payload = &data[begin..end];
+        header[..4].copy_from_slice(b"FTCK");
+        header[4..8].copy_from_slice(&[data[at + 4] & 1, 0, 0, 0]);
+        header[8..12].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+        if header[4] == 0 {
+            header[12..16].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+        }
+        header[40..44].copy_from_slice(&crc32(payload).to_le_bytes());
+        let checksum = crc32(&header[..44]);
+        header[44..].copy_from_slice(&checksum.to_le_bytes());
+        file.extend(header);
+        file.extend(payload);
+        at = end.max(begin);
+    }
+    file
 }
 
 /// A recording's log.
@@ -116,7 +290,9 @@ fn with_checksum(source: &str) -> String {
 /// CRC-32 as in gzip, bit by bit.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
+            (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg())
+        })
     })
 }
 

@@ -17,7 +17,7 @@ pub mod locate;
 use arguments::{Request, Stage};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -195,7 +195,8 @@ pub fn compile(language: Language, arguments: impl IntoIterator<Item = OsString>
         }
         Err(error) => error,
     };
-    eprintln!("{}: error: {error}", language.name());
+    // A standard error that is closed or full changes nothing about the failure.
+    let _ = writeln!(io::stderr(), "{}: error: {error}", language.name());
     match error {
         BuildError::Mode { .. } | BuildError::Static | BuildError::ResponseFile { .. } => {
             ExitCode::from(2)

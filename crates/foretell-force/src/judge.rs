@@ -91,6 +91,7 @@ pub fn outcome(
     match &forced.end {
         RunEnd::Refused(why) => return Outcome::NotForced(why.clone()),
         RunEnd::Hang => return Outcome::NotForced("the run was ended by the time limit".into()),
+        RunEnd::Stopped => return Outcome::NotForced("foretell was asked to stop".into()),
         _ => {}
     }
     let effect = difference.effect;
@@ -189,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_limit_decides_nothing() {
-        for end in [RunEnd::Hang, RunEnd::Refused("a device".into())] {
+        for end in [RunEnd::Hang, RunEnd::Stopped, RunEnd::Refused("a device".into())] {
             let (outcome, counts) = judged(Violation::Race, &run(end, "", "main begin"));
             assert!(matches!(outcome, Outcome::NotForced(_)) && !counts, "{outcome:?}");
         }

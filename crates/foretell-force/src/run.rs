@@ -12,6 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use foretell_guard::PrivateFolder;
 use foretell_record::{
     Capture, Crash, Debugger, ExecutionPath, Policy, RecordError, RecordOptions, RunEnd, mended,
     record,
@@ -95,6 +96,7 @@ impl Run {
             }
             RunEnd::Refused(why) => format!("refused: {why}"),
             RunEnd::Hang => "ended by the time limit".into(),
+            RunEnd::Stopped => "ended because foretell was asked to stop".into(),
             RunEnd::Livelock(who) => format!("livelock: {who}"),
         }
     }
@@ -146,7 +148,7 @@ impl std::error::Error for RunError {}
 pub struct Runner<'p> {
     /// The program.
     pub program: &'p Program,
-    folder: Folder,
+    folder: PrivateFolder,
     runs: AtomicUsize,
     /// What the written files held before the first run.
     before: Vec<Option<Vec<u8>>>,
@@ -158,7 +160,8 @@ impl<'p> Runner<'p> {
     /// Readies a folder for what the runs leave.
     pub fn new(program: &'p Program) -> Result<Self, RunError> {
         let before = program.writes.iter().map(|path| content(path)).collect::<Result<_, _>>()?;
-        let folder = Folder::new()?;
+        let folder =
+            PrivateFolder::new().map_err(|error| RunError::File(std::env::temp_dir(), error))?;
         Ok(Self { program, folder, runs: AtomicUsize::new(0), before, alone: Mutex::new(()) })
     }
 
@@ -169,7 +172,8 @@ impl<'p> Runner<'p> {
 
     /// One run in gdb, on the user's terminal and without limits.
     pub fn debug(&self, steps: Vec<Step>, policy: Policy) -> Result<RunEnd, RunError> {
-        let mut options = RecordOptions::new(&self.program.path, self.folder.0.join("gdb.ftrace"));
+        let mut options =
+            RecordOptions::new(&self.program.path, self.folder.path().join("gdb.ftrace"));
         options.arguments.clone_from(&self.program.arguments);
         options.policy = policy;
         options.steps = steps;
@@ -193,7 +197,7 @@ impl<'p> Runner<'p> {
             restored.map_err(|error| RunError::File(path.clone(), error))?;
         }
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
-        let file = |what: &str| self.folder.0.join(format!("{number}.{what}"));
+        let file = |what: &str| self.folder.path().join(format!("{number}.{what}"));
         let mut options = RecordOptions::new(&self.program.path, file("ftrace"));
         options.arguments.clone_from(&self.program.arguments);
         options.policy = policy;
@@ -256,26 +260,5 @@ fn content(path: &Path) -> Result<Option<Vec<u8>>, RunError> {
         Ok(_) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(RunError::File(path.to_owned(), error)),
-    }
-}
-
-/// A folder of our own that is removed in the end.
-#[derive(Debug)]
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Result<Self, RunError> {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("foretell-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).map_err(|error| RunError::File(path.clone(), error))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0); // nobody minds if it stays
     }
 }

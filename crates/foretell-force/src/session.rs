@@ -565,7 +565,9 @@ impl Campaign<'_> {
     }
 
     fn is_spent(&self) -> bool {
-        self.runner.runs() >= self.options.runs || self.started.elapsed() >= self.options.time
+        self.runner.runs() >= self.options.runs
+            || self.started.elapsed() >= self.options.time
+            || foretell_guard::stop::asked().is_some()
     }
 
     /// What can be predicted from a trace; from forced runs with less effort, as there are many.
@@ -704,6 +706,10 @@ impl Campaign<'_> {
                     continue;
                 }
             };
+            if tested.counts() {
+                let (kind, about) = (tested.finding.kind, &tested.finding.detail);
+                self.options.predict.progress.found(format!("confirmed[{kind}]: {about}"));
+            }
             match tested.violation {
                 Violation::OtherPath => {
                     if let Outcome::NotForced(why) = &tested.verdict.outcome {

@@ -443,17 +443,22 @@ fn may_be_undefined(ctp: &ConcurrentTraceProgram, term: TermId) -> bool {
 
 impl Slice {
     /// The whole's witness for a witness of the slice: each event that was left out comes right
-    /// before the next one of its thread, or, in whole linearizations, at the end.
-    pub fn expand(&self, whole: &ConcurrentTraceProgram, witness: &Witness) -> Witness {
+    /// before the next one of its thread, or, in whole linearizations, at the end. `None` for what is
+    /// no witness: a solver may say anything, also that a thread's events come in another order.
+    pub fn expand(&self, whole: &ConcurrentTraceProgram, witness: &Witness) -> Option<Witness> {
         let mut next = vec![0; whole.threads.len()];
         let mut order = Vec::with_capacity(whole.events.len());
         for &event in &witness.order {
-            let event = self.kept[event.index()];
+            let event = *self.kept.get(event.index())?;
             let described = whole.event(event);
             let chain = &whole.threads[described.thread.index()];
             let next = &mut next[described.thread.index()];
-            order.extend_from_slice(&chain[*next..=described.position as usize]);
-            *next = described.position as usize + 1;
+            let after = described.position as usize + 1;
+            if after <= *next {
+                return None;
+            }
+            order.extend_from_slice(chain.get(*next..after)?);
+            *next = after;
         }
         if self.mode == Mode::Whole {
             for (chain, &next) in whole.threads.iter().zip(&next) {
@@ -463,7 +468,10 @@ impl Slice {
         let choices = witness
             .choices
             .iter()
-            .map(|(event, variable, value)| (self.kept[event.index()], *variable, value.clone()));
-        Witness { order, initial: witness.initial.clone(), choices: choices.collect() }
+            .map(|(event, variable, value)| {
+                Some((*self.kept.get(event.index())?, *variable, value.clone()))
+            })
+            .collect::<Option<_>>()?;
+        Some(Witness { order, initial: witness.initial.clone(), choices })
     }
 }

@@ -69,7 +69,7 @@ fn a_slice_answers_as_the_whole_does() {
                 continue;
             };
             feasible += 1;
-            let witness = slice.expand(&whole, &sliced);
+            let witness = slice.expand(&whole, &sliced).expect("a witness of the slice");
             let run = validate(&whole, &witness)
                 .unwrap_or_else(|rejection| panic!("{}: {rejection}", context()));
             assert!(
@@ -83,4 +83,28 @@ fn a_slice_answers_as_the_whole_does() {
         smaller > 1000 && feasible > 1000 && infeasible > 500,
         "{smaller} {feasible} {infeasible}"
     );
+}
+
+/// What a solver says is no witness just because it has the shape of one.
+#[test]
+fn an_order_that_no_program_has_is_refused_and_not_believed() {
+    let trace = foretell_trace::format::text::read(
+        "foretell-trace 1\nobserved\nthread A, B\nvar x = 0\nA write x = 1\nA write x = 2\nB read x = 2\n",
+    )
+    .expect("a trace");
+    let whole = ConcurrentTraceProgram::build(&trace).expect("a program");
+    let criterion = Criterion {
+        events: (0..whole.events.len()).map(EventId::from).collect(),
+        variables: Vec::new(),
+    };
+    let slice = slice(&whole, &criterion, Mode::Prefix);
+    let events: Vec<EventId> = (0..slice.kept.len()).map(EventId::from).collect();
+    let witness = |order: Vec<EventId>| Witness { order, ..Witness::default() };
+    assert!(slice.expand(&whole, &witness(events.clone())).is_some());
+    let backwards: Vec<EventId> = events.iter().rev().copied().collect();
+    let twice = [&events[..], &events[..1]].concat();
+    let unknown = vec![EventId::from(events.len())];
+    for order in [backwards, twice, unknown] {
+        assert!(slice.expand(&whole, &witness(order.clone())).is_none(), "{order:?}");
+    }
 }

@@ -66,6 +66,8 @@ pub struct Engine<'a> {
     values: HashMap<(Moment, VariableId), TermId>,
     bound: Option<(ContextBound, u32)>,
     budget: Budget,
+    /// The program that answers, where it is not the solver inside foretell.
+    foreign: Option<String>,
 }
 
 /// The events that are encoded, under numbers of their own.
@@ -112,10 +114,10 @@ impl Part {
         }
     }
 
-    fn expand(&self, whole: &ConcurrentTraceProgram, witness: Witness) -> Witness {
+    fn expand(&self, whole: &ConcurrentTraceProgram, witness: Witness) -> Option<Witness> {
         match &self.slice {
             Some((slice, _)) => slice.expand(whole, &witness),
-            None => witness,
+            None => Some(witness),
         }
     }
 }
@@ -217,6 +219,11 @@ impl<'a> Engine<'a> {
             values,
             bound,
             budget: setting.budget,
+            foreign: match setting.backend {
+                Backend::Auto | Backend::Embedded => None,
+                Backend::Z3 => Some("z3".into()),
+                Backend::Command(command) => Some(command.clone()),
+            },
         })
     }
 
@@ -339,12 +346,12 @@ impl<'a> Engine<'a> {
         let mut witness = self.encoding.decode(&self.part.ctp, &self.cssa, model);
         // Separators of the context bound are no events.
         witness.order.retain(|event| event.index() < self.part.ctp.events.len());
-        let witness = self.part.expand(self.ctp, witness);
+        let Some(witness) = self.part.expand(self.ctp, witness) else {
+            return self.refuse("the threads' events are not in their order".into());
+        };
         let run = match validate(self.ctp, &witness) {
             Ok(run) => run,
-            Err(rejection) => {
-                return Verdict::Refused(format!("the validator refuses a solution: {rejection}"));
-            }
+            Err(rejection) => return self.refuse(rejection.to_string()),
         };
         let holds = |goal: &&Goal| goal.holds(&witness, &run) == Some(true);
         match goals.iter().position(holds) {
@@ -354,7 +361,18 @@ impl<'a> Engine<'a> {
                 let shrunk = without_failures(self.ctp, goals[number], shrunk);
                 Verdict::Possible(number, shrunk)
             }
-            None => Verdict::Refused("the goal does not hold of the solver's solution".into()),
+            None => self.refuse("the goal does not hold of it".into()),
+        }
+    }
+
+    /// A solution that is none: of our own solver it is a bug of ours, and another program may say
+    /// what it likes.
+    fn refuse(&self, why: String) -> Verdict {
+        match &self.foreign {
+            Some(command) => {
+                Verdict::Unknown(format!("`{command}` gave a solution that is none: {why}"))
+            }
+            None => Verdict::Refused(format!("the validator refuses a solution: {why}")),
         }
     }
 }

@@ -50,9 +50,10 @@ pub struct Options {
 pub const NOT_ASKED: &str = "not asked: the time was over";
 
 impl Options {
-    /// Is the time over?
+    /// Is the time over, or were we asked to end?
     pub(crate) fn is_late(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            || foretell_guard::stop::is_over()
     }
 }
 

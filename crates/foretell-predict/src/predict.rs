@@ -449,6 +449,10 @@ impl Recorder<'_> {
             }
         };
         let shown = instance_as_shown(instance, schedule.as_ref());
+        if status == Status::Predicted {
+            let about = detail(self.trace, &shown);
+            self.options.progress.found(format!("predicted[{}]: {about}", question.kind));
+        }
         let (id, group) = fingerprints(self.trace, question.kind, &shown);
         self.prediction.findings.push(Finding {
             id,

@@ -1,8 +1,8 @@
 //! How far a long piece of work has come, for whoever wants to show it. Counting costs an atomic
 //! addition; nobody has to look.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is being done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,9 @@ const PHASES: [Phase; 7] = [
     Phase::Verifying,
 ];
 
+/// More findings than this are not kept as lines.
+const MOST_FOUND: usize = 1000;
+
 /// Shared by those who work and those who watch.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<Counters>);
@@ -43,6 +46,7 @@ struct Counters {
     phase: AtomicU8,
     done: Arc<AtomicU64>,
     total: AtomicU64,
+    found: Mutex<Vec<String>>,
 }
 
 impl Progress {
@@ -61,6 +65,19 @@ impl Progress {
     /// The parts that are done, for those who count by themselves.
     pub fn counter(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.0.done)
+    }
+
+    /// Something was found. The report says it better; this is for the case that there is none.
+    pub fn found(&self, what: String) {
+        let mut found = self.0.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if found.len() < MOST_FOUND && !found.contains(&what) {
+            found.push(what);
+        }
+    }
+
+    /// What was found so far, one line each.
+    pub fn found_so_far(&self) -> Vec<String> {
+        self.0.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What is being done, how many parts are done, and of how many.

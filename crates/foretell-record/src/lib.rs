@@ -19,6 +19,7 @@ mod output;
 mod path;
 mod read;
 mod ring;
+mod signals;
 mod sink;
 mod symbols;
 mod sync_only;
@@ -27,17 +28,18 @@ mod words;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::str::FromStr;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use foretell_guard::{Keep, Replacement};
 use foretell_trace::format::ReadError;
 use foretell_trace::schedule::Step;
 use foretell_wire::{End, environment, format_turns};
@@ -52,7 +54,8 @@ pub use sync_only::{SyncOutcome, record_sync_only};
 
 use forced::Comparison;
 use log::About;
-use ring::Ring;
+use ring::{DAMAGED, Ring};
+use signals::{Requests, SignalsPassOn};
 use sink::Sink;
 
 /// The base schedule.
@@ -146,6 +149,15 @@ pub enum Switching {
     Fiber,
 }
 
+/// What becomes of a program whose recorder died. (A captured program always ends with its recorder.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnRecorderDeath {
+    /// It goes on without being recorded.
+    Continue,
+    /// It is killed.
+    End,
+}
+
 /// The form of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -185,6 +197,8 @@ pub struct RecordOptions {
     pub time_limit: Option<Duration>,
     /// End the program after so many scheduling points: a livelock.
     pub point_limit: Option<u64>,
+    /// What becomes of the program if we die before it.
+    pub on_recorder_death: OnRecorderDeath,
     /// Also record which branches are taken, [`RecordOutcome::path`].
     pub path: bool,
     /// How the turn goes from one thread to the next.
@@ -223,14 +237,24 @@ impl Capture {
             .stdin(stream(&self.stdin, File::open(&self.stdin))?)
             .stdout(stream(&self.stdout, File::create(&self.stdout))?)
             .stderr(stream(&self.stderr, File::create(&self.stderr))?);
-        // SAFETY: only a system call.
-        unsafe {
-            command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
-            });
-        }
+        // A group of its own: whatever the program started is ended with it.
+        command.process_group(0);
+        die_with_us(command);
         Ok(())
+    }
+}
+
+/// The process that is started is killed when we die.
+fn die_with_us(command: &mut Command) {
+    let us = std::process::id();
+    // SAFETY: only system calls.
+    unsafe {
+        command.pre_exec(move || match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+            // We may have died before the call.
+            0 if libc::getppid() as u32 == us => Ok(()),
+            0 => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+            _ => Err(io::Error::last_os_error()),
+        });
     }
 }
 
@@ -249,6 +273,7 @@ impl RecordOptions {
             hang_limit: None,
             time_limit: None,
             point_limit: None,
+            on_recorder_death: OnRecorderDeath::Continue,
             path: false,
             switching: Switching::Futex,
             concrete: false,
@@ -277,6 +302,8 @@ pub enum RunEnd {
     Refused(String),
     /// It did nothing for too long, or ran too long; we ended it.
     Hang,
+    /// We were asked to end (by a signal) and ended it.
+    Stopped,
 }
 
 /// What a recording gave.
@@ -396,14 +423,16 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         .ok_or_else(|| RecordError::NoProgram(options.program.clone()))?;
     let ring = Ring::new().map_err(RecordError::Memory)?;
     let write_error = |error| RecordError::Write(options.output.clone(), error);
-    let partial = Partial::new(&options.output).map_err(write_error)?;
+    let partial = Replacement::new(&options.output, Keep::Mode).map_err(write_error)?;
+    // Removed when the run is over: it never takes the place of anything.
     let turns = match options.steps.as_slice() {
         [] => None,
         steps => {
-            let path = partial.path.with_extension("turns");
-            let turns = forced::turns(steps);
-            std::fs::write(&path, format_turns(&turns)).map_err(write_error)?;
-            Some(Removed(path))
+            let path = options.output.with_extension("turns");
+            let turns = Replacement::new(&path, Keep::Mode).map_err(write_error)?;
+            let text = format_turns(&forced::turns(steps));
+            turns.file().write_all(text.as_bytes()).map_err(write_error)?;
+            Some(turns)
         }
     };
     // The path of the executable is among what the kernel puts on the stack.
@@ -414,7 +443,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         .env(environment::RING, ring.file().to_string())
         .env(environment::POLICY, options.policy.to_string());
     if let Some(turns) = &turns {
-        command.env(environment::TURNS, &turns.0);
+        command.env(environment::TURNS, turns.path());
     }
     if options.path {
         command.env(environment::PATH, "1");
@@ -441,9 +470,12 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         None => layout::fix(&mut command, &options.program, &program),
     }
     redirect(&mut command, options)?;
+    if options.on_recorder_death == OnRecorderDeath::End {
+        die_with_us(&mut command);
+    }
     let file = ring.file();
     let mut signals = SignalsPassOn::before();
-    signals.push((libc::SIGXFSZ, survive_full_files()));
+    signals.push((libc::SIGXFSZ, signals::survive_full_files()));
     // SAFETY: only system calls, on a file that is open.
     unsafe {
         command.pre_exec(move || {
@@ -470,12 +502,12 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         Form::Log if options.steps.is_empty() && !options.path => Form::Log,
         _ => Form::Trace,
     };
-    let file = partial.file.try_clone().map_err(write_error)?;
+    let file = partial.file().try_clone().map_err(write_error)?;
     let mut sink = Sink::new(form, file, about).map_err(write_error)?;
     if !options.steps.is_empty() {
         sink.compare(Comparison::new(options.steps.clone()));
     }
-    let (status, hung) = run(&mut command, &program, &ring, &mut sink, options)?;
+    let (status, ended) = run(&mut command, &program, &ring, &mut sink, options)?;
 
     let (said, message) = ring.end();
     let message = sink.with_names(&message);
@@ -486,7 +518,8 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         RunEnd::Diverged(Box::new(Divergence { step: None, expected: None, found: None, reason }))
     };
     let own_end = match (said, status.code(), status.signal()) {
-        _ if hung => RunEnd::Hang,
+        _ if ended == Some(Ended::Late) => RunEnd::Hang,
+        _ if ended == Some(Ended::Asked) => RunEnd::Stopped,
         (End::Deadlock, ..) if options.replay.is_some() => {
             unscheduled(format!("the log cannot be followed: {message}"))
         }
@@ -499,14 +532,16 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         (End::Unsaid | End::Exit | End::Crash, None, None) => RunEnd::Exit(-1),
     };
     let over = matches!(own_end, RunEnd::Exit(_)) && options.debugger.is_none();
-    let end = match diverged((said == End::Diverged && !hung).then_some(message), over) {
+    let end = match diverged((said == End::Diverged && ended.is_none()).then_some(message), over) {
         Some(divergence) => RunEnd::Diverged(Box::new(divergence)),
         None => own_end,
     };
     if ring.is_refused() {
         return Err(RecordError::OtherBuild(program));
     }
-    if !ring.is_attached() {
+    if ring.is_damaged() {
+        sink.gap(DAMAGED);
+    } else if !ring.is_attached() {
         return Err(RecordError::NotAttached { program, end });
     }
     if ring.is_left() {
@@ -516,6 +551,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     }
     match &end {
         RunEnd::Hang => sink.gap("the program hung and was ended"),
+        RunEnd::Stopped => sink.gap("the recording was ended by a signal before the program ended"),
         RunEnd::Signal(signal) => sink.gap(&format!(
             "the run ended by signal {signal}: nothing is known of what would have followed"
         )),
@@ -527,7 +563,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     }
     let steps_taken = sink.schedule().map_or(0, Comparison::taken);
     let (summary, path) = sink.finish().map_err(write_error)?;
-    partial.complete(&options.output).map_err(write_error)?;
+    partial.complete_without_sync().map_err(write_error)?;
     Ok(RecordOutcome {
         end,
         crash: summary.crash,
@@ -587,36 +623,52 @@ fn prepare(
     Ok(())
 }
 
-/// Runs the program to its end while what it tells is taken. Says whether it hung.
+/// Why we killed the program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// Its time was over.
+    Late,
+    /// Somebody asked us to end.
+    Asked,
+}
+
+/// Runs the program to its end and takes what it records. Says why it was killed, if it was.
 fn run(
     command: &mut Command,
     program: &Path,
     ring: &Ring,
     sink: &mut Sink,
     options: &RecordOptions,
-) -> Result<(ExitStatus, bool), RecordError> {
+) -> Result<(ExitStatus, Option<Ended>), RecordError> {
     let started = options.debugger.as_ref().map_or(program, |debugger| &debugger.program);
     let start_error = |error| RecordError::Start(started.to_owned(), error);
     let mut child = command.spawn().map_err(start_error)?;
     let process = child.id() as i32;
-    let _signals = options.capture.is_none().then(|| SignalsPassOn::to(process));
+    let captured = options.capture.is_some();
+    let _signals = (!captured).then(|| SignalsPassOn::to(process));
+    let mut requests = Requests::new(captured, options.debugger.is_some());
     thread::scope(|scope| {
         let (sender, ended) = mpsc::channel();
         scope.spawn(move || {
+            wait_for_end(process);
+            if captured {
+                // SAFETY: the leader was not waited for, so that the number is still the group's.
+                unsafe { libc::kill(-process, libc::SIGKILL) };
+            }
             let status = child.wait();
             let _ = sender.send(status); // the receiver waits for it
             ring.wake_reader();
         });
         let begin = Instant::now();
         let mut moved = (ring.progress(), begin);
-        let mut hung = false;
+        let mut killed = None;
         let late = || options.time_limit.is_some_and(|limit| begin.elapsed() > limit);
         let status = loop {
             while let Some(chunk) = ring.full_chunk() {
                 sink.chunk(&chunk);
                 ring.release_chunk();
                 options.events.store(sink.events(), Ordering::Relaxed);
-                if late() && !hung {
+                if killed.is_none() && (late() || requests.must_end()) {
                     break; // a program that writes faster than we read is never done
                 }
             }
@@ -630,8 +682,13 @@ fn run(
                 moved = (progress, now);
             }
             let idle = options.hang_limit.is_some_and(|limit| now - moved.1 > limit);
-            if (idle || late()) && !hung {
-                hung = true;
+            let why = match requests.must_end() {
+                true => Some(Ended::Asked),
+                false if idle || late() => Some(Ended::Late),
+                false => None,
+            };
+            if why.is_some() && killed.is_none() {
+                killed = why;
                 // SAFETY: the child has not been waited for: its number is still its own.
                 unsafe { libc::kill(process, libc::SIGKILL) };
             }
@@ -640,174 +697,21 @@ fn run(
             sink.chunk(&chunk);
             ring.release_chunk();
         }
-        sink.rest(ring.rest());
-        Ok((status, hung))
+        if let Some(rest) = ring.rest() {
+            sink.rest(&rest);
+        }
+        Ok((status, killed))
     })
 }
 
-/// A hidden name beside the output, for what is not ready yet.
-fn beside(output: &Path, what: &str) -> io::Result<PathBuf> {
-    let name = output
-        .file_name()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
-    if output.metadata().is_ok_and(|there| !there.is_file()) {
-        // A trace takes the place of what is there: never of a device, a pipe or a folder.
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    let mut hidden = OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.{what}", std::process::id()));
-    Ok(output.with_file_name(hidden))
-}
-
-/// A trace that is being written beside its final place; removed unless it is completed.
-struct Partial {
-    path: PathBuf,
-    file: File,
-    complete: bool,
-}
-
-impl Partial {
-    fn new(output: &Path) -> io::Result<Self> {
-        let path = beside(output, "partial")?;
-        // A log is read again where addresses in a message are to get names.
-        let mut options = File::options();
-        let file = options.read(true).write(true).create(true).truncate(true).open(&path)?;
-        Ok(Self { path, file, complete: false })
-    }
-
-    /// Puts the file in its place. What was there is moved out of the way first: some file systems
-    /// (ext4) write a file that replaces another one out to the disk at once, and that can take
-    /// longer than to record it.
-    fn complete(mut self, output: &Path) -> io::Result<()> {
-        let old = beside(output, "old")?;
-        let there = std::fs::rename(output, &old).is_ok();
-        let renamed = std::fs::rename(&self.path, output);
-        self.complete = renamed.is_ok();
-        if there && self.complete {
-            let _ = std::fs::remove_file(&old); // nobody minds if it stays
-        } else if there {
-            std::fs::rename(&old, output)?;
-        }
-        renamed
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        if !self.complete {
-            let _ = std::fs::remove_file(&self.path); // the first error is the one to report
-        }
-    }
-}
-
-/// A file that is removed when it is not needed any more.
-struct Removed(PathBuf);
-
-impl Drop for Removed {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0); // nobody minds if it stays
-    }
-}
-
-/// The programs that signals to us are meant for; 0 for none. Those beyond get none.
-static TARGETS: [AtomicI32; 64] = [const { AtomicI32::new(0) }; 64];
-
-/// How many programs run, and what the signals did before the first.
-static BEFORE: Mutex<(usize, Vec<(i32, libc::sigaction)>)> = Mutex::new((0, Vec::new()));
-
-/// A file that may not grow any more is an error of the write, like a full disk, and not our end.
-/// Gives what the signal did before, for the program.
-fn survive_full_files() -> libc::sigaction {
-    static OLD: OnceLock<libc::sigaction> = OnceLock::new();
-    *OLD.get_or_init(|| {
-        // SAFETY: both are plain structures; the signal is only ignored.
-        unsafe {
-            let mut ignored: libc::sigaction = std::mem::zeroed();
-            ignored.sa_sigaction = libc::SIG_IGN;
-            let mut old: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(libc::SIGXFSZ, &ignored, &mut old);
-            old
-        }
-    })
-}
-
-/// While one of these lives, signals that ask us to end go to the programs: they decide what they
-/// mean. (Those from the terminal reach them anyway, so we only stay alive.)
-struct SignalsPassOn {
-    process: i32,
-}
-
-extern "C" fn pass_on(signal: i32) {
-    for target in &TARGETS {
-        let target = target.load(Ordering::Relaxed);
-        if target != 0 {
-            // SAFETY: kill may be called in a handler.
-            unsafe { libc::kill(target, signal) };
-        }
-    }
-}
-
-impl SignalsPassOn {
-    fn to(process: i32) -> Self {
-        let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
-        before.0 += 1;
-        if before.0 == 1 {
-            before.1 = install();
-        }
-        for target in &TARGETS {
-            if target.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-                break;
-            }
-        }
-        Self { process }
-    }
-
-    /// What the signals did before we took them, for a program that is started meanwhile.
-    fn before() -> Vec<(i32, libc::sigaction)> {
-        BEFORE.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
-    }
-}
-
-/// Takes the signals; gives what they did before.
-fn install() -> Vec<(i32, libc::sigaction)> {
-    let mut before = Vec::new();
-    let actions = [
-        (libc::SIGINT, libc::SIG_IGN),
-        (libc::SIGQUIT, libc::SIG_IGN),
-        (libc::SIGTERM, pass_on as *const () as usize),
-        (libc::SIGHUP, pass_on as *const () as usize),
-    ];
-    for (signal, handler) in actions {
-        // SAFETY: the handler only does what handlers may.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = handler;
-            action.sa_flags = libc::SA_RESTART;
-            let mut old: libc::sigaction = std::mem::zeroed();
-            if libc::sigaction(signal, &action, &mut old) == 0 {
-                before.push((signal, old));
-            }
-        }
-    }
-    before
-}
-
-impl Drop for SignalsPassOn {
-    fn drop(&mut self) {
-        let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
-        for target in &TARGETS {
-            let relaxed = Ordering::Relaxed;
-            if target.compare_exchange(self.process, 0, relaxed, relaxed).is_ok() {
-                break;
-            }
-        }
-        before.0 -= 1;
-        if before.0 == 0 {
-            for (signal, action) in before.1.drain(..) {
-                // SAFETY: what was there before.
-                unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
-            }
-        }
+/// Waits until the child has ended, and leaves it to be waited for.
+fn wait_for_end(process: i32) {
+    // SAFETY: the structure is only written to.
+    unsafe {
+        let mut information: libc::siginfo_t = std::mem::zeroed();
+        let flags = libc::WEXITED | libc::WNOWAIT;
+        while libc::waitid(libc::P_PID, process as u32, &mut information, flags) != 0
+            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+        {}
     }
 }

@@ -428,7 +428,7 @@ mod tests {
         let file = memory_file().expect("memory");
         let mut logger = Logger::new(file.try_clone().expect("a file"), &about()).expect("written");
         let [first, second] = chunks();
-        logger.chunk(&ring::Chunk { words: &first, events: 2, notable: true });
+        logger.chunk(&ring::Chunk { words: first.clone(), events: 2, notable: true });
         logger.rest(&second);
         let summary = logger.finish().expect("written");
         assert_eq!((summary.events, summary.threads), (4, 1));

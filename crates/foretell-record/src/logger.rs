@@ -91,9 +91,9 @@ impl Logger {
     /// Writes a full chunk of the ring.
     pub fn chunk(&mut self, chunk: &Chunk) {
         if chunk.notable {
-            self.note(chunk.words);
+            self.note(&chunk.words);
         }
-        self.records(chunk.words, chunk.events);
+        self.records(&chunk.words, chunk.events);
     }
 
     /// Writes the chunk that is not full, once the program is gone.

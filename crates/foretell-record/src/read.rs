@@ -3,14 +3,15 @@
 use std::io;
 use std::path::Path;
 
+use foretell_guard::{Keep, Replacement};
 use foretell_trace::Trace;
 use foretell_trace::format::{self, Format, Mapped, Opened, ReadError};
 use foretell_trace::info::TraceInfo;
 use foretell_trace::validate::drop_stale_terms;
 
+use crate::RecordError;
 use crate::log::Log;
 use crate::ring::memory_file;
-use crate::{Partial, RecordError};
 
 /// Reads a trace of any format; a log is converted.
 pub fn read(path: &Path) -> Result<Trace, ReadError> {
@@ -84,7 +85,7 @@ pub fn convert(log: Opened, path: &Path, output: &Path) -> Result<(), RecordErro
     let write_error = |error: io::Error| RecordError::Write(output.to_owned(), error);
     let bytes = log.bytes().map_err(|error| RecordError::Read(ReadError::io(path, &error)))?;
     let log = Log::new(&bytes).map_err(read_error)?;
-    let partial = Partial::new(output).map_err(write_error)?;
-    log.convert(partial.file.try_clone().map_err(write_error)?).map_err(read_error)?;
-    partial.complete(output).map_err(write_error)
+    let partial = Replacement::new(output, Keep::Mode).map_err(write_error)?;
+    log.convert(partial.file().try_clone().map_err(write_error)?).map_err(read_error)?;
+    partial.complete_without_sync().map_err(write_error)
 }

@@ -46,7 +46,7 @@ impl Sink {
     /// Takes a full chunk.
     pub fn chunk(&mut self, chunk: &Chunk) {
         match &mut self.form {
-            Written::Trace(converter) => converter.chunk(chunk.words),
+            Written::Trace(converter) => converter.chunk(&chunk.words),
             Written::Log(logger) => logger.chunk(chunk),
         }
     }

@@ -7,15 +7,21 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use foretell_guard::PrivateFolder;
 use foretell_wire::environment;
 use foretell_wire::sync_log::{self, BLOCK_HEAD, BLOCK_WORDS, FIRST_BLOCK, Window};
 
-use crate::{RecordError, RecordOptions, RunEnd, SignalsPassOn, find, prepare, redirect};
+use crate::signals::{Requests, SignalsPassOn};
+use crate::{OnRecorderDeath, RecordError, RecordOptions, RunEnd};
+use crate::{die_with_us, find, prepare, redirect};
+
+/// A window is much smaller, unless the program itself wrote into it.
+const LARGEST_WINDOW: u64 = 1 << 26;
 
 /// What a sync-only recording gave.
 #[derive(Clone, Debug)]
@@ -30,29 +36,32 @@ pub struct SyncOutcome {
     pub bytes: usize,
 }
 
-/// The logs while the program runs; removed with all that is in it.
-struct Directory(PathBuf);
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0); // nobody minds if it stays
-    }
-}
-
 /// Runs the program and logs the order of its synchronisation and its inputs into
 /// [`RecordOptions::output`]. The policy and the turns mean nothing here: the threads run freely.
 pub fn record_sync_only(options: &RecordOptions) -> Result<SyncOutcome, RecordError> {
     let program = find::program(&options.program)
         .ok_or_else(|| RecordError::NoProgram(options.program.clone()))?;
     let write_error = |error| RecordError::Write(options.output.clone(), error);
-    let directory = Directory(crate::beside(&options.output, "logs").map_err(write_error)?);
-    fs::create_dir_all(&directory.0).map_err(write_error)?;
-    let place = directory.0.canonicalize().map_err(write_error)?;
+    let refused = |why| write_error(io::Error::new(io::ErrorKind::InvalidInput, why));
+    let name = options.output.file_name().ok_or_else(|| refused("not a file name"))?;
+    if options.output.metadata().is_ok_and(|there| !there.is_file()) {
+        return Err(refused("not a regular file"));
+    }
+    let beside = match options.output.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let prefix = format!(".{}.", name.to_string_lossy());
+    let directory = PrivateFolder::below(beside, &prefix).map_err(write_error)?;
+    let place = directory.path().canonicalize().map_err(write_error)?;
     let mut command = Command::new(&options.program);
     command.args(&options.arguments);
     prepare(&mut command, options.library.as_deref(), &program, "sync-only")?;
     command.env(environment::LOG, &place);
     redirect(&mut command, options)?;
+    if options.on_recorder_death == OnRecorderDeath::End {
+        die_with_us(&mut command);
+    }
     let end = run(&mut command, &program, options.time_limit)?;
     let windows = windows(&place).map_err(write_error)?;
     if windows.is_empty() {
@@ -114,20 +123,23 @@ fn run(
     let start_error = |error| RecordError::Start(program.to_owned(), error);
     let mut child = command.spawn().map_err(start_error)?;
     let _signals = SignalsPassOn::to(child.id() as i32);
+    let mut requests = Requests::new(false, false);
     let begin = Instant::now();
-    let status = match limit {
-        None => child.wait().map_err(start_error)?,
-        Some(limit) => loop {
-            if let Some(status) = child.try_wait().map_err(start_error)? {
-                break status;
-            }
-            if begin.elapsed() > limit {
-                child.kill().map_err(start_error)?;
-                child.wait().map_err(start_error)?;
-                return Ok(RunEnd::Hang);
-            }
-            thread::sleep(Duration::from_millis(5));
-        },
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(start_error)? {
+            break status;
+        }
+        let end = match requests.must_end() {
+            true => Some(RunEnd::Stopped),
+            false if limit.is_some_and(|limit| begin.elapsed() > limit) => Some(RunEnd::Hang),
+            false => None,
+        };
+        if let Some(end) = end {
+            child.kill().map_err(start_error)?;
+            child.wait().map_err(start_error)?;
+            return Ok(end);
+        }
+        thread::sleep(Duration::from_millis(5));
     };
     Ok(match (status.code(), status.signal()) {
         (Some(code), _) => RunEnd::Exit(code),
@@ -148,6 +160,9 @@ fn windows(directory: &Path) -> io::Result<Vec<Window>> {
             steps => steps.split('.').map(str::parse).collect::<Result<_, _>>(),
         };
         let (Ok(thread), Ok(path_of_thread)) = (number.parse(), steps) else { continue };
+        if fs::metadata(&path)?.len() > LARGEST_WINDOW {
+            continue; // the program wrote into it: its thread is missing in the log
+        }
         // A thread that was just being born when the program ended has an empty window.
         let words = read_words(&path)?;
         let (sequence, entries) = match words.split_at_checked(BLOCK_HEAD) {

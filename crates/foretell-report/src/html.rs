@@ -4,14 +4,15 @@
 //! What comes from the program under test (names, values, source lines, output) is data. It is
 //! written as JSON into an element that browsers do not run, with every `<`, `>` and `&` escaped, and
 //! the page puts it on the screen through `textContent` and a canvas only. A content security policy
-//! forbids the network and every script but the one below.
+//! forbids the network and every script and style but those below, which it names by their SHA-256:
+//! nothing that is smuggled into the page can pretend to be one of them.
 
 use std::io::{self, Write};
 
 use serde_json::json;
 
 use crate::report::Report;
-use crate::story;
+use crate::{sha256, story};
 
 const STYLE: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
@@ -55,19 +56,23 @@ pub fn render(out: &mut impl Write, report: &Report) -> io::Result<()> {
         "limits": story::limits(report),
         "suppressed": suppressed,
     });
+    let style = format!("\n{STYLE}");
+    let script = format!("\n{SCRIPT}");
+    let (style_hash, script_hash) =
+        (sha256::source(style.as_bytes()), sha256::source(script.as_bytes()));
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
-         script-src 'nonce-foretell'; style-src 'nonce-foretell'; base-uri 'none'; \
+         script-src {script_hash}; style-src {style_hash}; base-uri 'none'; \
          form-action 'none'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>foretell report</title>\n<style nonce=\"foretell\">\n{STYLE}</style>\n</head>\n\
+         <title>foretell report</title>\n<style>{style}</style>\n</head>\n\
          <body>\n<header></header>\n<div class=\"shell\"><nav aria-label=\"findings\"></nav>\
          <main></main></div>\n<noscript>This report needs JavaScript; `foretell report RESULT \
          --text FILE` writes plain text.</noscript>\n\
          <script type=\"application/json\" id=\"data\">{}</script>\n\
-         <script nonce=\"foretell\">\n{SCRIPT}</script>\n</body>\n</html>\n",
+         <script>{script}</script>\n</body>\n</html>\n",
         as_data(&data)
     )
 }

@@ -43,6 +43,9 @@ pub struct Report {
     /// Entries of suppression files that no longer match anything, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale_suppressions: Vec<String>,
+    /// Where options came from, besides the command line.
+    #[serde(default, skip_serializing_if = "Config::is_empty")]
+    pub config: Config,
     /// The events that the timelines refer to, in recorded order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
@@ -53,6 +56,20 @@ pub struct Report {
     /// report was made.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, BTreeMap<u32, String>>,
+}
+
+/// Where options came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Config {
+    /// The configuration files that were used.
+    #[serde(default)]
+    pub files: Vec<String>,
+}
+
+impl Config {
+    fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
 }
 
 /// The program that was looked at.

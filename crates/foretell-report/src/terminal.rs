@@ -93,6 +93,9 @@ pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<(
     for sentence in &report.trace.restrictions {
         writeln!(out, "not varied: {}", shown(sentence))?;
     }
+    for file in &report.config.files {
+        writeln!(out, "options from: {}", shown(file))?;
+    }
     let suppressed = report.findings.len() - report.active().count();
     let hidden = match suppressed {
         0 => String::new(),
@@ -657,18 +660,7 @@ fn diff(out: &mut impl Write, look: Look, text: &str) -> io::Result<()> {
 /// The text with everything that could fool a terminal or a reader (control characters, marks that
 /// change the writing direction) written out.
 pub fn shown(text: &str) -> String {
-    let deceptive = |character: char| {
-        character.is_control()
-            || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
-    text.chars().fold(String::with_capacity(text.len()), |mut shown, character| {
-        if deceptive(character) {
-            shown.extend(character.escape_unicode());
-        } else {
-            shown.push(character);
-        }
-        shown
-    })
+    foretell_guard::text::in_a_line(text)
 }
 
 #[cfg(test)]

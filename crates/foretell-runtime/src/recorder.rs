@@ -36,7 +36,8 @@ pub struct Recorder {
     running: *const Thread,
     began: u32,
     events_before: u64,
-    parent: u32,
+    /// The process that reads; kept here, as the program may overwrite what is shared.
+    recorder: u32,
     on: bool,
     /// Every event is shown to `forced::check`: the limit is such that each record is looked at.
     checked: bool,
@@ -58,7 +59,7 @@ static RECORDER: TurnCell<Recorder> = TurnCell::new(Recorder {
     running: null(),
     began: 0,
     events_before: 0,
-    parent: 0,
+    recorder: 0,
     on: false,
     checked: false,
     again: Again::new(),
@@ -147,7 +148,8 @@ impl Recorder {
         self.header = header;
         // SAFETY: as above.
         self.cursor = unsafe { (&raw mut (*header).cursor).cast() };
-        self.parent = sys::parent();
+        // SAFETY: as above.
+        self.recorder = unsafe { (*header).recorder.load(Relaxed) };
         self.on = true;
         self.open_chunk();
         Ok(())
@@ -271,7 +273,7 @@ impl Recorder {
                 break;
             }
             sys::futex_wait(&header.consumed, consumed, Some(1_000_000_000), true);
-            if sys::parent() != self.parent {
+            if sys::is_gone(self.recorder) {
                 return self.stop();
             }
         }

@@ -219,10 +219,22 @@ pub fn process() -> u32 {
     unsafe { call(libc::SYS_getpid, [0; 6]) as u32 }
 }
 
-/// The parent's process id.
-pub fn parent() -> u32 {
-    // SAFETY: always allowed.
-    unsafe { call(libc::SYS_getppid, [0; 6]) as u32 }
+/// Whether a process that started us, itself or through a debugger, is gone. A parent that died is
+/// seen even before anybody has waited for it: it is not our parent any more.
+pub fn is_gone(process: u32) -> bool {
+    // SAFETY: asks only; signal 0 is not sent.
+    unsafe {
+        if call(libc::SYS_getppid, [0; 6]) == i64::from(process) {
+            return false;
+        }
+        if call(libc::SYS_kill, [process.into(), 0, 0, 0, 0, 0]) == -i64::from(libc::ESRCH) {
+            return true;
+        }
+    }
+    // A process that nobody has waited for yet is still found.
+    let status = read_file(format!("/proc/{process}/stat\0").as_bytes()).unwrap_or_default();
+    let state = status.iter().rposition(|&byte| byte == b')').and_then(|end| status.get(end + 2));
+    matches!(state, None | Some(b'Z' | b'X'))
 }
 
 /// Ends the process at once.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use foretell_guard::say;
 use foretell_trace::{TermId, TermStore};
 
 use crate::problem::OrderProblem;
@@ -38,7 +39,7 @@ impl Dumping {
             Err(error) => Err(error.to_string()),
         };
         if let Err(error) = written {
-            eprintln!("foretell: cannot write {}: {error}", path.display());
+            say!("foretell: cannot write {}: {error}", path.display());
         }
     }
 }

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Instant;
 
-use cadical_sys::{ExternalPropagator, Status};
+use cadical_sys::{ExternalPropagator, Status, Terminator};
 use foretell_trace::{TermId, TermStore};
 
 use crate::cnf::{Cnf, FALSE, Lit, TRUE};
@@ -118,6 +118,7 @@ impl Engine {
         let theory = Rc::new(RefCell::new(OrderTheory::new(must.clone())));
         let last = Rc::new(RefCell::new(None));
         let mut cnf = Cnf::new();
+        cnf.sat.connect_terminator(TimeIsOver { asked: 0 });
         cnf.sat.connect_external_propagator(Propagator {
             theory: Rc::clone(&theory),
             last: Rc::clone(&last),
@@ -154,7 +155,8 @@ impl Engine {
     }
 
     fn is_late(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        foretell_guard::stop::is_over()
+            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     fn assert(&mut self, terms: &mut TermStore, formula: TermId) {
@@ -209,6 +211,9 @@ impl Engine {
         };
         let sat = &mut self.encoder.cnf.sat;
         match status {
+            Status::UNKNOWN if self.is_late() => {
+                Outcome::Answer(Answer::Unknown(UnknownReason::Late))
+            }
             Status::UNKNOWN => Outcome::Answer(Answer::Unknown(UnknownReason::Budget)),
             Status::UNSATISFIABLE if cut && sat.failed(narrow.0) => Outcome::Cut,
             Status::UNSATISFIABLE => {
@@ -262,6 +267,19 @@ impl Engine {
             order_propagations: theory.propagations,
             ..self.counted
         }
+    }
+}
+
+/// Ends a question when everything has to come to a close.
+struct TimeIsOver {
+    asked: u32,
+}
+
+impl Terminator for TimeIsOver {
+    fn terminated(&mut self) -> bool {
+        // To look at the clock costs more than most steps of the search.
+        self.asked = self.asked.wrapping_add(1);
+        self.asked.is_multiple_of(64) && foretell_guard::stop::is_over()
     }
 }
 

@@ -6,15 +6,17 @@
 //! the reason, never wrong; the next question starts a new process.
 //!
 //! The budget is a resource limit that the solver counts itself (Z3's `rlimit`). A solver that
-//! ignores `:reproducible-resource-limit` has no limit.
+//! ignores `:reproducible-resource-limit` is killed after [`QUESTION`], as is one that hangs; how much
+//! it may say is limited, too. Whatever it says is data: a model is checked by whoever asked for it.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use foretell_guard::process::Guarded;
 use foretell_trace::{EventId, Term, TermId, TermStore, Value};
 
 use crate::problem::OrderProblem;
@@ -24,11 +26,20 @@ use crate::solver::{Answer, Budget, Model, OrderSolver, SolveError, Statistics, 
 /// What Z3 4.8 spends on a conflict of these formulas, roughly.
 const RESOURCES_PER_CONFLICT: u64 = 10_000;
 
-/// A program that does not even say its name for so long is no solver. Questions have no such limit.
+/// A program that does not even say its name for so long is no solver.
 const SILENCE: Duration = Duration::from_secs(60);
 
+/// A solver that takes longer than this for one question is killed.
+const QUESTION: Duration = Duration::from_secs(600);
+
 /// More text than this in one reply is not an answer.
-const LONGEST_REPLY: usize = 1 << 28;
+const LONGEST_REPLY: usize = 1 << 26;
+
+/// One with more parts than this is not one either: each takes more memory than its text.
+const MOST_PARTS: usize = 1 << 22;
+
+/// Nor one that is nested more deeply: lists are dropped and printed recursively.
+const DEEPEST: usize = 1000;
 
 /// How Z3 is started.
 pub(crate) const Z3: &str = "z3 -in";
@@ -299,7 +310,7 @@ impl Dialogue {
 
 /// A running process.
 struct Session {
-    child: Child,
+    process: Guarded,
     input: Option<ChildStdin>,
     replies: Receiver<Result<Sexpr, String>>,
     complaints: Arc<Mutex<String>>,
@@ -312,21 +323,24 @@ impl Session {
     fn start(command: &str) -> Result<Self, SolveError> {
         let mut words = command.split_whitespace();
         let program = words.next().unwrap_or_default();
-        let mut child = Command::new(program)
-            .args(words)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| SolveError::Start {
-                command: command.to_string(),
-                reason: error.to_string(),
-            })?;
+        let mut process = Guarded::start(
+            Command::new(program)
+                .args(words)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped()),
+        )
+        .map_err(|error| SolveError::Start {
+            command: command.to_string(),
+            reason: error.to_string(),
+        })?;
+        let child = process.child();
         let (output, errors) = (child.stdout.take(), child.stderr.take());
         let (Some(output), Some(errors)) = (output, errors) else {
             unreachable!("both were asked to be pipes")
         };
-        let (sender, replies) = sync_channel(1024);
+        // The reader waits while nobody takes what it has read.
+        let (sender, replies) = sync_channel(4);
         std::thread::spawn(move || {
             let mut output = BufReader::new(output);
             loop {
@@ -357,7 +371,7 @@ impl Session {
         });
         let mut session = Self {
             input: child.stdin.take(),
-            child,
+            process,
             replies,
             complaints,
             exchanges: 0,
@@ -391,6 +405,9 @@ impl Session {
     fn exchange(&mut self, text: &str) -> Result<Vec<Sexpr>, Trouble> {
         self.exchanges += 1;
         let mark = format!("foretell-{}", self.exchanges);
+        // When the time is over the process is killed, which ends both writing and reading.
+        let time = if self.exchanges == 1 { SILENCE } else { QUESTION };
+        self.process.allow(Some(time));
         let sent = match &mut self.input {
             None => Err(std::io::ErrorKind::BrokenPipe.into()),
             Some(input) => input
@@ -400,11 +417,7 @@ impl Session {
         };
         let mut replies = Vec::new();
         loop {
-            let reply = match self.exchanges {
-                1 => self.replies.recv_timeout(SILENCE),
-                _ => self.replies.recv().map_err(RecvTimeoutError::from),
-            };
-            match reply {
+            match self.replies.recv() {
                 Ok(Ok(reply)) if reply.atom() == Some(&mark) => break,
                 Ok(Ok(reply)) => match reply.list() {
                     Some([head, rest @ ..]) if head.atom() == Some("error") => {
@@ -422,11 +435,11 @@ impl Session {
                     _ => replies.push(reply),
                 },
                 Ok(Err(garbage)) => return Err(Trouble::Garbage(garbage)),
-                Err(RecvTimeoutError::Timeout) => {
-                    return Err(Trouble::Garbage(String::from("nothing at all")));
+                Err(_) if self.process.is_expired() => {
+                    return Err(Trouble::Garbage(format!("nothing within {} s", time.as_secs())));
                 }
-                Err(RecvTimeoutError::Disconnected) => {
-                    let status = self.child.wait().map(|status| status.to_string());
+                Err(_) => {
+                    let status = self.process.wait().map(|status| status.to_string());
                     let complaint = self.complaints.lock().map(|c| c.clone()).unwrap_or_default();
                     let mut reason = status.unwrap_or_else(|error| error.to_string());
                     if let Err(error) = sent {
@@ -436,28 +449,36 @@ impl Session {
                 }
             }
         }
+        self.process.allow(None);
         sent.map_err(|error| Trouble::Died(error.to_string()))?;
         Ok(replies)
     }
 }
 
-impl Drop for Session {
-    fn drop(&mut self) {
-        drop(self.input.take());
-        // it may be busy; nobody waits for what it finds
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+/// The replies in what a solver printed; what is wrong with it, if anything is.
+pub fn parse_replies(mut text: &[u8]) -> Result<Vec<Sexpr>, String> {
+    let mut replies = Vec::new();
+    while let Some(reply) = read_sexpr(&mut text)? {
+        replies.push(reply);
     }
+    Ok(replies)
 }
 
 /// The next expression, `None` at the end. Nesting is kept on a stack of its own.
 fn read_sexpr(input: &mut impl BufRead) -> Result<Option<Sexpr>, String> {
     let mut open: Vec<Vec<Sexpr>> = Vec::new();
-    let mut length = 0;
+    let (mut length, mut parts) = (0, 0);
     loop {
+        parts += 1;
+        if parts > MOST_PARTS {
+            return Err(String::from("a reply with too many parts"));
+        }
         let done = match token(input, &mut length)? {
             None if open.is_empty() => return Ok(None),
             None => return Err(String::from("a reply that does not end")),
+            Some(Token::Open) if open.len() >= DEEPEST => {
+                return Err(String::from("a reply that is nested too deeply"));
+            }
             Some(Token::Open) => {
                 open.push(Vec::new());
                 continue;

@@ -122,6 +122,8 @@ pub struct Header {
     pub contract: u64,
     /// Process id of the writer.
     pub writer: AtomicU32,
+    /// Process id of the recorder: when it is gone, nobody makes room any more.
+    pub recorder: AtomicU32,
     /// Chunks that were filled. The reader sleeps on it.
     pub produced: AtomicU32,
     /// Chunks that were read. The writer sleeps on it.

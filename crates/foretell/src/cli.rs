@@ -23,13 +23,23 @@ pub struct Cli {
     #[arg(long, global = true, value_enum, default_value_t = OutputFormat::Human)]
     pub format: OutputFormat,
 
-    /// Options for every run (default: the nearest foretell.toml from here upwards).
+    /// Options for every run (default: the nearest foretell.toml from here upwards). Those that run
+    /// commands or write files count only in your own ~/.config/foretell/config.toml.
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
+
+    /// Use no configuration file at all.
+    #[arg(long, global = true, conflicts_with_all = ["config", "profile"])]
+    pub no_config: bool,
 
     /// Use this profile of foretell.toml.
     #[arg(long, global = true, value_name = "NAME")]
     pub profile: Option<String>,
+
+    /// The events of a trace may take so much memory; a larger one, or a compressed file that would
+    /// become one, is refused [default: half of the machine's].
+    #[arg(long, global = true, value_name = "MIB")]
+    pub max_memory: Option<u64>,
 
     /// What to do.
     #[command(subcommand)]
@@ -131,6 +141,24 @@ pub enum Command {
     },
     /// Print the JSON Schema of everything `--format json` prints.
     Schema,
+}
+
+impl Command {
+    /// Does the exit code say what was found, whoever reads the output?
+    pub fn has_verdict(&self) -> bool {
+        use Command::*;
+        matches!(
+            self,
+            Predict(_)
+                | Test(_)
+                | Replay(_)
+                | Explain(_)
+                | Fix(_)
+                | Verify(_)
+                | Report(_)
+                | Record(_)
+        )
+    }
 }
 
 /// What can be done with the configuration.
@@ -317,6 +345,9 @@ pub struct PredictArguments {
     /// is asked about a window that grows as needed.
     #[arg(long, value_name = "EVENTS")]
     pub window: Option<usize>,
+    /// No question is asked after so many seconds; what is left then is said and the exit code is 12.
+    #[arg(long, value_name = "SECONDS")]
+    pub time_limit: Option<u64>,
     /// Report at most so many places where a read can see something else, so that a thread may
     /// leave the path it took in the run; 0 does not look for them.
     #[arg(long, value_name = "N", default_value_t = 32)]
@@ -427,9 +458,22 @@ pub struct RecordArguments {
     /// End the program when it has run for so many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub time_limit: Option<u64>,
+    /// What becomes of the program if foretell itself dies while it runs: it goes on without being
+    /// recorded, or it is killed.
+    #[arg(long, value_enum, default_value_t = OnRecorderDeathName::Continue)]
+    pub on_recorder_death: OnRecorderDeathName,
     /// The program and its arguments, after `--`.
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub program: Vec<std::ffi::OsString>,
+}
+
+/// What a program does when its recorder dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnRecorderDeathName {
+    /// It goes on.
+    Continue,
+    /// It is killed.
+    End,
 }
 
 /// Which three-access patterns are left out; what they leave out is counted.

@@ -47,8 +47,6 @@ pub enum Failure {
     Input(String),
     /// We must mend it; exit code 1.
     Internal(String),
-    /// Whoever read our output has gone away (`foretell ... | head`): not an error.
-    OutputClosed,
 }
 
 impl From<foretell_trace::format::ReadError> for Failure {
@@ -58,12 +56,9 @@ impl From<foretell_trace::format::ReadError> for Failure {
 }
 
 impl From<std::io::Error> for Failure {
-    /// Errors of our own standard output; files that the user named are reported with their names
-    /// where they are opened.
+    /// Files that the user named are reported with their names where they are opened, and standard
+    /// output never fails (see `output`).
     fn from(error: std::io::Error) -> Self {
-        match error.kind() {
-            std::io::ErrorKind::BrokenPipe => Failure::OutputClosed,
-            _ => Failure::Input(format!("cannot write the output: {error}")),
-        }
+        Failure::Input(format!("cannot write the output: {error}"))
     }
 }

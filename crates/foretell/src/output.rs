@@ -1,7 +1,11 @@
 //! Where results go: people's text or one JSON object on standard output, nothing else.
+//!
+//! Whether anybody reads the output does not change what was found. So writing never fails here: the
+//! first error is kept, what follows is dropped, and [`Output::close`] says what happened.
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
+use foretell_guard::text::{bytes_for_terminal, json_for_terminal};
 use foretell_report::terminal::Look;
 
 /// Standard output in one of the two shapes.
@@ -9,6 +13,11 @@ pub struct Output {
     stdout: BufWriter<StdoutLock<'static>>,
     format: OutputFormat,
     colour: bool,
+    /// The configuration files that were used, for the JSON object.
+    config: Vec<String>,
+    failed: Option<io::Error>,
+    /// The end of what was written, as far as it is not a whole character yet.
+    rest: Vec<u8>,
 }
 
 /// The shapes of the output.
@@ -23,16 +32,22 @@ pub enum OutputFormat {
 
 impl Output {
     /// Colours only on a terminal, and never when `NO_COLOR` is set to anything.
-    pub fn new(format: OutputFormat) -> Self {
+    pub fn new(format: OutputFormat, config: Vec<String>) -> Self {
         let stdout = io::stdout();
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let colour = stdout.is_terminal() && !plain && format == OutputFormat::Human;
-        Self { stdout: BufWriter::new(stdout.lock()), format, colour }
+        let stdout = BufWriter::new(stdout.lock());
+        Self { stdout, format, colour, config, failed: None, rest: Vec::new() }
     }
 
     /// Is JSON wanted?
     pub fn json(&self) -> bool {
         self.format == OutputFormat::Json
+    }
+
+    /// The configuration files that were used.
+    pub fn config(&self) -> &[String] {
+        &self.config
     }
 
     /// How a report may look here: as wide as the terminal is, or 100 characters.
@@ -45,19 +60,84 @@ impl Output {
     }
 
     /// Prints the one object of a JSON run.
-    pub fn object(&mut self, object: serde_json::Value) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut self.stdout, &object)?;
-        writeln!(self.stdout)
+    pub fn object(&mut self, mut object: serde_json::Value) -> io::Result<()> {
+        if !self.config.is_empty() && object.get("config").is_none() {
+            object["config"] = serde_json::json!({"files": self.config});
+        }
+        let text = serde_json::to_string_pretty(&object)?;
+        self.raw(json_for_terminal(&text).as_bytes());
+        self.raw(b"\n");
+        Ok(())
+    }
+
+    /// Writes bytes as they are: documents for programs, and text that is safe already.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        if self.failed.is_none() {
+            self.failed = self.stdout.write_all(bytes).err();
+        }
+    }
+
+    /// A writer that passes everything on as it is: for what [`Output::raw`] is for.
+    pub fn as_it_is(&mut self) -> AsItIs<'_> {
+        AsItIs(self)
+    }
+
+    /// Writes a document for programs: as it is, unless a terminal shows it.
+    pub fn document(&mut self, text: &str) {
+        match io::stdout().is_terminal() {
+            true => self.raw(bytes_for_terminal(text.as_bytes()).as_bytes()),
+            false => self.raw(text.as_bytes()),
+        }
+    }
+
+    /// Writes out what is left; why not everything could be written.
+    pub fn close(&mut self) -> Option<io::Error> {
+        if !self.rest.is_empty() {
+            let rest = std::mem::take(&mut self.rest);
+            self.raw(bytes_for_terminal(&rest).as_bytes());
+        }
+        if self.failed.is_none() {
+            self.failed = self.stdout.flush().err();
+        }
+        self.failed.take()
     }
 }
 
+/// Text for people: whatever a terminal would obey is spelled out (see [`foretell_guard::text`]).
+/// Never fails, see the module's text.
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stdout.write(bytes)
+        self.rest.extend_from_slice(bytes);
+        // A character may come in parts.
+        let whole = match std::str::from_utf8(&self.rest) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.rest.len(),
+        };
+        let text = bytes_for_terminal(&self.rest[..whole]);
+        self.rest.drain(..whole);
+        self.raw(text.as_bytes());
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.stdout.flush()
+        if self.failed.is_none() {
+            self.failed = self.stdout.flush().err();
+        }
+        Ok(())
+    }
+}
+
+/// See [`Output::as_it_is`].
+pub struct AsItIs<'o>(&'o mut Output);
+
+impl Write for AsItIs<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.raw(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

@@ -3,10 +3,20 @@
 
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use foretell_predict::progress::{Phase, Progress};
+
+/// The work that was begun last.
+static CURRENT: Mutex<Option<Progress>> = Mutex::new(None);
+
+/// What was found so far, for the case that there will be no report.
+pub fn found_so_far() -> Vec<String> {
+    let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+    current.as_ref().map(Progress::found_so_far).unwrap_or_default()
+}
 
 const EVERY: Duration = Duration::from_millis(200);
 
@@ -18,6 +28,7 @@ pub struct Line {
 impl Line {
     /// Shows it if standard error is a terminal.
     pub fn show(progress: &Progress) -> Self {
+        *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress.clone());
         if !std::io::stderr().is_terminal() {
             return Self { running: None };
         }

@@ -437,9 +437,11 @@ fn the_configuration_is_used_flags_win_and_show_says_where_values_come_from() {
     scratch.file("bank.ft", &std::fs::read(example("bank.ft")).unwrap());
     scratch.file(
         "foretell.toml",
-        b"[predict]\nproperty = [\"deadlock\", \"race\"]\nschedules = \"elsewhere\"\n\
+        b"[predict]\nproperty = [\"deadlock\", \"race\"]\nsuppressions = \"known.toml\"\n\
           [profile.ci.predict]\nproperty = \"assertion\"\nwhole = true\n",
     );
+    // Paths are relative to the file: without this one nothing below is found.
+    scratch.file("known.toml", b"");
     std::fs::create_dir_all(scratch.0.join("below")).unwrap();
     let here = |folder: &str, arguments: &[&str]| {
         Command::new(env!("CARGO_BIN_EXE_foretell"))
@@ -452,7 +454,6 @@ fn the_configuration_is_used_flags_win_and_show_says_where_values_come_from() {
     assert_eq!(nothing.status.code(), Some(0), "{}{}", stdout(&nothing), stderr(&nothing));
     let profile = here("below", &["--profile", "ci", "predict", "../bank.ft"]);
     assert_eq!(profile.status.code(), Some(11), "{}", stderr(&profile));
-    assert!(scratch.0.join("elsewhere").is_dir(), "paths are relative to the file");
     let typed = here("", &["predict", "bank.ft", "--property", "atomicity"]);
     assert!(stdout(&typed).contains("predicted[atomicity]"), "{}", stdout(&typed));
     assert!(!stdout(&typed).contains("race"), "a flag replaces the list: {}", stdout(&typed));
@@ -464,7 +465,7 @@ fn the_configuration_is_used_flags_win_and_show_says_where_values_come_from() {
     assert!(
         line("property ").contains("assertion") && line("property ").contains("profile.ci.predict")
     );
-    assert!(line("schedules ").contains("[predict]") && line("engine ").ends_with("default"));
+    assert!(line("suppressions ").contains("[predict]") && line("engine ").ends_with("default"));
     let object = valid_json(&here("", &["config", "show", "--format", "json"]));
     assert!(object["config"]["file"].as_str().unwrap().ends_with("foretell.toml"));
     for (content, told) in [

@@ -162,8 +162,11 @@ fn answered(trace: &Trace, options: &PlannerOptions) -> Result<Prediction, Engin
     let solving = Instant::now();
     if options.engine == Engine::Solver {
         let solver = Solver { trace, order: &order, options: &options.common };
-        for asked in &asked {
-            solver.answer(asked, &mut prediction)?;
+        for (number, one) in asked.iter().enumerate() {
+            if out_of_time(&options.common, asked.len() - number, &mut prediction) {
+                break;
+            }
+            solver.answer(one, &mut prediction)?;
         }
     } else {
         let mut asker = Asker {
@@ -172,14 +175,26 @@ fn answered(trace: &Trace, options: &PlannerOptions) -> Result<Prediction, Engin
             checkpoints: Checkpoints::new(trace)?,
             options,
         };
-        for asked in &asked {
-            asker.answer(asked, &mut prediction)?;
+        for (number, one) in asked.iter().enumerate() {
+            if out_of_time(&options.common, asked.len() - number, &mut prediction) {
+                break;
+            }
+            asker.answer(one, &mut prediction)?;
         }
     }
     prediction.statistics.solve_time = solving.elapsed();
     count_violations(&mut prediction);
     prediction.properties.sort_by_key(|summary| summary.kind);
     Ok(prediction)
+}
+
+/// Is the time over? Says how many questions are left then.
+fn out_of_time(options: &Options, left: usize, prediction: &mut Prediction) -> bool {
+    let late = options.is_late();
+    if late {
+        prediction.unseen.push(format!("{left} questions were not asked: the time was over"));
+    }
+    late
 }
 
 /// What the order generator gives; it knows patterns only.

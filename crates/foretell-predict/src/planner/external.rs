@@ -1,11 +1,22 @@
 //! Any other planner: a command that reads the two PDDL files and leaves a plan.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
+use foretell_guard::process::{self, Killed};
+use foretell_guard::{Keep, replace_file};
 use foretell_trace::EventId;
 
 use super::pddl::{Pddl, PddlError};
+
+/// A planner that takes longer is killed, with everything that it started.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// One that prints more than so many bytes, too; a plan is much shorter.
+const MOST_OUTPUT: usize = 1 << 26;
 
 /// What another planner said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,9 +54,7 @@ impl Pddl {
             .map_err(|error| ExternalError::Run(directory.to_owned(), error))?;
         for (name, text) in [("domain.pddl", &self.domain), ("problem.pddl", &self.problem)] {
             let path = directory.join(name);
-            let partial = directory.join(format!(".{name}.partial"));
-            std::fs::write(&partial, text)
-                .and_then(|()| std::fs::rename(&partial, &path))
+            replace_file(&path, text.as_bytes(), Keep::Mode)
                 .map_err(|error| ExternalError::Run(path, error))?;
         }
         Ok(())
@@ -68,23 +77,42 @@ impl Pddl {
         {
             line = line.replace(mark, name);
         }
-        let ran = Command::new("sh")
-            .args(["-c", &line])
-            .current_dir(directory)
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output()
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line]).current_dir(directory).stderr(Stdio::null());
+        let ran = process::run(&mut shell, Some(LONGEST), MOST_OUTPUT)
             .map_err(|error| ExternalError::Run(PathBuf::from("sh"), error))?;
         let text = match reads_file {
-            true => std::fs::read_to_string(&plan_path).unwrap_or_default(),
-            false => actions_in(&String::from_utf8_lossy(&ran.stdout)),
+            true => plan_in(&plan_path).unwrap_or_default(),
+            false => actions_in(&String::from_utf8_lossy(&ran.output)),
         };
+        match ran.killed {
+            Some(Killed::Time) => {
+                let how = format!("it was killed: no answer within {} s", LONGEST.as_secs());
+                return Ok(ExternalAnswer::NoPlan(how));
+            }
+            Some(Killed::Output) => {
+                let how = format!("it was killed: it printed more than {MOST_OUTPUT} bytes");
+                return Ok(ExternalAnswer::NoPlan(how));
+            }
+            None => {}
+        }
         let events = self.parse_plan(&text).map_err(ExternalError::Plan)?;
         Ok(match events.is_empty() {
             true => ExternalAnswer::NoPlan(ran.status.to_string()),
             false => ExternalAnswer::Plan(events),
         })
     }
+}
+
+/// The text of the file that a planner left; nothing if it is too large to be a plan.
+fn plan_in(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let mut file = File::open(path).ok().filter(|file| {
+        let metadata = file.metadata();
+        metadata.is_ok_and(|there| there.is_file() && there.len() <= MOST_OUTPUT as u64)
+    })?;
+    file.by_ref().take(MOST_OUTPUT as u64).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// The lines of a planner's output that are nothing but an action.

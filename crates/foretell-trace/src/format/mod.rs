@@ -7,6 +7,7 @@
 pub mod binary;
 pub mod ctrc;
 mod error;
+pub mod limits;
 mod mapped;
 #[cfg(feature = "parquet")]
 pub mod parquet;
@@ -20,6 +21,8 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
+
+use foretell_guard::{Keep, Replacement};
 
 use crate::trace::Trace;
 
@@ -206,28 +209,13 @@ pub fn write_whole(
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
     let io_error = |error: io::Error| WriteError::Io { path: path.to_owned(), error };
-    if path.metadata().is_ok_and(|there| !there.is_file()) {
-        // The new file takes the place of what is there: never of a device, a pipe or a folder.
-        let error = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
-        return Err(io_error(error));
-    }
-    let name = path
-        .file_name()
-        .ok_or_else(|| io_error(io::Error::new(io::ErrorKind::InvalidInput, "not a file name")))?;
-    let mut temporary_name = std::ffi::OsString::from(".");
-    temporary_name.push(name);
-    temporary_name.push(format!(".{}.partial", std::process::id()));
-    let temporary = path.with_file_name(temporary_name);
-    let result = (|| {
-        let mut file = BufWriter::new(File::create(&temporary).map_err(io_error)?);
-        write(&mut file)?;
-        file.flush().map_err(io_error)?;
-        std::fs::rename(&temporary, path).map_err(io_error)
-    })();
-    if result.is_err() {
-        let _ = std::fs::remove_file(&temporary); // the first error is the one to report
-    }
-    result
+    // What is not complete is removed when it is dropped.
+    let replacement = Replacement::new(path, Keep::Mode).map_err(io_error)?;
+    let mut file = BufWriter::new(replacement.file().try_clone().map_err(io_error)?);
+    write(&mut file)?;
+    file.flush().map_err(io_error)?;
+    drop(file);
+    replacement.complete().map_err(io_error)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
-use super::{Format, Position, ReadError, WriteError};
+use super::{Format, Position, ReadError, WriteError, limits};
 use crate::event::{Access, Event, LockMode, LockStep, Op};
 use crate::id::{EventId, ObjectId, SiteId, ThreadId, VariableId};
 use crate::names::Names;
@@ -267,6 +267,7 @@ pub fn read(input: impl Read) -> Result<Trace, ReadError> {
         if let Err(what) = builder.add(&line) {
             return Err(ReadError::new(line_start(events.line()), what));
         }
+        limits::check(builder.trace.events.len())?;
     }
     Ok(builder.trace)
 }

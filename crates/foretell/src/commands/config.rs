@@ -13,7 +13,7 @@ use crate::output::Output;
 /// Prints every option with its value and where that comes from.
 pub fn show(config: &Config, output: &mut Output) -> Result<Exit, Failure> {
     let settings = config.settings(&Cli::command());
-    let path = config.path.as_ref().map(|path| path.display().to_string());
+    let path = config.project().map(|path| path.display().to_string());
     if output.json() {
         let settings: Vec<_> = settings
             .iter()
@@ -22,12 +22,15 @@ pub fn show(config: &Config, output: &mut Output) -> Result<Exit, Failure> {
                     "source": one.source})
             })
             .collect();
-        output.object(json!({"version": 1, "config": {"file": path, "settings": settings}}))?;
+        output.object(json!({"version": 1, "config":
+            {"file": path, "files": config.files(), "settings": settings}}))?;
         return Ok(Exit::NothingFound);
     }
-    match path {
-        Some(path) => writeln!(output, "# {path}")?,
-        None => writeln!(output, "# no {} here or above", crate::config::FILE)?,
+    if path.is_none() {
+        writeln!(output, "# no {} here or above", crate::config::FILE)?;
+    }
+    for file in config.files() {
+        writeln!(output, "# {file}")?;
     }
     let mut command = String::new();
     for one in settings {

@@ -85,7 +85,8 @@ fn version_of(program: &str) -> Option<String> {
     ran.status.success().then(|| text.lines().next().unwrap_or_default().to_owned())
 }
 
-fn total_memory_mib() -> Option<u64> {
+/// The memory of the machine.
+pub fn total_memory_mib() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;

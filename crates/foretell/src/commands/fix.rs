@@ -1,14 +1,12 @@
 //! `foretell fix`: a patch that adds the synchronisation.
 
-use std::io::Write;
-
+use foretell_guard::{Keep, replace_file, say};
 use foretell_neighbourhood::{
     Options, Primitive, Verification, explain_finding, finding_options, text::Names,
 };
 use foretell_patch::{Patch, Sources, patch, patched_since};
 use foretell_predict::progress::Phase;
 use foretell_predict::{Status, predict};
-use foretell_trace::format;
 use foretell_trace::validate::validate;
 use serde_json::json;
 
@@ -85,12 +83,10 @@ pub fn run(arguments: &FixArguments, output: &mut Output) -> Result<Exit, Failur
     words.dedup();
     if arguments.apply {
         for file in &patch.files {
-            format::write_whole(&file.path, |out| {
-                out.write_all(file.new.as_bytes())
-                    .map_err(|error| format::WriteError::Io { path: file.path.clone(), error })
-            })
-            .map_err(|error| Failure::Input(error.to_string()))?;
-            eprintln!("foretell: patched {}", file.path.display());
+            replace_file(&file.path, file.new.as_bytes(), Keep::ModeAndOwner).map_err(|error| {
+                Failure::Input(format!("cannot write {}: {error}", file.path.display()))
+            })?;
+            say!("foretell: patched {}", file.path.display());
         }
     }
     let diff: String = patch.files.iter().map(|file| file.diff()).collect();
@@ -105,15 +101,15 @@ pub fn run(arguments: &FixArguments, output: &mut Output) -> Result<Exit, Failur
             "fix": {"diff": diff, "by_hand": words, "primitives": told, "applied": again},
         }))?;
     } else {
-        write!(output, "{diff}")?;
+        output.document(&diff);
         for sentence in &again {
-            eprintln!("foretell: {sentence}");
+            say!("foretell: {sentence}");
         }
         for sentence in &words {
-            eprintln!("foretell: by hand: {sentence}");
+            say!("foretell: by hand: {sentence}");
         }
         if !found {
-            eprintln!("foretell: nothing is predicted, so there is nothing to fix");
+            say!("foretell: nothing is predicted, so there is nothing to fix");
         }
     }
     Ok(match (found, trace.metadata.gaps.is_empty()) {

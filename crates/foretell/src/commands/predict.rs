@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use foretell_force::forced::Violation;
 use foretell_force::program::InputDigest;
 use foretell_force::session::{blocks_are_marked, schedule_of};
+use foretell_guard::say;
+use foretell_guard::stop::{self, Graceful};
 use foretell_predict::candidates::present_patterns;
 use foretell_predict::planner::{self, PlannerOptions};
 use foretell_predict::region::Regions;
@@ -24,6 +27,9 @@ use crate::progress::Line;
 
 /// Predicts and prints.
 pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Failure> {
+    // A signal ends the questions, not the report.
+    let _graceful = Graceful::new();
+    let started = Instant::now();
     let mut trace = foretell_record::read(&arguments.trace)?;
     if let Some(fault) = validate(&trace).first() {
         return Err(Failure::Input(format!(
@@ -46,6 +52,10 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
         budget: arguments.budget,
         goals: arguments.goal.clone(),
     };
+    let time = arguments.time_limit.map(Duration::from_secs);
+    if let Some(deadline) = time.and_then(|time| started.checked_add(time)) {
+        stop::set_deadline(deadline);
+    }
     let line = Line::show(&options.common.progress);
     let mut prediction =
         planner::predict(&trace, &options).map_err(|error| Failure::Input(in_file(&error)))?;
@@ -56,7 +66,7 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
         let problems = pddl::problems(&trace, &prediction, &arguments.goal)
             .map_err(|error| Failure::Input(in_file(&error)))?;
         let told = pddl::write(&trace, &problems, directory, arguments.planner_cmd.as_deref())?;
-        told.iter().for_each(|line| eprintln!("foretell: {line}"));
+        told.iter().for_each(|line| say!("foretell: {line}"));
     }
     let schedules = {
         let regions = arguments.regions.into();
@@ -64,6 +74,8 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
     };
     let file = arguments.trace.display().to_string();
     let mut report = Report::from_prediction(&trace, &file, &prediction, &schedules);
+    report.unseen.extend(stopped());
+    report.config.files = output.config().to_vec();
     report::suppress(&mut report, &arguments.outputs)?;
     report::print(&report, output)?;
     report::write_files(&report, &arguments.outputs)?;
@@ -72,6 +84,13 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
         return Err(Failure::Internal(format!("the validator refused a solver's answer: {error}")));
     }
     Ok(report::exit_of(&report))
+}
+
+/// What a report says when a signal cut the work short.
+pub fn stopped() -> Option<String> {
+    stop::asked().map(|signal| {
+        format!("everything that was left when signal {signal} asked foretell to end")
+    })
 }
 
 /// The filters, with the patterns of the runs that are called correct.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use foretell_build::Language;
 use foretell_force::program::Program;
+use foretell_guard::PrivateFolder;
 
 use crate::cli::RunArguments;
 use crate::exit::Failure;
@@ -16,26 +17,13 @@ pub struct Prepared {
     /// The program.
     pub program: Program,
     /// Removed in the end.
-    _build: Option<Folder>,
+    _build: Option<PrivateFolder>,
 }
 
-/// A temporary folder, removed in the end.
-pub struct Folder(pub PathBuf);
-
-impl Folder {
-    /// A folder of this process.
-    pub fn new() -> Result<Self, Failure> {
-        let path = std::env::temp_dir().join(format!("foretell-build-{}", std::process::id()));
-        std::fs::create_dir_all(&path)
-            .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0); // nobody minds if it stays
-    }
+/// A temporary folder of our own.
+pub fn temporary() -> Result<PrivateFolder, Failure> {
+    PrivateFolder::new()
+        .map_err(|error| Failure::Input(format!("{}: {error}", std::env::temp_dir().display())))
 }
 
 /// What was typed, ready to run.
@@ -52,8 +40,8 @@ pub fn prepare(typed: &[OsString], run: &RunArguments) -> Result<Prepared, Failu
     let Some(language) = language_of(source) else {
         return Ok(Prepared { program, _build: None });
     };
-    let folder = Folder::new()?;
-    let binary = folder.0.join(source.file_stem().unwrap_or(first));
+    let folder = temporary()?;
+    let binary = folder.path().join(source.file_stem().unwrap_or(first));
     build(language, source, &binary, None)?;
     program.called = Some(source.to_owned());
     program.path = binary;
@@ -72,8 +60,8 @@ pub fn prepare_text(
     let (Some(language), Some(name)) = (language_of(original), original.file_name()) else {
         return Ok(None);
     };
-    let folder = Folder::new()?;
-    let source = folder.0.join(name);
+    let folder = temporary()?;
+    let source = folder.path().join(name);
     std::fs::write(&source, text)
         .map_err(|error| Failure::Input(format!("{}: {error}", source.display())))?;
     let binary = source.with_extension("");

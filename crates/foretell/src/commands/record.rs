@@ -3,14 +3,17 @@
 use std::path::Path;
 use std::time::Duration;
 
+use foretell_guard::say;
+use foretell_guard::stop::Graceful;
 use foretell_predict::progress::{Phase, Progress};
 use foretell_record::{
-    Form, RecordError, RecordOptions, RecordOutcome, RunEnd, SyncOutcome, record, record_sync_only,
+    Form, OnRecorderDeath, RecordError, RecordOptions, RecordOutcome, RunEnd, SyncOutcome, record,
+    record_sync_only,
 };
 use foretell_trace::format::Format;
 use serde_json::{Value, json};
 
-use crate::cli::RecordArguments;
+use crate::cli::{OnRecorderDeathName, RecordArguments};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::progress::Line;
@@ -18,6 +21,8 @@ use crate::progress::Line;
 /// Records. What foretell has to say to people goes to standard error, for standard output is the
 /// program's; with `--format json` it is the other way round.
 pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Failure> {
+    // While the program runs, signals are passed on to it; afterwards the file is completed first.
+    let _graceful = Graceful::new();
     let (program, rest) = arguments.program.split_first().expect("clap demands a program");
     let default = if arguments.sync_only { "run.sync" } else { "run.ftrace" };
     let file = arguments.output.as_deref().unwrap_or(Path::new(default));
@@ -29,6 +34,10 @@ pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Fai
     options.form = if arguments.compact { Form::Trace } else { Form::Log };
     options.time_limit = arguments.time_limit.map(Duration::from_secs);
     options.output_to_error = output.json();
+    options.on_recorder_death = match arguments.on_recorder_death {
+        OnRecorderDeathName::Continue => OnRecorderDeath::Continue,
+        OnRecorderDeathName::End => OnRecorderDeath::End,
+    };
     let failure = |error: RecordError| match error {
         RecordError::Memory(_) => Failure::Internal(error.to_string()),
         _ => Failure::Input(error.to_string()),
@@ -38,7 +47,7 @@ pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Fai
         if output.json() {
             output.object(logged(&options, &outcome))?;
         } else {
-            eprintln!(
+            say!(
                 "foretell: logged {} operations of {} threads in {}",
                 outcome.entries,
                 outcome.threads,
@@ -56,29 +65,26 @@ pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Fai
     if output.json() {
         output.object(recorded(&options, &outcome))?;
     } else {
-        eprintln!(
+        say!(
             "foretell: recorded {} events of {} threads in {}",
             outcome.events,
             outcome.threads,
             file.display()
         );
         for gap in &outcome.gaps {
-            eprintln!("foretell: not seen: {gap}");
+            say!("foretell: not seen: {gap}");
         }
         for restriction in &outcome.restrictions {
-            eprintln!("foretell: not varied: {restriction}");
+            say!("foretell: not varied: {restriction}");
         }
     }
     let exit = end(&outcome.end)?;
     if let Some(lost) = &outcome.lost {
-        eprintln!(
-            "foretell: {} is not complete: {lost}; make room and record again",
-            file.display()
-        );
+        say!("foretell: {} is not complete: {lost}; make room and record again", file.display());
         return Ok(Exit::Incomplete);
     }
     if arguments.symbolic && !outcome.symbolic {
-        eprintln!(
+        say!(
             "foretell: the trace has no expressions for all of the program: compile it with \
              `foretell cc` or `foretell c++` (without -fforetell=concrete)"
         );
@@ -94,15 +100,19 @@ fn end(end: &RunEnd) -> Result<Exit, Failure> {
         // As a shell says it.
         RunEnd::Signal(signal) => Exit::OfProgram(u8::try_from(128 + signal).unwrap_or(255)),
         RunEnd::Deadlock(who) | RunEnd::Livelock(who) => {
-            eprintln!("foretell: the program can not go on: {who}");
+            say!("foretell: the program can not go on: {who}");
             Exit::Incomplete
         }
         RunEnd::Hang => {
-            eprintln!("foretell: the program was ended by the time limit");
+            say!("foretell: the program was ended by the time limit");
+            Exit::Incomplete
+        }
+        RunEnd::Stopped => {
+            say!("foretell: the recording was ended by a signal");
             Exit::Incomplete
         }
         RunEnd::Diverged(why) => {
-            eprintln!("foretell: the program did not follow the log: {why}");
+            say!("foretell: the program did not follow the log: {why}");
             Exit::Incomplete
         }
         RunEnd::Refused(why) => return Err(Failure::Input(why.clone())),
@@ -162,6 +172,7 @@ fn ended(end: &RunEnd) -> Value {
         RunEnd::Deadlock(who) => json!({"kind": "deadlock", "message": who}),
         RunEnd::Livelock(who) => json!({"kind": "livelock", "message": who}),
         RunEnd::Hang => json!({"kind": "hang"}),
+        RunEnd::Stopped => json!({"kind": "stopped"}),
         RunEnd::Diverged(why) => json!({"kind": "diverged", "message": why.to_string()}),
         RunEnd::Refused(why) => json!({"kind": "refused", "message": why}),
     }

@@ -7,6 +7,8 @@ use foretell_force::judge::Outcome;
 use foretell_force::replay::{ReplayError, Replayed, debug, replay};
 use foretell_force::run::RunError;
 use foretell_force::session::UNINTERRUPTED;
+use foretell_guard::say;
+use foretell_guard::text::bytes_for_terminal;
 use foretell_record::{RecordError, RunEnd};
 use foretell_trace::schedule::Schedule;
 use serde_json::{Value, json};
@@ -36,7 +38,7 @@ pub fn run(arguments: &ReplayArguments, output: &mut Output) -> Result<Exit, Fai
     if arguments.gdb {
         return match debug(&schedule, &prepared.program, &after).map_err(failed)? {
             RunEnd::Diverged(divergence) => {
-                eprintln!("foretell: the program left the schedule: {divergence}");
+                say!("foretell: the program left the schedule: {divergence}");
                 Ok(Exit::Incomplete)
             }
             _ => Ok(Exit::NothingFound),
@@ -52,7 +54,8 @@ pub fn run(arguments: &ReplayArguments, output: &mut Output) -> Result<Exit, Fai
     } else {
         output.write_all(&replayed.run.written.stdout)?;
         output.flush()?;
-        std::io::stderr().write_all(&replayed.run.written.stderr)?;
+        let stderr = bytes_for_terminal(&replayed.run.written.stderr);
+        let _ = std::io::stderr().write_all(stderr.as_bytes()); // nobody reads it: no matter
         writeln!(output, "replay: {}", told(&replayed))?;
         writeln!(output, "  the run ended: {}", replayed.run.ended())?;
         if let Some(sentence) = &replayed.verdict.difference.other_path {

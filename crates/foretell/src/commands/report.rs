@@ -76,7 +76,8 @@ pub fn print(report: &Report, output: &mut Output) -> Result<(), Failure> {
         output.object(report.to_json())?;
     } else {
         let look = output.look();
-        terminal::render(output, look, report)?;
+        // The renderer makes what comes from outside safe, and adds colours.
+        terminal::render(&mut output.as_it_is(), look, report)?;
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ use foretell_force::run::RunError;
 use foretell_force::session::{
     Conclusion, Options, Session, TestError, Tested, UNINTERRUPTED, test,
 };
+use foretell_guard::stop::{self, Graceful};
 use foretell_predict::Prediction;
 use foretell_predict::progress::Phase;
 use foretell_record::RecordError;
@@ -23,7 +24,7 @@ use serde_json::json;
 use crate::cli::{RunArguments, TestArguments};
 use crate::commands::explained::explained;
 use crate::commands::past::{explained_by_its_run, in_its_own_run};
-use crate::commands::predict::filters;
+use crate::commands::predict::{filters, stopped};
 use crate::commands::program::prepare;
 use crate::commands::report::{exit_of, print, suppress, write_files};
 use crate::commands::schedules;
@@ -35,6 +36,8 @@ use crate::progress::Line;
 /// Tests and prints.
 pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failure> {
     let started = Instant::now();
+    // A signal ends the search, not the report.
+    let _graceful = Graceful::new();
     let prepared = prepare(&arguments.program, &arguments.run)?;
     let options = options(arguments)?;
     options.predict.progress.begin(Phase::Recording, 0);
@@ -56,6 +59,8 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     for replay in report.findings.iter_mut().filter_map(|finding| finding.replay.as_mut()) {
         *replay = replay.replacen("replay", &format!("replay{}", same_runs(&arguments.run)), 1);
     }
+    report.unseen.extend(stopped());
+    report.config.files = output.config().to_vec();
     suppress(&mut report, &arguments.outputs)?;
     print(&report, output)?;
     write_files(&report, &arguments.outputs)?;
@@ -67,6 +72,7 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
         Conclusion::Predicted => Exit::Predicted,
         Conclusion::Incomplete => Exit::Incomplete,
         Conclusion::Failed => Exit::OurFailure,
+        Conclusion::NothingFound if stop::asked().is_some() => Exit::Incomplete,
         Conclusion::NothingFound => Exit::NothingFound,
     })
 }
@@ -183,6 +189,9 @@ fn explain(session: &Session, report: &mut Report, trials: &mut Trials) {
             && !tested.finding.accesses.is_empty()
     };
     for tested in session.tested.iter().filter(about_events).take(EXPLAINED) {
+        if stop::asked().is_some() {
+            break;
+        }
         let known = report.findings.iter_mut().find(|finding| finding.id == tested.finding.id);
         if let Some(finding) = known {
             let left = trials.time_left().max(SHORTEST.saturating_sub(started.elapsed()));

@@ -1,6 +1,6 @@
 //! `foretell trace`: look at, check and convert trace files.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 use foretell_trace::format::{self, Format, Opened, WriteError, text};
@@ -80,7 +80,11 @@ fn cat(file: &TraceFile, output: &mut Output) -> Result<Exit, Failure> {
                 .into(),
         ));
     }
-    text::write(&trace, output)?;
+    // It is a document that can be read back; only a terminal is spared what it would obey.
+    match std::io::stdout().is_terminal() {
+        true => text::write(&trace, output)?,
+        false => text::write(&trace, &mut output.as_it_is())?,
+    }
     Ok(Exit::NothingFound)
 }
 

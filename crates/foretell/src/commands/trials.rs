@@ -84,7 +84,6 @@ impl<'a> Trials<'a> {
         let prepared = prepare_text(&self.arguments.program, &self.arguments.run, text)
             .map_err(|failure| match failure {
                 Failure::Input(why) | Failure::Internal(why) => why,
-                Failure::OutputClosed => "nobody reads the output".to_owned(),
             })?
             .ok_or("it was not built from one source file")?;
         let mut options = self.options.clone();

@@ -3,7 +3,7 @@
 use super::decode::{Record, TermDefinition};
 use super::stream::Records;
 use crate::event::{Access, Event, Op};
-use crate::format::{Position, ReadError};
+use crate::format::{Position, ReadError, limits};
 use crate::id::{EventId, ObjectId, SiteId, TermId, ThreadId, VariableId};
 use crate::term::{Operator, Sort, Term, TermStore};
 use crate::trace::{Object, Scope, Site, Thread, Trace, Variable};
@@ -18,6 +18,7 @@ pub fn read(file: &[u8]) -> Result<Trace, ReadError> {
     let mut collected = Collected::default();
     for record in Records::new(file)? {
         collected.add(record?);
+        limits::check(collected.events.len())?;
     }
     collected.into_trace()
 }

@@ -1,0 +1,152 @@
+//! What happens on SIGINT, SIGTERM and SIGHUP.
+//!
+//! Without more, a signal ends the process as it always does, after everything temporary is removed
+//! and the processes that we started are killed. While a [`Graceful`] lives, the first signal only
+//! asks for an end: long work looks at [`asked`] now and then and comes to a close with what it has.
+//! It has [`GRACE`] for that, and a second signal takes the rest of it away.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::cleanup;
+
+/// How long work may take to come to a close.
+pub const GRACE: Duration = Duration::from_secs(20);
+
+const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// The signal that asked for an end; 0 while none did.
+static ASKED: AtomicI32 = AtomicI32::new(0);
+static GRACEFUL: AtomicUsize = AtomicUsize::new(0);
+/// The writing end of the pipe from the handler to the thread that cleans up.
+static PIPE: AtomicI32 = AtomicI32::new(-1);
+
+/// The signal that asked for an end.
+pub fn asked() -> Option<i32> {
+    match ASKED.load(Ordering::Relaxed) {
+        0 => None,
+        signal => Some(signal),
+    }
+}
+
+/// When everything has to come to a close, besides signals.
+static DEADLINE: OnceLock<Instant> = OnceLock::new();
+
+/// Sets the moment after which [`is_over`]; the first one counts.
+pub fn set_deadline(deadline: Instant) {
+    let _ = DEADLINE.set(deadline);
+}
+
+/// Must long work come to a close: because a signal asked for it, or because the time is over?
+pub fn is_over() -> bool {
+    asked().is_some() || DEADLINE.get().is_some_and(|deadline| Instant::now() >= *deadline)
+}
+
+/// While it lives, the first signal does not end the process, see the module's text.
+#[derive(Debug)]
+pub struct Graceful(());
+
+impl Graceful {
+    /// From now on.
+    #[expect(clippy::new_without_default, reason = "it is a scope and not a value")]
+    pub fn new() -> Self {
+        GRACEFUL.fetch_add(1, Ordering::Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for Graceful {
+    fn drop(&mut self) {
+        GRACEFUL.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+extern "C" fn handler(signal: i32) {
+    let number = signal as u8;
+    // SAFETY: write may be called in a handler; errno is put back. A full pipe has signals enough.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::write(PIPE.load(Ordering::Relaxed), (&raw const number).cast(), 1);
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// Takes the signals over, once for the whole process. What is ignored (by `nohup`, or in the
+/// background of a shell) stays ignored.
+pub fn take_over() -> std::io::Result<()> {
+    static READER: OnceLock<()> = OnceLock::new();
+    let mut ends = [0; 2];
+    // SAFETY: the array takes both ends.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    let [reader, writer] = ends;
+    if READER.set(()).is_err() {
+        return Ok(());
+    }
+    PIPE.store(writer, Ordering::Relaxed);
+    std::thread::Builder::new().name("signals".into()).spawn(move || watch(reader))?;
+    for signal in SIGNALS {
+        // SAFETY: both are plain structures, and the handler only does what handlers may.
+        unsafe {
+            let mut old: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &mut old);
+            if old.sa_sigaction == libc::SIG_IGN {
+                continue;
+            }
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as *const () as usize;
+            action.sa_flags = libc::SA_RESTART;
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+    }
+    Ok(())
+}
+
+/// Waits for signals in a thread of its own, where everything may be called.
+fn watch(reader: i32) {
+    let Some(first) = next(reader, None) else { return };
+    ASKED.store(first, Ordering::Relaxed);
+    if GRACEFUL.load(Ordering::Relaxed) > 0 {
+        next(reader, Some(GRACE));
+    }
+    end(first);
+}
+
+/// The next signal, if one comes in time.
+fn next(reader: i32, limit: Option<Duration>) -> Option<i32> {
+    let milliseconds = limit.map_or(-1, |limit| i32::try_from(limit.as_millis()).unwrap_or(-1));
+    loop {
+        let mut file = libc::pollfd { fd: reader, events: libc::POLLIN, revents: 0 };
+        let mut number = 0u8;
+        // SAFETY: one entry, and one byte to write to.
+        unsafe {
+            match libc::poll(&mut file, 1, milliseconds) {
+                0 => return None,
+                ready if ready < 0 => continue,
+                _ => {}
+            }
+            match libc::read(reader, (&raw mut number).cast(), 1) {
+                1 => return Some(number.into()),
+                _ => return None,
+            }
+        }
+    }
+}
+
+/// Ends the process by the signal, after cleaning up.
+pub fn end(signal: i32) -> ! {
+    cleanup::everything();
+    // SAFETY: plain system calls; the default action of these signals is to end the process.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, std::ptr::null_mut());
+        libc::kill(libc::getpid(), signal);
+        libc::sleep(5);
+        libc::_exit(128 + signal)
+    }
+}

@@ -1,0 +1,128 @@
+//! Temporary folders and files that replace others; what is left when a signal comes.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+
+use crate::common::{BANK, TORN, Workshop, end_of, is_running, signal, text, until};
+
+/// Prints its process id, and does nothing for ever: every run of it ends by the time limit only.
+const ENDLESS: &str = r#"
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+volatile int x;
+static void *work(void *a) { for (;;) x++; return a; }
+int main(void) {
+  FILE *f = fopen(getenv("PID_FILE"), "w");
+  fprintf(f, "%d\n", (int)getpid());
+  fclose(f);
+  signal(SIGTERM, SIG_IGN); signal(SIGINT, SIG_IGN); signal(SIGHUP, SIG_IGN);
+  pthread_t t;
+  pthread_create(&t, 0, work, 0);
+  pthread_join(t, 0);
+  return 0;
+}
+"#;
+
+/// The names of the folders that were used once, with the process id in them, can be taken by
+/// another user beforehand: what lies there must not be used.
+#[test]
+fn temporary_folders_have_names_that_nobody_can_guess_and_are_private() {
+    let shop = Workshop::new();
+    let source = shop.file("torn.c", TORN).display().to_string();
+    let mut command = shop.foretell(&["test", &source]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+    let mut seen = Vec::new();
+    while child.try_wait().expect("waited for").is_none() {
+        for path in shop.leftovers() {
+            if let Ok(there) = path.metadata()
+                && there.is_dir()
+            {
+                let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+                assert!(!name.contains(&child.id().to_string()), "{name} can be guessed");
+                assert_eq!(there.permissions().mode() & 0o077, 0, "{name} is open to others");
+                seen.push(name);
+            }
+        }
+    }
+    assert!(!seen.is_empty(), "there was a folder");
+    assert_eq!(shop.leftovers(), [] as [std::path::PathBuf; 0]);
+}
+
+/// Whatever signal ends it, and whenever: no file is left, and the program under test is gone.
+#[test]
+fn a_signal_leaves_neither_files_nor_processes() {
+    let shop = Workshop::new();
+    let source = shop.file("endless.c", ENDLESS).display().to_string();
+    let schedules = shop.path().join("schedules").display().to_string();
+    let pid_file = shop.path().join("pid");
+    for number in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let _ = std::fs::remove_file(&pid_file);
+        let mut command =
+            shop.foretell(&["test", "--run-limit", "1000", "--schedules", &schedules, &source]);
+        command.env("PID_FILE", &pid_file).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("starts");
+        let mut program = None;
+        until("the program", || {
+            let content = std::fs::read_to_string(&pid_file).unwrap_or_default();
+            program = content.trim_end().parse::<u32>().ok().filter(|_| content.ends_with('\n'));
+            program.is_some()
+        });
+        signal(child.id(), number);
+        let status = end_of(&mut child);
+        // It says that it is incomplete, or it ends as the signal wants it.
+        assert!(status.code() == Some(12) || status.signal() == Some(number), "{status}");
+        until("the end of the program", || !is_running(program.expect("above")));
+        assert_eq!(shop.leftovers(), [] as [std::path::PathBuf; 0], "signal {number}");
+        assert!(!shop.path().join("schedules").exists(), "nothing was found");
+    }
+}
+
+/// The partial file had a name that could be foretold, and a link of that name was followed.
+#[test]
+fn what_lies_under_the_name_of_a_partial_file_is_not_touched() {
+    let shop = Workshop::new();
+    let trace = shop.file("bank.ft", BANK).display().to_string();
+    let victim = shop.file("victim", "precious");
+    let out = shop.path().join("out");
+    std::fs::create_dir(&out).expect("a folder");
+    // The shell becomes foretell, so that the process id is known before.
+    let script = format!(
+        "ln -s {victim} {out}/.bank.ftrace.$$.partial && exec {foretell} trace convert {trace} -o \
+         {out}/bank.ftrace",
+        victim = victim.display(),
+        out = out.display(),
+        foretell = env!("CARGO_BIN_EXE_foretell"),
+    );
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", &script]);
+    let output = crate::common::finish(command);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(std::fs::read(&victim).expect("there"), b"precious");
+    assert!(out.join("bank.ftrace").is_file());
+}
+
+#[test]
+fn fix_keeps_the_mode_of_the_file_and_follows_its_link() {
+    let shop = Workshop::new();
+    let program = shop.build("torn", TORN);
+    let trace = shop.path().join("run.ftrace").display().to_string();
+    let recorded = shop.run(&["record", "-o", &trace, "--", &program]);
+    assert_eq!(recorded.status.code(), Some(0), "{}", text(&recorded.stderr));
+    let source = shop.path().join("torn.c");
+    let real = shop.path().join("real.c");
+    std::fs::rename(&source, &real).expect("moved");
+    symlink(&real, &source).expect("a link");
+    std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).expect("a mode");
+    let owner = real.metadata().expect("there").uid();
+    let fixed = shop.run(&["fix", "--apply", &trace]);
+    assert_eq!(fixed.status.code(), Some(11), "{}", text(&fixed.stderr));
+    assert!(text(&fixed.stderr).contains("patched"), "{}", text(&fixed.stderr));
+    assert!(source.symlink_metadata().expect("there").is_symlink());
+    let there = real.metadata().expect("there");
+    assert_eq!((there.mode() & 0o7777, there.uid()), (0o640, owner));
+    assert_ne!(std::fs::read_to_string(&real).expect("there"), TORN);
+}
