@@ -8,6 +8,7 @@
 
 pub mod brute;
 pub mod build;
+mod channel;
 pub mod cssa;
 pub mod ctp;
 mod layout;

@@ -215,6 +215,7 @@ fn may_wait(op: &Op) -> bool {
             | Op::WaitEnd { timed_out: false, .. }
             | Op::SemaphoreWait(_)
             | Op::BarrierLeave(_)
+            | Op::Receive { by_try: false, .. }
             | Op::Join(_)
             | Op::ThreadBegin
     )

@@ -171,6 +171,11 @@ pub fn access_info(trace: &Trace, event: EventId) -> AccessInfo {
             ("semaphore-wait", Some(object(*semaphore)))
         }
         Op::SemaphorePost(semaphore) => ("semaphore-post", Some(object(*semaphore))),
+        Op::ReleaseFailed(step) => ("release", Some(object(step.lock))),
+        Op::Send { channel, .. } => ("send", Some(object(*channel))),
+        Op::Receive { channel, .. } => ("receive", Some(object(*channel))),
+        Op::Poll { channel, .. } => ("poll", Some(object(*channel))),
+        Op::Destroy(destroyed) => ("destroy", Some(object(*destroyed))),
         Op::BarrierArrive(barrier) | Op::BarrierLeave(barrier) => {
             ("barrier", Some(object(*barrier)))
         }

@@ -20,6 +20,7 @@
 compile_error!("foretell-runtime knows Linux with glibc on x86-64 only");
 
 mod allocator;
+mod channels;
 mod fiber;
 mod forced;
 mod hooks;

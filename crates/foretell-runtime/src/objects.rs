@@ -39,6 +39,8 @@ pub enum Model {
     Semaphore(u32),
     /// A barrier.
     Barrier(Barrier),
+    /// A channel, whose state the kernel keeps.
+    Channel(ObjectKind),
 }
 
 /// A mutex.
@@ -220,6 +222,7 @@ pub fn define(address: u64, model: Model) -> &'static mut Object {
         Model::Condition(_) => (ObjectKind::Condition, 0),
         Model::Semaphore(count) => (ObjectKind::Semaphore, *count),
         Model::Barrier(barrier) => (ObjectKind::Barrier, barrier.parties),
+        Model::Channel(kind) => (*kind, 0),
     };
     let what = u64::from(number) | u64::from(kind as u32) << 32;
     // SAFETY: as above.
@@ -259,6 +262,7 @@ pub fn describe(number: u32) -> String {
         }
         Model::Condition(_) => format!("condition {:#x}", object.address),
         Model::Semaphore(_) => format!("semaphore {:#x}", object.address),
+        Model::Channel(_) => format!("channel {:#x}", object.address),
         Model::Barrier(barrier) => format!(
             "barrier {:#x} ({} of {} came)",
             object.address, barrier.arrived, barrier.parties

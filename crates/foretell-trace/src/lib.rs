@@ -25,5 +25,6 @@ pub use format::{Format, Position, ReadError, WriteError, read_path, write_path}
 pub use id::{EventId, ObjectId, SiteId, SymbolId, TermId, ThreadId, VariableId};
 pub use term::{Operator, Rational, ScalarSort, Sort, Term, TermStore, Value};
 pub use trace::{
-    Indexer, MemoryRange, Metadata, Object, ObjectKind, Scope, Site, Thread, Trace, Variable,
+    ChannelKind, Indexer, MemoryRange, Metadata, Object, ObjectKind, Scope, Site, Thread, Trace,
+    Variable,
 };

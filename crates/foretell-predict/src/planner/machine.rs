@@ -207,7 +207,12 @@ impl Domain {
                 Op::Guarded(_) | Op::Transition(_) => {
                     return refuse(Some(id), "the planner needs concrete reads and writes");
                 }
-                Op::Fence(_)
+                Op::Send { .. } | Op::Receive { .. } | Op::Poll { .. } => {
+                    return refuse(Some(id), "the planner does not know channels");
+                }
+                Op::ReleaseFailed(_)
+                | Op::Destroy(_)
+                | Op::Fence(_)
                 | Op::Branch(_)
                 | Op::Assert(_)
                 | Op::RegionBegin(_)

@@ -8,6 +8,7 @@ pub(crate) mod barrier;
 pub(crate) mod blocking;
 pub(crate) mod c11;
 pub(crate) mod condition;
+pub(crate) mod files;
 pub(crate) mod futex;
 pub(crate) mod memory;
 pub(crate) mod mutex;

@@ -102,7 +102,7 @@ impl<'t> State<'t> {
             Op::Fork(child) => self.fork(id, thread, *child, faults),
             Op::Join(other) => self.join(id, thread, *other, faults),
             Op::Acquire(step) => self.acquire(id, thread, step, faults),
-            Op::AcquireFailed(step) => {
+            Op::AcquireFailed(step) | Op::ReleaseFailed(step) => {
                 self.check_lock(id, step, faults);
             }
             Op::Release(step) => self.release(id, thread, step, faults),
@@ -122,6 +122,9 @@ impl<'t> State<'t> {
             }
             Op::BarrierArrive(object) | Op::BarrierLeave(object) => {
                 self.barrier(id, thread, *object, &event.op, faults);
+            }
+            Op::Send { channel, .. } | Op::Receive { channel, .. } | Op::Poll { channel, .. } => {
+                self.check_channel(id, *channel, faults);
             }
             Op::RegionBegin(_) => state.regions += 1,
             Op::RegionEnd => match state.regions.checked_sub(1) {
@@ -298,6 +301,14 @@ impl<'t> State<'t> {
             }
             Op::SemaphoreWait(_) => *count -= 1,
             _ => {}
+        }
+    }
+
+    /// What a channel gives may come from outside, so that its amounts need not add up.
+    fn check_channel(&self, id: EventId, channel: ObjectId, faults: &mut Faults<'_>) {
+        if !matches!(self.kind(channel), ObjectKind::Channel(_)) {
+            let name = faults.object(channel).to_owned();
+            faults.at(id, format!("uses {name} as a channel, but it is none"));
         }
     }
 
