@@ -732,6 +732,9 @@ impl<'t> Translator<'t> {
         number: EventId,
         lock: LockStep,
     ) -> Result<(), BuildError> {
+        if self.layout.channels.irregular.contains(&lock.lock) {
+            return Ok(()); // only its order counts
+        }
         let layout = self.layout;
         let ObjectLayout::Lock { holder, recursive, readers } = self.object_of(layout, lock.lock)
         else {
@@ -784,6 +787,9 @@ impl<'t> Translator<'t> {
         number: EventId,
         lock: LockStep,
     ) -> Result<(), BuildError> {
+        if self.layout.channels.irregular.contains(&lock.lock) {
+            return Ok(()); // only its order counts
+        }
         let layout = self.layout;
         let ObjectLayout::Lock { holder, readers, .. } = self.object_of(layout, lock.lock) else {
             return Err(self.wrong_object(origin, lock.lock));
@@ -823,6 +829,9 @@ impl<'t> Translator<'t> {
         origin: EventId,
         lock: LockStep,
     ) -> Result<(), BuildError> {
+        if self.layout.channels.irregular.contains(&lock.lock) {
+            return Ok(()); // only its order counts
+        }
         let layout = self.layout;
         let ObjectLayout::Lock { holder, recursive, readers } = self.object_of(layout, lock.lock)
         else {

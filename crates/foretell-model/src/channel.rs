@@ -15,13 +15,19 @@
 //! A signal with a handler ([`ChannelKind::Interrupt`]) is recorded, and its receiver does nothing
 //! between the send and the receive: the handler runs at once.
 
-use foretell_trace::{ChannelKind, EventId, ObjectKind, Op, ThreadId, Trace};
+use std::collections::{BTreeSet, HashMap};
+
+use foretell_trace::{
+    ChannelKind, EventId, ObjectId, ObjectKind, Op, ThreadId, Trace, irregular_locks,
+};
 
 /// The channels of a trace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Channels {
     /// By object, for channels that are counted: no number of the channel is larger.
     pub counted: Vec<Option<u64>>,
+    /// Locks that say nothing about who holds them, see [`irregular_locks`]: they keep their order.
+    pub irregular: BTreeSet<ObjectId>,
     /// The orders that the other channels impose, sorted.
     pub orders: Vec<(EventId, EventId)>,
 }
@@ -44,7 +50,12 @@ impl Channels {
                 uses[channel.index()].steps.push(EventId::from(position));
             }
         }
-        let mut channels = Self { counted: vec![None; trace.objects.len()], orders: Vec::new() };
+        let mut channels = Self {
+            counted: vec![None; trace.objects.len()],
+            irregular: irregular_locks(trace),
+            orders: Vec::new(),
+        };
+        channels.keep_irregular_locks(trace);
         for (object, uses) in uses.iter().enumerate() {
             let ObjectKind::Channel(kind) = trace.objects[object].kind else { continue };
             let counted = match kind {
@@ -66,6 +77,31 @@ impl Channels {
         channels.orders.sort_unstable();
         channels.orders.dedup();
         channels
+    }
+
+    fn keep_irregular_locks(&mut self, trace: &Trace) {
+        if self.irregular.is_empty() {
+            return;
+        }
+        let mut last: HashMap<ObjectId, EventId> = HashMap::new();
+        for (position, event) in trace.events.iter().enumerate() {
+            let lock = match event.op {
+                Op::WaitBegin { mutex, .. } | Op::WaitEnd { mutex, .. } => Some(mutex),
+                ref op => op.object(),
+            };
+            if let Some(lock) = lock {
+                self.keep(lock, EventId::from(position), &mut last);
+            }
+        }
+    }
+
+    /// The next step of a lock.
+    fn keep(&mut self, lock: ObjectId, step: EventId, last: &mut HashMap<ObjectId, EventId>) {
+        if self.irregular.contains(&lock)
+            && let Some(before) = last.insert(lock, step)
+        {
+            self.orders.push((before, step));
+        }
     }
 
     /// The orders whose first event is not before this one.

@@ -324,6 +324,9 @@ impl Layout {
         let mut depth: HashMap<(ThreadId, ObjectId, LockMode), u32> = HashMap::new();
         let mut waiting: HashMap<ThreadId, (EventId, ObjectId)> = HashMap::new();
         let mut take = |layout: &mut Self, event, thread, lock, mode, acquire: bool| {
+            if layout.channels.irregular.contains(&lock) {
+                return Ok(());
+            }
             let depth = depth.entry((thread, lock, mode)).or_insert(0);
             match (acquire, *depth) {
                 (true, _) => *depth += 1,

@@ -291,11 +291,17 @@ impl<'t> Replay<'t> {
     }
 
     fn acquire(&mut self, thread: ThreadId, lock: ObjectId, mode: LockMode) {
+        if self.layout.channels.irregular.contains(&lock) {
+            return;
+        }
         *self.held.entry((thread, lock, mode)).or_insert(0) += 1;
         self.set_lock(thread, lock, mode, true);
     }
 
     fn release(&mut self, thread: ThreadId, lock: ObjectId, mode: LockMode) {
+        if self.layout.channels.irregular.contains(&lock) {
+            return;
+        }
         let depth = self.held.entry((thread, lock, mode)).or_insert(1);
         *depth = depth.saturating_sub(1);
         if *depth == 0 {

@@ -91,7 +91,7 @@ struct Machine {
 }
 
 /// How many kinds of steps [`Machine::try_step`] knows.
-const KINDS: usize = 20;
+const KINDS: usize = 19;
 const PARTIES: u32 = 2;
 
 impl Machine {
@@ -313,7 +313,7 @@ impl Machine {
                     self.generation += 1;
                 }
             }
-            18 | 19 => self.queue(thread),
+            18 => self.queue(thread),
             15 => self.guarded(thread),
             16 => self.transition(thread),
             _ => self.end_or_join(thread),

@@ -9,7 +9,7 @@
 //! Only this strong form is reported, because another thread that could still run might leave its
 //! recorded path and wake the sleeper.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use foretell_model::ctp::{Action, ConcurrentTraceProgram};
 use foretell_model::lockset::{Locksets, StateId};
@@ -226,12 +226,42 @@ fn waits_beyond_locks(op: &Op) -> bool {
     may_wait(op) && !matches!(op, Op::Acquire(_) | Op::ThreadBegin)
 }
 
-/// One question for each code location at which a thread may wait for ever: semaphores,
+/// The locks that some thread still holds when it ends.
+fn abandoned(trace: &Trace) -> HashSet<ObjectId> {
+    let mut held: HashMap<ThreadId, HashMap<ObjectId, i64>> = HashMap::new();
+    let mut abandoned = HashSet::new();
+    for event in &trace.events {
+        let mut change = |lock, by| {
+            *held.entry(event.thread).or_default().entry(lock).or_insert(0) += by;
+        };
+        match event.op {
+            Op::Acquire(step) => change(step.lock, 1),
+            Op::WaitEnd { mutex, .. } => change(mutex, 1),
+            Op::Release(step) => change(step.lock, -1),
+            Op::WaitBegin { mutex, .. } => change(mutex, -1),
+            Op::ThreadEnd => {
+                let held = held.remove(&event.thread).unwrap_or_default();
+                abandoned
+                    .extend(held.into_iter().filter(|&(_, depth)| depth > 0).map(|(lock, _)| lock));
+            }
+            _ => {}
+        }
+    }
+    abandoned
+}
+
+/// One question for each code location at which a thread may wait for ever: semaphores, locks that a
+/// thread took with it when it ended,
 /// conditions, barriers and joins. (A join alone is never the cause, so it is not asked about.)
 pub fn stuck_questions(trace: &Trace) -> Vec<Question> {
     let accesses = Accesses::new(trace);
+    let abandoned = abandoned(trace);
     let events = trace.events.iter().enumerate().filter_map(|(position, event)| {
-        let asked = waits_beyond_locks(&event.op) && !matches!(event.op, Op::Join(_));
+        let asked = match &event.op {
+            Op::Join(_) => false,
+            Op::Acquire(step) => !step.by_try && abandoned.contains(&step.lock),
+            op => waits_beyond_locks(op),
+        };
         let id = EventId::from(position);
         asked.then(|| (accesses.location(id), id))
     });

@@ -27,6 +27,7 @@ pub mod finding;
 pub mod flag_section;
 pub mod generate;
 pub mod goal;
+pub mod misuse;
 pub mod options;
 pub mod order;
 pub mod orders;

@@ -27,7 +27,7 @@ use crate::pattern::AccessPattern;
 use crate::progress::Phase;
 use crate::question::{FindingKind, Instance, Question, Shape, Subject};
 use crate::witness::context_switches;
-use crate::{assertion, crash, deadlock, order, race};
+use crate::{assertion, crash, deadlock, misuse, order, race};
 
 /// Why a trace cannot be predicted from.
 #[derive(Debug)]
@@ -239,6 +239,7 @@ pub(crate) fn collect(
             }
             FindingKind::Race => questions.extend(race::questions(trace, order, locks, limit)),
             FindingKind::Order => questions.extend(order::questions(trace, order, limit)),
+            FindingKind::Misuse => questions.extend(misuse::questions(trace, order, limit)),
         }
         let unexamined: u64 =
             questions[before..].iter().map(|question: &Question| question.unexamined).sum();

@@ -51,6 +51,8 @@ pub struct Mutex {
     pub owner: Option<u32>,
     /// How often the holder has it.
     pub depth: u32,
+    /// It was destroyed.
+    pub destroyed: bool,
 }
 
 /// A reader-writer lock.
@@ -230,6 +232,13 @@ pub fn define(address: u64, model: Model) -> &'static mut Object {
     table.objects.push(Object { number, address, model });
     table.insert(address, number);
     &mut table.objects[number as usize]
+}
+
+/// The number of the object at the address, if one was ever used there.
+pub fn number_at(address: u64) -> Option<u32> {
+    // SAFETY: callers have the turn.
+    let table = unsafe { table() };
+    table.find(address).map(|slot| table.slots[slot] - 1)
 }
 
 /// There is no object at the address any more.

@@ -145,6 +145,9 @@ impl Domain {
         if !trace.orders.is_empty() || !trace.atomic_sections.is_empty() {
             return refuse(None, "the planner takes no fixed orders or atomic sections");
         }
+        if !foretell_trace::irregular_locks(trace).is_empty() {
+            return refuse(None, "the planner takes no locks that other threads give back");
+        }
         let layout = Layout::new(trace);
         let mut domain = Domain {
             steps: Vec::with_capacity(trace.events.len()),

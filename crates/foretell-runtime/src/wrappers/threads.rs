@@ -141,6 +141,7 @@ pub unsafe fn create(
         (*thread).detached = detached == libc::PTHREAD_CREATE_DETACHED;
         (*thread).mask = session.me.mask;
     }
+    session.me.children += 1; // also if it fails: the name was given away
     let start = Box::into_raw(Box::new(Start { routine, argument, thread })).cast::<c_void>();
     let begin: Begin = begin_of_thread;
     let result = real!(pthread_create(handle: *mut pthread_t, attributes: *const pthread_attr_t,
@@ -151,7 +152,6 @@ pub unsafe fn create(
         drop(unsafe { Box::from_raw(start.cast::<Start>()) });
         return result;
     }
-    session.me.children += 1;
     // SAFETY: the new thread waits for its first turn and does not look at this before.
     let number = unsafe {
         (*thread).handle = *handle;

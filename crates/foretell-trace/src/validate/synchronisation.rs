@@ -1,10 +1,11 @@
 //! Threads, locks, conditions, semaphores, barriers, and nesting.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::Faults;
 use crate::event::{Event, LockMode, LockStep, Op};
 use crate::id::{EventId, ObjectId, ThreadId};
+use crate::irregular::irregular_locks;
 use crate::trace::{ObjectKind, Trace};
 
 #[derive(Clone, Default)]
@@ -36,6 +37,8 @@ struct Barrier {
 pub(super) struct State<'t> {
     trace: &'t Trace,
     observed: bool,
+    /// Locks whose holder is not known from their steps.
+    irregular: BTreeSet<ObjectId>,
     threads: Vec<ThreadState>,
     locks: Vec<Lock>,
     semaphores: Vec<i64>,
@@ -61,6 +64,7 @@ impl<'t> State<'t> {
         Self {
             trace,
             observed: trace.metadata.observed_order,
+            irregular: irregular_locks(trace),
             threads: vec![ThreadState::default(); trace.threads.len()],
             locks: vec![Lock::default(); trace.objects.len()],
             semaphores: semaphores.collect(),
@@ -186,7 +190,7 @@ impl<'t> State<'t> {
     }
 
     fn acquire(&mut self, id: EventId, thread: ThreadId, step: &LockStep, faults: &mut Faults<'_>) {
-        if !self.check_lock(id, step, faults) {
+        if !self.check_lock(id, step, faults) || self.irregular.contains(&step.lock) {
             return;
         }
         let recursive = self.kind(step.lock) == ObjectKind::RecursiveMutex;
@@ -213,7 +217,7 @@ impl<'t> State<'t> {
     }
 
     fn release(&mut self, id: EventId, thread: ThreadId, step: &LockStep, faults: &mut Faults<'_>) {
-        if !self.check_lock(id, step, faults) {
+        if !self.check_lock(id, step, faults) || self.irregular.contains(&step.lock) {
             return;
         }
         let lock = &mut self.locks[step.lock.index()];
@@ -250,7 +254,7 @@ impl<'t> State<'t> {
     ) {
         self.check_condition(id, condition, faults);
         let held = self.locks[mutex.index()].exclusive.remove(&thread);
-        if held.is_none() {
+        if held.is_none() && !self.irregular.contains(&mutex) {
             let (condition, mutex) = (faults.object(condition), faults.object(mutex));
             faults.at(id, format!("waits on {condition} without holding {mutex}"));
         }
@@ -278,6 +282,7 @@ impl<'t> State<'t> {
         };
         let lock = &mut self.locks[mutex.index()];
         if self.observed
+            && !self.irregular.contains(&mutex)
             && let Some(&holder) = lock.exclusive.keys().find(|&&holder| holder != thread)
         {
             let (holder, mutex) = (faults.thread(holder), faults.object(mutex));
