@@ -90,6 +90,7 @@ fn lets_others_in(op: &Op) -> bool {
             | Op::Signal(_)
             | Op::Broadcast(_)
             | Op::SemaphorePost(_)
+            | Op::Send { .. }
             | Op::WaitBegin { .. }
             | Op::BarrierArrive(_)
     )

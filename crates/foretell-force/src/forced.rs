@@ -33,12 +33,14 @@ pub enum Violation {
     InferredBlock,
     /// A use before the definition.
     Order,
+    /// A lock or condition is misused.
+    Misuse,
     /// A read sees another value than it did: the begin of another path.
     OtherPath,
 }
 
 impl Violation {
-    const ALL: [(Violation, &'static str); 9] = [
+    const ALL: [(Violation, &'static str); 10] = [
         (Violation::Fault, "fault"),
         (Violation::UseAfterFree, "use-after-free"),
         (Violation::Assertion, "assertion"),
@@ -47,6 +49,7 @@ impl Violation {
         (Violation::MarkedBlock, "marked-block"),
         (Violation::InferredBlock, "inferred-block"),
         (Violation::Order, "order"),
+        (Violation::Misuse, "misuse"),
         (Violation::OtherPath, "other-path"),
     ];
 
@@ -62,6 +65,7 @@ impl Violation {
             FindingKind::Deadlock => Violation::Deadlock,
             FindingKind::Race => Violation::Race,
             FindingKind::Order => Violation::Order,
+            FindingKind::Misuse => Violation::Misuse,
         }
     }
 

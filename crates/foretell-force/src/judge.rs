@@ -10,8 +10,8 @@
 //! A run that leaves its schedule refutes nothing: the prediction is about another run.
 //!
 //! A torn block that we guessed, or a use before a definition, is a bug only if somebody can see
-//! it: an effect `path` or `none` is folded away. A data race, a use after free and a torn block
-//! that the user marked are bugs whatever came of them.
+//! it: an effect `path` or `none` is folded away. A data race, a use after free, a misuse of a lock
+//! and a torn block that the user marked are bugs whatever came of them.
 
 use foretell_record::RunEnd;
 use foretell_trace::schedule::Schedule;
@@ -68,7 +68,10 @@ impl Verdict {
             effect.is_visible()
                 || matches!(
                     violation,
-                    Violation::Race | Violation::UseAfterFree | Violation::MarkedBlock
+                    Violation::Race
+                        | Violation::UseAfterFree
+                        | Violation::MarkedBlock
+                        | Violation::Misuse
                 )
         })
     }

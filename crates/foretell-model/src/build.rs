@@ -19,13 +19,17 @@
 //! | signal | | one w(t) that is waiting, if any := woken |
 //! | broadcast | | every w(t) that is waiting := woken |
 //! | barrier | arrive: true; leave: the generation has changed | count; the last one starts a new generation |
+//! | counted channel: send | | c := c + amount |
+//! | counted channel: receive | c >= amount; c = amount if it emptied the channel | c := c - amount |
+//! | counted channel: look | c > 0, or c = 0 | |
 //! | fork, join | true; t has ended | t := running |
 //!
 //! How deep a thread is in a recursive mutex depends on its own steps only, so no counter is needed.
 //! A signal may wake any waiter: a free input ([`Role::Choice`]) says which. A signal that finds
 //! nobody is lost, as POSIX has it. Spurious wake-ups are not modelled (a run that needs one is
 //! missed). A wait that ended by its time limit is not in the queue of the condition: signals pass
-//! it by. Fences, calls, regions, allocations and inputs have no effect here.
+//! it by. Channels that are not counted have fixed orders instead (see the module `channel`). Refused
+//! releases, destructions, fences, calls, regions, allocations and inputs have no effect here.
 //!
 //! Without terms ([`foretell_trace::Metadata::symbolic`] is false) every read is guarded by its
 //! recorded value, without values by the token of the write it saw (the maximal causal model's
@@ -206,11 +210,14 @@ impl ConcurrentTraceProgram {
             chain.push(EventId::from(number));
             ctp_events.push(CtpEvent { thread, position, origin, action });
         }
+        let first = events.first().copied().unwrap_or(EventId(0));
+        let channel_orders = start.layout().channels.orders_from(first);
         let number_of = |origin: EventId| events.binary_search(&origin).ok().map(EventId::from);
         let orders = trace
             .orders
             .iter()
             .chain(&translator.orders)
+            .chain(channel_orders)
             .filter_map(|&(before, after)| Some((number_of(before)?, number_of(after)?)))
             .collect();
         // A section cut by the window's border goes on to the border.
@@ -441,7 +448,12 @@ impl<'t> Translator<'t> {
                 }
                 return Ok(Action::Transition { predicate, changed });
             }
-            Op::Fence(_)
+            Op::Send { channel, .. } | Op::Receive { channel, .. } | Op::Poll { channel, .. } => {
+                self.channel(&mut step, origin, *channel)?;
+            }
+            Op::ReleaseFailed(_)
+            | Op::Destroy(_)
+            | Op::Fence(_)
             | Op::RegionBegin(_)
             | Op::RegionEnd
             | Op::Call(_)
@@ -720,6 +732,9 @@ impl<'t> Translator<'t> {
         number: EventId,
         lock: LockStep,
     ) -> Result<(), BuildError> {
+        if self.layout.channels.irregular.contains(&lock.lock) {
+            return Ok(()); // only its order counts
+        }
         let layout = self.layout;
         let ObjectLayout::Lock { holder, recursive, readers } = self.object_of(layout, lock.lock)
         else {
@@ -772,6 +787,9 @@ impl<'t> Translator<'t> {
         number: EventId,
         lock: LockStep,
     ) -> Result<(), BuildError> {
+        if self.layout.channels.irregular.contains(&lock.lock) {
+            return Ok(()); // only its order counts
+        }
         let layout = self.layout;
         let ObjectLayout::Lock { holder, readers, .. } = self.object_of(layout, lock.lock) else {
             return Err(self.wrong_object(origin, lock.lock));
@@ -811,6 +829,9 @@ impl<'t> Translator<'t> {
         origin: EventId,
         lock: LockStep,
     ) -> Result<(), BuildError> {
+        if self.layout.channels.irregular.contains(&lock.lock) {
+            return Ok(()); // only its order counts
+        }
         let layout = self.layout;
         let ObjectLayout::Lock { holder, recursive, readers } = self.object_of(layout, lock.lock)
         else {
@@ -860,6 +881,40 @@ impl<'t> Translator<'t> {
             }
             Op::SemaphoreWaitFailed(_) => step.guards.push(zero),
             _ => step.assignments.push((count, self.terms.build(Operator::BvAdd, &[now, one]))),
+        }
+        Ok(())
+    }
+
+    /// A channel whose order is fixed has no state: see [`crate::channel`].
+    fn channel(
+        &mut self,
+        step: &mut Step,
+        origin: EventId,
+        channel: ObjectId,
+    ) -> Result<(), BuildError> {
+        let &ObjectLayout::Channel(counted) = self.object(channel) else {
+            return Err(self.wrong_object(origin, channel));
+        };
+        let Some((count, width)) = counted else { return Ok(()) };
+        let now = self.variable(count);
+        match self.trace.event(origin).op {
+            Op::Send { amount, .. } => {
+                let amount = self.terms.bit_vec(width, amount);
+                step.assignments.push((count, self.terms.build(Operator::BvAdd, &[now, amount])));
+            }
+            Op::Receive { amount, drained, .. } => {
+                let amount = self.terms.bit_vec(width, amount);
+                step.guards.push(match drained {
+                    true => self.equal(now, amount),
+                    false => self.terms.build(Operator::BvUle, &[amount, now]),
+                });
+                step.assignments.push((count, self.terms.build(Operator::BvSub, &[now, amount])));
+            }
+            Op::Poll { ready, .. } => {
+                let empty = self.equals_bits(count, 0);
+                step.guards.push(if ready { self.terms.not(empty) } else { empty });
+            }
+            _ => {}
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ use foretell_trace::{
 };
 
 use crate::build::BuildError;
+use crate::channel::Channels;
 use crate::ctp::{CtpVariable, Role};
 
 /// The token of the initial value; that of a write is its event's number + 1.
@@ -61,6 +62,8 @@ pub(crate) enum ObjectLayout {
         waiters: Vec<(ThreadId, VariableId)>,
     },
     Barrier(BarrierLayout),
+    /// Where it is counted: what is in it, and how wide that number is.
+    Channel(Option<(VariableId, u16)>),
 }
 
 #[derive(Clone, Debug)]
@@ -92,6 +95,7 @@ pub(crate) struct Layout {
     pub wait_end: HashMap<EventId, EventId>,
     /// Locks held before the first event: a release comes without an acquire.
     pub held: Vec<(ThreadId, ObjectId, LockMode)>,
+    pub channels: Channels,
 }
 
 /// The fewest bits that hold the numbers up to `max`.
@@ -121,6 +125,7 @@ impl Layout {
             timed_out: BTreeSet::new(),
             wait_end: HashMap::new(),
             held: Vec::new(),
+            channels: Channels::new(trace),
         };
         layout.find_tokens(trace);
         layout.cut_into_cells(trace)?;
@@ -319,6 +324,9 @@ impl Layout {
         let mut depth: HashMap<(ThreadId, ObjectId, LockMode), u32> = HashMap::new();
         let mut waiting: HashMap<ThreadId, (EventId, ObjectId)> = HashMap::new();
         let mut take = |layout: &mut Self, event, thread, lock, mode, acquire: bool| {
+            if layout.channels.irregular.contains(&lock) {
+                return Ok(());
+            }
             let depth = depth.entry((thread, lock, mode)).or_insert(0);
             match (acquire, *depth) {
                 (true, _) => *depth += 1,
@@ -490,6 +498,20 @@ impl Layout {
                         generation_width,
                         arrived_in,
                     })
+                }
+                ObjectKind::Channel(_) => {
+                    let counted = self.channels.counted[index].map(|total| {
+                        let width = width_for(total);
+                        let count = self.add(
+                            name.to_string(),
+                            Sort::bit_vec(width),
+                            Scope::Shared,
+                            Some(Value::bit_vec(width, 0)),
+                            Role::Synchronisation(id),
+                        );
+                        (count, width)
+                    });
+                    ObjectLayout::Channel(counted)
                 }
             };
             self.objects.push(layout);

@@ -10,6 +10,7 @@
 pub mod assertions;
 pub mod brute;
 pub mod build;
+mod channel;
 pub mod cssa;
 pub mod ctp;
 mod layout;

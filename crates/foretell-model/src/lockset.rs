@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 
-use foretell_trace::{EventId, LockMode, LockStep, ObjectId, Op, Trace};
+use foretell_trace::{EventId, LockMode, LockStep, ObjectId, Op, Trace, irregular_locks};
 
 /// The locks that every thread holds at every event.
 #[derive(Clone, Debug, Default)]
@@ -103,10 +103,16 @@ impl Locksets {
         let empty = sets.interned.state(&[]);
         sets.states = vec![vec![empty]; trace.threads.len()];
         let mut held: Vec<Vec<Held>> = vec![Vec::new(); trace.threads.len()];
+        let irregular = irregular_locks(trace);
         for event in &trace.events {
             let thread = event.thread.index();
             let held_here = &mut held[thread];
             match event.op {
+                Op::Acquire(LockStep { lock, .. })
+                | Op::Release(LockStep { lock, .. })
+                | Op::WaitBegin { mutex: lock, .. }
+                | Op::WaitEnd { mutex: lock, .. }
+                    if irregular.contains(&lock) => {}
                 Op::Acquire(LockStep { lock, mode, .. }) => sets.acquire(held_here, lock, mode),
                 Op::Release(LockStep { lock, .. }) => release(held_here, lock, false),
                 Op::WaitBegin { mutex, .. } => release(held_here, mutex, true),

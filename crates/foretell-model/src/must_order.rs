@@ -13,6 +13,8 @@ use std::collections::HashMap;
 
 use foretell_trace::{EventId, ObjectId, ObjectKind, Op, ThreadId, Trace};
 
+use crate::channel::Channels;
+
 /// Must-happens-before of a trace.
 #[derive(Clone, Debug)]
 pub struct MustOrder {
@@ -167,6 +169,7 @@ fn life_edge(op: &Op, id: EventId, chains: &[Vec<EventId>]) -> Option<(EventId, 
 /// The certain orders between events of different threads.
 fn cross_edges(trace: &Trace, chains: &[Vec<EventId>]) -> Vec<(EventId, EventId)> {
     let mut edges = trace.orders.clone();
+    edges.extend(Channels::new(trace).orders);
     let mut uses: HashMap<ObjectId, ObjectUses> = HashMap::new();
     for (position, event) in trace.events.iter().enumerate() {
         let id = EventId::from(position);
@@ -198,6 +201,7 @@ fn cross_edges(trace: &Trace, chains: &[Vec<EventId>]) -> Vec<(EventId, EventId)
 /// The order of one recorded run, without its mutexes.
 fn strong_edges(trace: &Trace, chains: &[Vec<EventId>]) -> Vec<(EventId, EventId)> {
     let mut edges = trace.orders.clone();
+    edges.extend(Channels::new(trace).orders);
     let mut posts: HashMap<ObjectId, Vec<EventId>> = HashMap::new();
     let mut waits: HashMap<ObjectId, usize> = HashMap::new();
     let mut signals: HashMap<ObjectId, EventId> = HashMap::new();

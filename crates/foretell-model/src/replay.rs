@@ -158,6 +158,12 @@ impl<'t> Replay<'t> {
             }
             Op::SemaphoreWait(semaphore) => self.count(*semaphore, |count| count.wrapping_sub(1)),
             Op::SemaphorePost(semaphore) => self.count(*semaphore, |count| count.wrapping_add(1)),
+            Op::Send { channel, amount, .. } => {
+                self.count_channel(*channel, |count| count.wrapping_add(*amount));
+            }
+            Op::Receive { channel, amount, .. } => {
+                self.count_channel(*channel, |count| count.wrapping_sub(*amount));
+            }
             Op::BarrierArrive(barrier) => self.arrive(*barrier, thread),
             Op::Guarded(step) => {
                 let values: Vec<Option<Value>> =
@@ -285,11 +291,17 @@ impl<'t> Replay<'t> {
     }
 
     fn acquire(&mut self, thread: ThreadId, lock: ObjectId, mode: LockMode) {
+        if self.layout.channels.irregular.contains(&lock) {
+            return;
+        }
         *self.held.entry((thread, lock, mode)).or_insert(0) += 1;
         self.set_lock(thread, lock, mode, true);
     }
 
     fn release(&mut self, thread: ThreadId, lock: ObjectId, mode: LockMode) {
+        if self.layout.channels.irregular.contains(&lock) {
+            return;
+        }
         let depth = self.held.entry((thread, lock, mode)).or_insert(1);
         *depth = depth.saturating_sub(1);
         if *depth == 0 {
@@ -322,6 +334,12 @@ impl<'t> Replay<'t> {
 
     fn count(&mut self, semaphore: ObjectId, change: impl Fn(u64) -> u64) {
         if let ObjectLayout::Semaphore { count, .. } = self.layout.objects[semaphore.index()] {
+            self.set_bits(count, change(self.bits(count)));
+        }
+    }
+
+    fn count_channel(&mut self, channel: ObjectId, change: impl Fn(u64) -> u64) {
+        if let ObjectLayout::Channel(Some((count, _))) = self.layout.objects[channel.index()] {
             self.set_bits(count, change(self.bits(count)));
         }
     }

@@ -9,9 +9,9 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use foretell_trace::{
-    Access, Condition, EventId, Guarded, Indexer, LockMode, LockStep, MemoryOrder, MemoryRange,
-    ObjectId, ObjectKind, Op, Operator, ReadModifyWrite, Scope, Sort, TermId, ThreadId, Trace,
-    Transition, Value, Variable, VariableId,
+    Access, ChannelKind, Condition, EventId, Guarded, Indexer, LockMode, LockStep, MemoryOrder,
+    MemoryRange, ObjectId, ObjectKind, Op, Operator, ReadModifyWrite, Scope, Sort, TermId,
+    ThreadId, Trace, Transition, Value, Variable, VariableId,
 };
 
 pub use foretell_trace::random::Random;
@@ -25,7 +25,7 @@ pub const MAX_EVENTS: usize = 14;
 
 /// A trace of 2 to 4 threads and up to [`MAX_EVENTS`] events that really ran.
 ///
-/// Uses mutexes of all kinds, reader-writer locks, semaphores, conditions, barriers, fork and
+/// Uses mutexes of all kinds, reader-writer locks, semaphores, conditions, barriers, channels, fork and
 /// join, overlapping memory, atomic read-modify-writes, guarded assignments, transition predicates,
 /// branches and assertions; with terms, with values only, or with neither.
 pub fn random_trace(seed: u64) -> Trace {
@@ -72,6 +72,10 @@ struct Machine {
     semaphore: ObjectId,
     condition: ObjectId,
     barrier: ObjectId,
+    queue: ObjectId,
+    /// What is in the queue, and what is sent: always the same, or not.
+    queued: u64,
+    alike: bool,
     holder: Option<usize>,
     depth: u32,
     writer: Option<usize>,
@@ -87,7 +91,7 @@ struct Machine {
 }
 
 /// How many kinds of steps [`Machine::try_step`] knows.
-const KINDS: usize = 18;
+const KINDS: usize = 19;
 const PARTIES: u32 = 2;
 
 impl Machine {
@@ -129,6 +133,7 @@ impl Machine {
         let semaphore = trace.add_object("s", ObjectKind::Semaphore { initial: count });
         let condition = trace.add_object("c", ObjectKind::Condition);
         let barrier = trace.add_object("b", ObjectKind::Barrier { parties: PARTIES });
+        let queue = trace.add_object("q", ObjectKind::Channel(ChannelKind::Queue));
         trace.metadata.observed_order = true;
         trace.metadata.symbolic = !random.one_in(4);
         let forks = random.one_in(3);
@@ -151,6 +156,9 @@ impl Machine {
             semaphore,
             condition,
             barrier,
+            queue,
+            queued: 0,
+            alike: random.one_in(2),
             holder: None,
             depth: 0,
             writer: None,
@@ -305,6 +313,7 @@ impl Machine {
                     self.generation += 1;
                 }
             }
+            18 => self.queue(thread),
             15 => self.guarded(thread),
             16 => self.transition(thread),
             _ => self.end_or_join(thread),
@@ -413,6 +422,24 @@ impl Machine {
             Op::SemaphoreWait(self.semaphore)
         } else {
             Op::SemaphoreWaitFailed(self.semaphore)
+        };
+        self.push(thread, op);
+    }
+
+    fn queue(&mut self, thread: usize) {
+        let channel = self.queue;
+        let op = if self.random.one_in(2) {
+            let amount = 1 + self.random.below(2) as u64;
+            let content = if self.alike { 0 } else { 1 + self.random.below(2) as u64 };
+            self.queued += amount;
+            Op::Send { channel, amount, content }
+        } else if self.queued == 0 || self.random.one_in(4) {
+            Op::Poll { channel, ready: self.queued > 0 }
+        } else {
+            let amount = 1 + self.random.below(self.queued as usize) as u64;
+            self.queued -= amount;
+            let drained = self.queued == 0 && self.random.one_in(2);
+            Op::Receive { channel, amount, drained, by_try: self.random.one_in(4) }
         };
         self.push(thread, op);
     }

@@ -216,6 +216,7 @@ fn may_wait(op: &Op) -> bool {
             | Op::WaitEnd { timed_out: false, .. }
             | Op::SemaphoreWait(_)
             | Op::BarrierLeave(_)
+            | Op::Receive { by_try: false, .. }
             | Op::Join(_)
             | Op::ThreadBegin
     )
@@ -226,16 +227,42 @@ fn waits_beyond_locks(op: &Op) -> bool {
     may_wait(op) && !matches!(op, Op::Acquire(_) | Op::ThreadBegin)
 }
 
-/// One question for each code location at which a thread may wait for ever: semaphores,
+/// The locks that some thread still holds when it ends.
+fn abandoned(trace: &Trace) -> HashSet<ObjectId> {
+    let mut held: HashMap<ThreadId, HashMap<ObjectId, i64>> = HashMap::new();
+    let mut abandoned = HashSet::new();
+    for event in &trace.events {
+        let mut change = |lock, by| {
+            *held.entry(event.thread).or_default().entry(lock).or_insert(0) += by;
+        };
+        match event.op {
+            Op::Acquire(step) => change(step.lock, 1),
+            Op::WaitEnd { mutex, .. } => change(mutex, 1),
+            Op::Release(step) => change(step.lock, -1),
+            Op::WaitBegin { mutex, .. } => change(mutex, -1),
+            Op::ThreadEnd => {
+                let held = held.remove(&event.thread).unwrap_or_default();
+                abandoned
+                    .extend(held.into_iter().filter(|&(_, depth)| depth > 0).map(|(lock, _)| lock));
+            }
+            _ => {}
+        }
+    }
+    abandoned
+}
+
+/// One question for each code location at which a thread may wait for ever: semaphores, locks that a
+/// thread took with it when it ended,
 /// conditions, barriers and joins. (A join alone is never the cause, so it is not asked about.)
 pub fn stuck_questions(trace: &Trace, order: &MustOrder) -> Vec<Question> {
     let accesses = Accesses::new(trace);
-    let never_empty = never_empty(trace, order);
+    let (never_empty, abandoned) = (never_empty(trace, order), abandoned(trace));
     let events = trace.events.iter().enumerate().filter_map(|(position, event)| {
-        let asked = match event.op {
+        let asked = match &event.op {
             Op::Join(_) => false,
-            Op::SemaphoreWait(semaphore) => !never_empty.contains(&semaphore),
-            _ => waits_beyond_locks(&event.op),
+            Op::SemaphoreWait(semaphore) => !never_empty.contains(semaphore),
+            Op::Acquire(step) => !step.by_try && abandoned.contains(&step.lock),
+            op => waits_beyond_locks(op),
         };
         let id = EventId::from(position);
         asked.then(|| (accesses.location(id), id))

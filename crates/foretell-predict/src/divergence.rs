@@ -777,7 +777,9 @@ impl Search<'_> {
             })
         };
         let events = self.trace.events.iter().enumerate().filter(|(_, event)| match &event.op {
-            Op::AcquireFailed(_) | Op::SemaphoreWaitFailed(_) => true,
+            Op::AcquireFailed(_) | Op::SemaphoreWaitFailed(_) | Op::Poll { ready: false, .. } => {
+                true
+            }
             Op::Acquire(step) => step.by_try,
             Op::ReadModifyWrite(_) => self.by_value,
             Op::Branch(condition) => condition.term.is_some_and(mentions_shared),

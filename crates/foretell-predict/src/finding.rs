@@ -8,6 +8,7 @@ use foretell_trace::{EventId, Op, SiteId, ThreadId, Trace};
 
 use crate::divergence::Divergences;
 use crate::filter::Filtered;
+use crate::misuse::Misuse;
 use crate::pattern::PatternKind;
 use crate::question::{Fault, FindingKind, Instance, Shape};
 
@@ -171,11 +172,17 @@ pub fn access_info(trace: &Trace, event: EventId) -> AccessInfo {
             ("semaphore-wait", Some(object(*semaphore)))
         }
         Op::SemaphorePost(semaphore) => ("semaphore-post", Some(object(*semaphore))),
+        Op::ReleaseFailed(step) => ("release", Some(object(step.lock))),
+        Op::Send { channel, .. } => ("send", Some(object(*channel))),
+        Op::Receive { channel, .. } => ("receive", Some(object(*channel))),
+        Op::Poll { channel, .. } => ("poll", Some(object(*channel))),
+        Op::Destroy(destroyed) => ("destroy", Some(object(*destroyed))),
         Op::BarrierArrive(barrier) | Op::BarrierLeave(barrier) => {
             ("barrier", Some(object(*barrier)))
         }
         Op::Fork(child) => ("fork", Some(thread(*child))),
         Op::Join(child) => ("join", Some(thread(*child))),
+        Op::ThreadEnd => ("end", None),
         Op::Assert(_) => ("assert", None),
         Op::Branch(_) => ("branch", None),
         Op::Alloc { .. } => ("alloc", None),
@@ -248,7 +255,64 @@ pub fn detail(trace: &Trace, instance: &Instance) -> String {
                 place(free)
             )
         }
+        (Shape::Misuse(misuse), infos) => misused(trace, misuse, infos),
         _ => "a property can be violated".into(),
+    }
+}
+
+/// What is done wrong with a lock or a condition.
+fn misused(trace: &Trace, misuse: Misuse, infos: &[AccessInfo]) -> String {
+    let thread = |info: &AccessInfo| trace.threads[info.thread.index()].name.clone();
+    let object = infos.iter().find_map(|info| info.variable.as_deref()).unwrap_or("it");
+    match (misuse, infos) {
+        (Misuse::UseAfterDestroy, [destroy, used, ..]) => format!(
+            "{} uses `{object}`{} after {} has destroyed it{}",
+            thread(used),
+            place(trace, used),
+            thread(destroy),
+            place(trace, destroy)
+        ),
+        (Misuse::DestroyedWhileHeld, [acquire, destroy, ..]) => format!(
+            "{} destroys `{object}`{} while {} holds it, taken{}",
+            thread(destroy),
+            place(trace, destroy),
+            thread(acquire),
+            place(trace, acquire)
+        ),
+        (Misuse::ReleasedByAnother, [acquire, release]) => format!(
+            "{} unlocks `{object}`{}, which {} has locked{}",
+            thread(release),
+            place(trace, release),
+            thread(acquire),
+            place(trace, acquire)
+        ),
+        (Misuse::ReleasedUnheld, [before, release]) => format!(
+            "{} unlocks `{object}`{}, which nobody holds since the {}{}",
+            thread(release),
+            place(trace, release),
+            before.op,
+            place(trace, before)
+        ),
+        (Misuse::ReleasedUnheld, [release]) => {
+            format!(
+                "{} unlocks `{object}`{}, which nobody holds",
+                thread(release),
+                place(trace, release)
+            )
+        }
+        (Misuse::EndedWhileHolding, [acquire, _]) => format!(
+            "{} ends while it holds `{object}`, locked{}",
+            thread(acquire),
+            place(trace, acquire)
+        ),
+        (Misuse::WaitedWithTwoMutexes, [one, other, ..]) => format!(
+            "{} waits on `{object}`{} with another mutex than {}{}",
+            thread(other),
+            place(trace, other),
+            thread(one),
+            place(trace, one)
+        ),
+        _ => format!("`{object}` is misused"),
     }
 }
 
@@ -274,6 +338,7 @@ pub fn fingerprints(trace: &Trace, kind: FindingKind, instance: &Instance) -> (S
         Shape::Fault(Fault::OutOfBounds { .. }, _) => places.push_str("bounds"),
         Shape::Fault(Fault::DivisionByZero, _) => places.push_str("division"),
         Shape::Stuck => places.push_str("stuck"),
+        Shape::Misuse(misuse) => places.push_str(misuse.name()),
         _ => {}
     }
     let asked = if instance.shape == Shape::Stuck { 1 } else { instance.events.len() };

@@ -28,6 +28,7 @@ pub mod flag_section;
 pub mod generate;
 pub mod goal;
 mod influence;
+pub mod misuse;
 pub mod options;
 pub mod order;
 pub mod orders;

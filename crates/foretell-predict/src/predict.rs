@@ -30,7 +30,7 @@ use crate::progress::Phase;
 use crate::question::{FindingKind, Instance, Question, Shape, Subject};
 use crate::rest::{self, Rest};
 use crate::witness::context_switches;
-use crate::{assertion, crash, deadlock, order, race};
+use crate::{assertion, crash, deadlock, misuse, order, race};
 
 /// Instances of one question.
 const MOST_INSTANCES: usize = 1 << 16;
@@ -261,6 +261,7 @@ pub(crate) fn collect(
             }
             FindingKind::Race => questions.extend(race::questions(trace, order, locks, all)),
             FindingKind::Order => questions.extend(order::questions(trace, order, all)),
+            FindingKind::Misuse => questions.extend(misuse::questions(trace, order, all)),
         }
     }
     let mut kept = MOST_KEPT;

@@ -7,8 +7,9 @@ use foretell_trace::{EventId, TermId, Trace};
 use crate::dependence::{ComputedFrom, pattern_goal};
 use crate::exclusion::Exclusion;
 use crate::goal::Goal;
+use crate::misuse::Misuse;
 use crate::pattern::PatternKind;
-use crate::{assertion, crash, deadlock, order, race};
+use crate::{assertion, crash, deadlock, misuse, order, race};
 
 /// What kind of thing goes wrong (closed list, the JSON contract's `kind`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,17 +26,20 @@ pub enum FindingKind {
     Race,
     /// A use before the definition.
     Order,
+    /// A lock or condition used in a way that POSIX forbids.
+    Misuse,
 }
 
 impl FindingKind {
     /// All kinds.
-    pub const ALL: [FindingKind; 6] = [
+    pub const ALL: [FindingKind; 7] = [
         FindingKind::Atomicity,
         FindingKind::Assertion,
         FindingKind::Crash,
         FindingKind::Deadlock,
         FindingKind::Race,
         FindingKind::Order,
+        FindingKind::Misuse,
     ];
 
     /// The name in reports and on the command line.
@@ -47,6 +51,7 @@ impl FindingKind {
             FindingKind::Deadlock => "deadlock",
             FindingKind::Race => "race",
             FindingKind::Order => "order",
+            FindingKind::Misuse => "misuse",
         }
     }
 }
@@ -88,6 +93,8 @@ pub enum Shape {
     UseBeforeDefinition,
     /// The access comes after the free. Events: the access and the free.
     UseAfterFree,
+    /// A lock or condition is misused. Events: as [`Misuse`] says.
+    Misuse(Misuse),
     /// A goal that was given as text ([`crate::planner::goal`]). Events: those it names.
     Goal,
 }
@@ -194,6 +201,7 @@ impl<'a> Subject<'a> {
             (Shape::UseAfterFree, Some(&[access, free])) => {
                 Some(crash::after_free_goal(self.ctp, access, free))
             }
+            (Shape::Misuse(_), Some(events)) => misuse::goal(self.ctp, events),
             _ => None,
         };
         goal.filter(|goal| !goal.is_impossible())

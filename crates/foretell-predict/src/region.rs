@@ -78,6 +78,8 @@ fn lets_others_run(op: &Op) -> bool {
             | Op::WaitBegin { .. }
             | Op::SemaphoreWait(_)
             | Op::BarrierArrive(_)
+            | Op::Receive { .. }
+            | Op::Poll { .. }
     )
 }
 

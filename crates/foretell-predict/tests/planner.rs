@@ -331,7 +331,7 @@ fn cases() -> u64 {
     std::env::var("FORETELL_PROPTEST_CASES")
         .ok()
         .and_then(|text| text.parse().ok())
-        .unwrap_or(3_600)
+        .unwrap_or(6_000)
 }
 
 #[test]

@@ -12,12 +12,13 @@ use std::path::PathBuf;
 use foretell_abi::{BinaryOp, CastOp};
 use foretell_trace::format::binary::{ChunkEncoder, Name, Step};
 use foretell_trace::{
-    Access, Condition, Event, LockMode, LockStep, MemoryOrder, MemoryRange, ObjectId, ObjectKind,
-    Op, Operator, ReadModifyWrite, Scope, SiteId, Sort, TermId, ThreadId, Value, VariableId,
+    Access, ChannelKind, Condition, Event, LockMode, LockStep, MemoryOrder, MemoryRange, ObjectId,
+    ObjectKind, Op, Operator, ReadModifyWrite, Scope, SiteId, Sort, TermId, ThreadId, Value,
+    VariableId,
 };
 use foretell_wire::again::{Again, Short};
 use foretell_wire::predictor::Branch;
-use foretell_wire::{Kind, TERM_SHADOW, WIDE_OPERAND, access, format_path, lock};
+use foretell_wire::{Kind, TERM_SHADOW, WIDE_OPERAND, access, channel, format_path, lock};
 
 use crate::account::{Account, NO_SENSE};
 use crate::forced::Comparison;
@@ -492,7 +493,7 @@ impl Converter {
                     order: order_of(detail)?.unwrap_or(MemoryOrder::SequentiallyConsistent),
                 }))
             }
-            Kind::Acquire | Kind::AcquireFailed | Kind::Release => {
+            Kind::Acquire | Kind::AcquireFailed | Kind::Release | Kind::ReleaseFailed => {
                 let (number, flags) = words.pair()?;
                 let shared = flags & lock::SHARED != 0;
                 let step = LockStep {
@@ -503,6 +504,7 @@ impl Converter {
                 match kind {
                     Kind::Acquire => Op::Acquire(step),
                     Kind::Release => Op::Release(step),
+                    Kind::ReleaseFailed => Op::ReleaseFailed(step),
                     _ => Op::AcquireFailed(step),
                 }
             }
@@ -525,6 +527,17 @@ impl Converter {
             Kind::SemaphorePost => Op::SemaphorePost(object(words)?),
             Kind::BarrierArrive => Op::BarrierArrive(object(words)?),
             Kind::BarrierLeave => Op::BarrierLeave(object(words)?),
+            Kind::Send => {
+                Op::Send { channel: object(words)?, amount: words.next()?, content: words.next()? }
+            }
+            Kind::Receive => Op::Receive {
+                channel: object(words)?,
+                amount: words.next()?,
+                drained: detail & channel::DRAINED != 0,
+                by_try: detail & channel::BY_TRY != 0,
+            },
+            Kind::Poll => Op::Poll { channel: object(words)?, ready: detail == 1 },
+            Kind::Destroy => Op::Destroy(object(words)?),
             Kind::Fence => Op::Fence(memory_order(detail)?),
             Kind::Assert => {
                 let mut term = self.optional(words.next()? as u32, 1)?;
@@ -956,6 +969,9 @@ fn object_kind(kind: foretell_wire::ObjectKind, amount: u32) -> ObjectKind {
         K::ReaderWriterLock => ObjectKind::ReaderWriterLock,
         K::Condition => ObjectKind::Condition,
         K::Semaphore => ObjectKind::Semaphore { initial: amount },
+        K::Queue => ObjectKind::Channel(ChannelKind::Queue),
+        K::State => ObjectKind::Channel(ChannelKind::State),
+        K::Interrupt => ObjectKind::Channel(ChannelKind::Interrupt),
         K::Barrier => ObjectKind::Barrier { parties: amount },
     }
 }

@@ -405,6 +405,7 @@ pub fn kind(kind: FindingKind) -> Kind {
         FindingKind::Deadlock => Kind::Deadlock,
         FindingKind::Race => Kind::Race,
         FindingKind::Order => Kind::Order,
+        FindingKind::Misuse => Kind::Misuse,
     }
 }
 

@@ -123,12 +123,21 @@ pub enum Kind {
     Race,
     /// A use before the definition.
     Order,
+    /// A lock or condition used in a way that POSIX forbids.
+    Misuse,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 6] =
-        [Kind::Atomicity, Kind::Assertion, Kind::Crash, Kind::Deadlock, Kind::Race, Kind::Order];
+    pub const ALL: [Kind; 7] = [
+        Kind::Atomicity,
+        Kind::Assertion,
+        Kind::Crash,
+        Kind::Deadlock,
+        Kind::Race,
+        Kind::Order,
+        Kind::Misuse,
+    ];
 
     /// The name in reports and on the command line.
     pub fn name(self) -> &'static str {
@@ -139,6 +148,7 @@ impl Kind {
             Kind::Deadlock => "deadlock",
             Kind::Race => "race",
             Kind::Order => "order",
+            Kind::Misuse => "misuse",
         }
     }
 
@@ -151,6 +161,7 @@ impl Kind {
             Kind::Deadlock => "deadlock",
             Kind::Race => "data race",
             Kind::Order => "order violation",
+            Kind::Misuse => "misuse",
         }
     }
 }

@@ -58,6 +58,7 @@ fn rule(kind: Kind) -> Value {
         Kind::Deadlock => ("Deadlock", "Threads can wait for each other, or for nobody."),
         Kind::Race => ("DataRace", "Two conflicting accesses can take place at the same time."),
         Kind::Order => ("OrderViolation", "A use can come before its definition or after its end."),
+        Kind::Misuse => ("Misuse", "A lock or condition is used in a way that POSIX forbids."),
     };
     json!({
         "id": rule_id(kind),

@@ -73,9 +73,10 @@ fn rank(finding: &Finding) -> (Status, Effect, u8) {
         Kind::Crash => 0,
         Kind::Assertion => 1,
         Kind::Deadlock => 2,
-        Kind::Order => 3,
-        Kind::Atomicity => 4,
-        Kind::Race => 5,
+        Kind::Misuse => 3,
+        Kind::Order => 4,
+        Kind::Atomicity => 5,
+        Kind::Race => 6,
     };
     (finding.status, finding.effect.unwrap_or(Effect::None), kind)
 }

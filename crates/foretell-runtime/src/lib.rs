@@ -23,6 +23,7 @@ compile_error!("foretell-runtime knows Linux with glibc on x86-64 only");
 
 mod allocator;
 mod arena;
+mod channels;
 mod fiber;
 mod forced;
 mod hooks;

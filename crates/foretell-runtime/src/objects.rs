@@ -39,6 +39,8 @@ pub enum Model {
     Semaphore(u32),
     /// A barrier.
     Barrier(Barrier),
+    /// A channel, whose state the kernel keeps.
+    Channel(ObjectKind),
 }
 
 /// A mutex.
@@ -49,6 +51,8 @@ pub struct Mutex {
     pub owner: Option<u32>,
     /// How often the holder has it.
     pub depth: u32,
+    /// It was destroyed.
+    pub destroyed: bool,
 }
 
 /// A reader-writer lock.
@@ -220,6 +224,7 @@ pub fn define(address: u64, model: Model) -> &'static mut Object {
         Model::Condition(_) => (ObjectKind::Condition, 0),
         Model::Semaphore(count) => (ObjectKind::Semaphore, *count),
         Model::Barrier(barrier) => (ObjectKind::Barrier, barrier.parties),
+        Model::Channel(kind) => (*kind, 0),
     };
     let what = u64::from(number) | u64::from(kind as u32) << 32;
     // SAFETY: as above.
@@ -227,6 +232,13 @@ pub fn define(address: u64, model: Model) -> &'static mut Object {
     table.objects.push(Object { number, address, model });
     table.insert(address, number);
     &mut table.objects[number as usize]
+}
+
+/// The number of the object at the address, if one was ever used there.
+pub fn number_at(address: u64) -> Option<u32> {
+    // SAFETY: callers have the turn.
+    let table = unsafe { table() };
+    table.find(address).map(|slot| table.slots[slot] - 1)
 }
 
 /// There is no object at the address any more.
@@ -259,6 +271,7 @@ pub fn describe(number: u32) -> String {
         }
         Model::Condition(_) => format!("condition {:#x}", object.address),
         Model::Semaphore(_) => format!("semaphore {:#x}", object.address),
+        Model::Channel(_) => format!("channel {:#x}", object.address),
         Model::Barrier(barrier) => format!(
             "barrier {:#x} ({} of {} came)",
             object.address, barrier.arrived, barrier.parties

@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use foretell_wire::{End, Kind, format_path};
 
+use crate::channels;
 use crate::fiber::{self, Then};
 use crate::forced;
 use crate::local;
@@ -84,6 +85,13 @@ pub static HANDLERS_INTERRUPT: AtomicBool = AtomicBool::new(false);
 pub unsafe fn scheduler() -> &'static mut Scheduler {
     // SAFETY: the caller's promise.
     unsafe { SCHEDULER.get() }
+}
+
+impl Scheduler {
+    /// Whether there was never more than one thread.
+    pub fn is_single(&self) -> bool {
+        self.created <= 1
+    }
 }
 
 /// Ends the run after so many scheduling points.
@@ -161,6 +169,9 @@ fn took_turn(me: &mut Thread) {
     let recorder = unsafe { recorder() };
     recorder.turn(me);
     recorder.progress();
+    for channel in std::mem::take(&mut me.handled_signals) {
+        me.event([head(Kind::Receive, 0, 0), channel.into(), 1]);
+    }
     if let Some(policy) = &mut scheduler.policy {
         me.pause_at = policy.pause_at(me).min(me.slots.index.saturating_add(LONGEST_TURN));
     }
@@ -291,6 +302,18 @@ fn spend_points(scheduler: &mut Scheduler, me: *mut Thread) {
     }
 }
 
+/// Whether all files that are waited for belong to the program alone, so that nobody outside can make
+/// them ready.
+fn no_outside(threads: &[*mut Thread]) -> bool {
+    threads.iter().all(|&thread| {
+        // SAFETY: live threads.
+        let thread = unsafe { &*thread };
+        thread.wait != Wait::Files
+            || (thread.deadline.is_none()
+                && thread.files.iter().all(|file| channels::is_private(file.fd)))
+    })
+}
+
 /// Who takes the turn next.
 enum Next {
     Thread(*mut Thread),
@@ -391,6 +414,21 @@ fn choose(me: *mut Thread) -> Next {
             }
             // The end of the process does not depend on what comes from outside.
             Choice::Nobody if let Some(ends) = ends => return Next::Thread(ends),
+            // Who only wanted to leave must not wait here: its call may be what the files wait for. One
+            // of those that wait for them looks on.
+            // SAFETY: the state of a live thread.
+            Choice::Nobody if files && unsafe { (*me).state } == State::External => {
+                let waiting = scheduler.threads.iter().copied().find(|&thread| {
+                    // SAFETY: live threads.
+                    unsafe { (*thread).state == State::Blocked && (*thread).wait == Wait::Files }
+                });
+                if let Some(thread) = waiting {
+                    return Next::Thread(thread);
+                }
+            }
+            Choice::Nobody if files && !external && no_outside(&scheduler.threads) => {
+                stop(End::Deadlock, &deadlock(scheduler));
+            }
             Choice::Nobody if files => {
                 // The recorder outside ends the run if this takes too long.
                 welcome_readers(scheduler, me, LOOK_AGAIN);

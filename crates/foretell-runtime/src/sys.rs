@@ -213,6 +213,17 @@ pub fn sleep(nanoseconds: u64) {
     unsafe { call(libc::SYS_nanosleep, [(&raw const time) as u64, 0, 0, 0, 0, 0]) };
 }
 
+/// Whether the process has a child, running or not yet waited for.
+pub fn has_child() -> bool {
+    const ALL: u64 = 0; // P_ALL
+    let options = (libc::WEXITED | libc::WNOHANG | libc::WNOWAIT) as u64;
+    let mut information = [0u64; 16];
+    // SAFETY: the kernel writes at most 128 bytes there.
+    let asked =
+        unsafe { call(libc::SYS_waitid, [ALL, 0, information.as_mut_ptr() as u64, options, 0, 0]) };
+    asked != -i64::from(libc::ECHILD)
+}
+
 /// Process id.
 pub fn process() -> u32 {
     // SAFETY: always allowed.

@@ -92,6 +92,12 @@ pub struct Thread {
     pub detached: bool,
     /// It was asked to cancel.
     pub cancelled: bool,
+    /// The signals that it blocks, one bit each.
+    pub mask: u64,
+    /// Channels of signals that were sent to it and are blocked.
+    pub pending_signals: Vec<u32>,
+    /// Channels of signals whose handlers have run in it since it last had the turn.
+    pub handled_signals: Vec<u32>,
     /// Rounds of thread-specific destructors seen while it ends.
     pub destructor_rounds: u32,
 }
@@ -200,6 +206,9 @@ impl Thread {
             timed_out: false,
             detached: false,
             cancelled: false,
+            mask: 0,
+            pending_signals: Vec::new(),
+            handled_signals: Vec::new(),
             destructor_rounds: 0,
         })
     }

@@ -209,9 +209,10 @@ impl Engine {
                 return Outcome::Answer(Answer::Unknown(UnknownReason::Late));
             }
         };
+        let late = self.is_late();
         let sat = &mut self.encoder.cnf.sat;
         match status {
-            Status::UNKNOWN if self.is_late() => {
+            Status::UNKNOWN if late => {
                 Outcome::Answer(Answer::Unknown(UnknownReason::Late))
             }
             Status::UNKNOWN => Outcome::Answer(Answer::Unknown(UnknownReason::Budget)),

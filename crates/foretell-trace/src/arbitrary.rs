@@ -14,7 +14,7 @@ use crate::event::{
 use crate::id::{EventId, ObjectId, SiteId, TermId, ThreadId, VariableId};
 pub use crate::random::Random;
 use crate::term::{ArrayValue, Operator, Rational, ScalarSort, Sort, Term, TermStore, Value};
-use crate::trace::{Indexer, MemoryRange, ObjectKind, Scope, Site, Trace, Variable};
+use crate::trace::{ChannelKind, Indexer, MemoryRange, ObjectKind, Scope, Site, Trace, Variable};
 
 impl Random {
     /// Mostly small, sometimes any.
@@ -136,12 +136,15 @@ pub fn recorded(seed: u64, size: usize) -> Trace {
     let mut semaphores = BTreeMap::new();
     for number in 0..random.below(8) {
         let initial = random.below(3) as u32;
-        let kind = match random.below(7) {
+        let kind = match random.below(8) {
             0 | 1 => ObjectKind::Mutex,
             2 => ObjectKind::RecursiveMutex,
             3 => ObjectKind::ReaderWriterLock,
             4 => ObjectKind::Condition,
             5 => ObjectKind::Semaphore { initial },
+            6 => ObjectKind::Channel(
+                [ChannelKind::Queue, ChannelKind::State, ChannelKind::Interrupt][random.below(3)],
+            ),
             _ => ObjectKind::Barrier { parties: 1 + random.below(2) as u32 },
         };
         let object = trace.add_object(&random.name("m", number), kind);
@@ -453,6 +456,19 @@ impl Run {
                     Some(Op::SemaphoreWaitFailed(object))
                 }
             }
+            ObjectKind::Channel(_) => Some(match self.random.below(4) {
+                0 => Op::Poll { channel: object, ready: self.random.percent(50) },
+                1 => Op::Receive {
+                    channel: object,
+                    amount: self.random.value(),
+                    drained: self.random.percent(50),
+                    by_try: self.random.percent(50),
+                },
+                _ => {
+                    let content = if self.random.percent(30) { 0 } else { self.random.value() };
+                    Op::Send { channel: object, amount: self.random.value(), content }
+                }
+            }),
             ObjectKind::Barrier { .. } if !self.others_run(thread) => None,
             ObjectKind::Barrier { parties } => {
                 let waiting = Doing::AtBarrier { barrier: object, released: false };

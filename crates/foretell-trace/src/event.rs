@@ -45,6 +45,8 @@ pub enum Op {
     AcquireFailed(LockStep),
     /// Gave a lock back.
     Release(LockStep),
+    /// Tried to give back a lock that it did not hold, which was refused.
+    ReleaseFailed(LockStep),
     /// Began to wait on a condition: gives the mutex back and sleeps, in one step.
     WaitBegin {
         /// The condition variable.
@@ -75,6 +77,35 @@ pub enum Op {
     BarrierArrive(ObjectId),
     /// Left a barrier after all parties had come.
     BarrierLeave(ObjectId),
+    /// Put something into a channel: wrote to a pipe, a socket or a file, sent a signal.
+    Send {
+        /// The channel.
+        channel: ObjectId,
+        /// How much: bytes of a stream, messages of a datagram socket, the number added to an eventfd.
+        amount: u64,
+        /// A number for what was sent: equal for equal content. 0 where only the amount counts.
+        content: u64,
+    },
+    /// Took out of a channel what was sent before.
+    Receive {
+        /// The channel.
+        channel: ObjectId,
+        /// How much.
+        amount: u64,
+        /// More would have been taken if there had been more.
+        drained: bool,
+        /// It would have failed rather than waited.
+        by_try: bool,
+    },
+    /// Looked whether there is something in a channel and took nothing.
+    Poll {
+        /// The channel.
+        channel: ObjectId,
+        /// There was.
+        ready: bool,
+    },
+    /// Destroyed a synchronisation object.
+    Destroy(ObjectId),
     /// A memory fence.
     Fence(MemoryOrder),
     /// A branch, switch or select: the path went on because `condition` evaluated to `outcome`.
@@ -214,7 +245,10 @@ impl Op {
     /// The synchronisation object that the step is about; of a wait, its condition.
     pub fn object(&self) -> Option<ObjectId> {
         match *self {
-            Op::Acquire(step) | Op::AcquireFailed(step) | Op::Release(step) => Some(step.lock),
+            Op::Acquire(step)
+            | Op::AcquireFailed(step)
+            | Op::Release(step)
+            | Op::ReleaseFailed(step) => Some(step.lock),
             Op::WaitBegin { condition, .. } | Op::WaitEnd { condition, .. } => Some(condition),
             Op::Signal(object)
             | Op::Broadcast(object)
@@ -222,7 +256,11 @@ impl Op {
             | Op::SemaphoreWaitFailed(object)
             | Op::SemaphorePost(object)
             | Op::BarrierArrive(object)
-            | Op::BarrierLeave(object) => Some(object),
+            | Op::BarrierLeave(object)
+            | Op::Send { channel: object, .. }
+            | Op::Receive { channel: object, .. }
+            | Op::Poll { channel: object, .. }
+            | Op::Destroy(object) => Some(object),
             _ => None,
         }
     }
@@ -240,6 +278,7 @@ impl Op {
             Op::Acquire(_) => "acquire",
             Op::AcquireFailed(_) => "acquire-failed",
             Op::Release(_) => "release",
+            Op::ReleaseFailed(_) => "release-failed",
             Op::WaitBegin { .. } => "wait-begin",
             Op::WaitEnd { timed_out: false, .. } => "wait-end",
             Op::WaitEnd { timed_out: true, .. } => "wait-timeout",
@@ -250,6 +289,11 @@ impl Op {
             Op::SemaphorePost(_) => "sem-post",
             Op::BarrierArrive(_) => "barrier-arrive",
             Op::BarrierLeave(_) => "barrier-leave",
+            Op::Send { .. } => "send",
+            Op::Receive { .. } => "receive",
+            Op::Poll { ready: true, .. } => "poll",
+            Op::Poll { ready: false, .. } => "poll-empty",
+            Op::Destroy(_) => "destroy",
             Op::Fence(_) => "fence",
             Op::Branch(_) => "branch",
             Op::Assert(_) => "assert",
@@ -278,6 +322,7 @@ impl Op {
             Op::Acquire(_) => "acquire",
             Op::AcquireFailed(_) => "failed acquire",
             Op::Release(_) => "release",
+            Op::ReleaseFailed(_) => "failed release",
             Op::WaitBegin { .. } => "begin of a wait",
             Op::WaitEnd { .. } => "end of a wait",
             Op::Signal(_) => "signal",
@@ -287,6 +332,10 @@ impl Op {
             Op::SemaphorePost(_) => "semaphore post",
             Op::BarrierArrive(_) => "arrival at a barrier",
             Op::BarrierLeave(_) => "departure from a barrier",
+            Op::Send { .. } => "send",
+            Op::Receive { .. } => "receive",
+            Op::Poll { .. } => "poll of a channel",
+            Op::Destroy(_) => "destruction",
             Op::Fence(_) => "fence",
             Op::Branch(_) => "branch",
             Op::Assert(_) => "assertion",

@@ -29,6 +29,7 @@ pub enum OpKind {
     Acquire,
     AcquireFailed,
     Release,
+    ReleaseFailed,
     WaitBegin,
     WaitEnd,
     Signal,
@@ -38,6 +39,10 @@ pub enum OpKind {
     SemaphorePost,
     BarrierArrive,
     BarrierLeave,
+    Send,
+    Receive,
+    Poll,
+    Destroy,
     Fence,
     Branch,
     Assert,
@@ -54,7 +59,7 @@ pub enum OpKind {
 
 impl OpKind {
     /// All kinds, in order.
-    pub const ALL: [OpKind; 31] = [
+    pub const ALL: [OpKind; 36] = [
         OpKind::ThreadBegin,
         OpKind::ThreadEnd,
         OpKind::Fork,
@@ -65,6 +70,7 @@ impl OpKind {
         OpKind::Acquire,
         OpKind::AcquireFailed,
         OpKind::Release,
+        OpKind::ReleaseFailed,
         OpKind::WaitBegin,
         OpKind::WaitEnd,
         OpKind::Signal,
@@ -74,6 +80,10 @@ impl OpKind {
         OpKind::SemaphorePost,
         OpKind::BarrierArrive,
         OpKind::BarrierLeave,
+        OpKind::Send,
+        OpKind::Receive,
+        OpKind::Poll,
+        OpKind::Destroy,
         OpKind::Fence,
         OpKind::Branch,
         OpKind::Assert,
@@ -101,6 +111,7 @@ impl OpKind {
             Op::Acquire(_) => OpKind::Acquire,
             Op::AcquireFailed(_) => OpKind::AcquireFailed,
             Op::Release(_) => OpKind::Release,
+            Op::ReleaseFailed(_) => OpKind::ReleaseFailed,
             Op::WaitBegin { .. } => OpKind::WaitBegin,
             Op::WaitEnd { .. } => OpKind::WaitEnd,
             Op::Signal(_) => OpKind::Signal,
@@ -110,6 +121,10 @@ impl OpKind {
             Op::SemaphorePost(_) => OpKind::SemaphorePost,
             Op::BarrierArrive(_) => OpKind::BarrierArrive,
             Op::BarrierLeave(_) => OpKind::BarrierLeave,
+            Op::Send { .. } => OpKind::Send,
+            Op::Receive { .. } => OpKind::Receive,
+            Op::Poll { .. } => OpKind::Poll,
+            Op::Destroy(_) => OpKind::Destroy,
             Op::Fence(_) => OpKind::Fence,
             Op::Branch(_) => OpKind::Branch,
             Op::Assert(_) => OpKind::Assert,
@@ -138,6 +153,7 @@ impl OpKind {
             OpKind::Acquire => "acquire",
             OpKind::AcquireFailed => "failed acquire",
             OpKind::Release => "release",
+            OpKind::ReleaseFailed => "failed release",
             OpKind::WaitBegin => "wait begin",
             OpKind::WaitEnd => "wait end",
             OpKind::Signal => "signal",
@@ -147,6 +163,10 @@ impl OpKind {
             OpKind::SemaphorePost => "semaphore post",
             OpKind::BarrierArrive => "barrier arrive",
             OpKind::BarrierLeave => "barrier leave",
+            OpKind::Send => "send",
+            OpKind::Receive => "receive",
+            OpKind::Poll => "poll of a channel",
+            OpKind::Destroy => "destruction",
             OpKind::Fence => "fence",
             OpKind::Branch => "branch",
             OpKind::Assert => "assert",
@@ -365,7 +385,6 @@ impl TraceInfo {
 }
 
 /// Counts events one by one.
-#[derive(Default)]
 struct Counter {
     kinds: [u64; OpKind::ALL.len()],
     values: u64,
@@ -373,6 +392,12 @@ struct Counter {
     threads: BTreeMap<ThreadId, (Box<str>, u64)>,
     /// The thread that is running, and its events that are not yet in `threads`.
     burst: Option<(ThreadId, u64)>,
+}
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self { kinds: [0; OpKind::ALL.len()], values: 0, threads: BTreeMap::new(), burst: None }
+    }
 }
 
 impl Counter {
@@ -455,7 +480,7 @@ fn is_lock(kind: ObjectKind) -> bool {
     use ObjectKind::*;
     match kind {
         Mutex | RecursiveMutex | ErrorCheckingMutex | ReaderWriterLock => true,
-        Condition | Semaphore { .. } | Barrier { .. } => false,
+        Condition | Semaphore { .. } | Barrier { .. } | Channel(_) => false,
     }
 }
 

@@ -9,6 +9,7 @@ pub mod event;
 pub mod format;
 pub mod id;
 pub mod info;
+mod irregular;
 mod names;
 pub mod random;
 pub mod schedule;
@@ -23,7 +24,9 @@ pub use event::{
 };
 pub use format::{Format, Position, ReadError, WriteError, read_path, write_path};
 pub use id::{EventId, ObjectId, SiteId, SymbolId, TermId, ThreadId, VariableId};
+pub use irregular::irregular_locks;
 pub use term::{Operator, Rational, ScalarSort, Sort, Term, TermStore, Value};
 pub use trace::{
-    Indexer, MemoryRange, Metadata, Object, ObjectKind, Scope, Site, Thread, Trace, Variable,
+    ChannelKind, Indexer, MemoryRange, Metadata, Object, ObjectKind, Scope, Site, Thread, Trace,
+    Variable,
 };

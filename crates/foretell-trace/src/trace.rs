@@ -132,6 +132,20 @@ pub enum ObjectKind {
         /// How many threads meet.
         parties: u32,
     },
+    /// What one thread puts in and another takes out.
+    Channel(ChannelKind),
+}
+
+/// How a channel passes on what is put into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChannelKind {
+    /// In the order in which it came: a pipe, a socket, an eventfd.
+    Queue,
+    /// As a state that everybody sees who looks: a file, a signal that is pending. What was sent
+    /// before is not sent again.
+    State,
+    /// At once, wherever the receiver is: a signal with a handler.
+    Interrupt,
 }
 
 /// A source position.

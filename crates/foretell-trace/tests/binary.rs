@@ -7,10 +7,10 @@ use foretell_trace::format::binary::{
 };
 use foretell_trace::term::ArrayValue;
 use foretell_trace::{
-    Access, Condition, Event, EventId, Guarded, Indexer, LockMode, LockStep, MemoryOrder,
-    MemoryRange, ObjectId, ObjectKind, Op, Operator, Position, Rational, ReadModifyWrite,
-    ScalarSort, Scope, Site, SiteId, Sort, ThreadId, Trace, Transition, Value, Variable,
-    VariableId,
+    Access, ChannelKind, Condition, Event, EventId, Guarded, Indexer, LockMode, LockStep,
+    MemoryOrder, MemoryRange, ObjectId, ObjectKind, Op, Operator, Position, Rational,
+    ReadModifyWrite, ScalarSort, Scope, Site, SiteId, Sort, ThreadId, Trace, Transition, Value,
+    Variable, VariableId,
 };
 use proptest::prelude::*;
 
@@ -469,4 +469,32 @@ fn other_versions_and_other_files_are_refused() {
         "byte 8: version 2 of the binary format is not known; this foretell reads version 1; \
          use a newer one"
     );
+}
+
+#[test]
+fn operations_behind_the_escape_tag_come_back() {
+    let mut trace = Trace::new();
+    let main = trace.add_thread("main", Vec::new());
+    let kinds = [ChannelKind::Queue, ChannelKind::State, ChannelKind::Interrupt];
+    let [queue, state, interrupt] =
+        kinds.map(|kind| trace.add_object("channel", ObjectKind::Channel(kind)));
+    let lock = trace.add_object("m", ObjectKind::Mutex);
+    let site = Site { file: "a.c".into(), line: 1, column: 0, function: "f".into() };
+    let site = Some(trace.add_site(site));
+    let step = LockStep { lock, mode: LockMode::Exclusive, by_try: true };
+    let mut indexer = Indexer::default();
+    for (op, site) in [
+        (Op::Send { channel: queue, amount: u64::MAX, content: 0 }, None),
+        (Op::Send { channel: state, amount: 0, content: u64::MAX }, site),
+        (Op::Receive { channel: queue, amount: 8, drained: true, by_try: false }, None),
+        (Op::Receive { channel: interrupt, amount: 0, drained: false, by_try: true }, site),
+        (Op::Poll { channel: state, ready: true }, site),
+        (Op::Poll { channel: state, ready: false }, None),
+        (Op::ReleaseFailed(step), site),
+        (Op::Destroy(lock), None),
+        (Op::Return, None),
+    ] {
+        trace.push(indexer.event(main, site, op));
+    }
+    assert_eq!(binary::read(&file(&trace)[..]), Ok(trace));
 }

@@ -284,6 +284,16 @@ kinds! {
     Fork = 30;
     /// `thread`.
     Join = 31;
+    /// As `Acquire`.
+    ReleaseFailed = 32;
+    /// `channel, amount, content`.
+    Send = 33;
+    /// `channel, amount`; detail: [`channel`].
+    Receive = 34;
+    /// `channel`; detail: 1 if there was something, else 0.
+    Poll = 35;
+    /// `object`.
+    Destroy = 36;
 
     /// `thread`: the events that follow are this thread's.
     Turn = 64;
@@ -358,6 +368,7 @@ impl Kind {
             Kind::Acquire => "acquire",
             Kind::AcquireFailed => "acquire-failed",
             Kind::Release => "release",
+            Kind::ReleaseFailed => "release-failed",
             Kind::WaitBegin => "wait-begin",
             Kind::WaitEnd if detail == 1 => "wait-timeout",
             Kind::WaitEnd => "wait-end",
@@ -368,6 +379,11 @@ impl Kind {
             Kind::SemaphorePost => "sem-post",
             Kind::BarrierArrive => "barrier-arrive",
             Kind::BarrierLeave => "barrier-leave",
+            Kind::Send => "send",
+            Kind::Receive => "receive",
+            Kind::Poll if detail == 1 => "poll",
+            Kind::Poll => "poll-empty",
+            Kind::Destroy => "destroy",
             Kind::Fence => "fence",
             Kind::Branch | Kind::Pin => "branch",
             Kind::Assert => "assert",
@@ -402,10 +418,14 @@ pub fn measure(words: &[u64]) -> Option<(Kind, u8, usize)> {
         | DefinePlace => (1, 0),
         Read | Write | WriteShadow => (3 + more, 0),
         Branch | Pin | Alloc | Crash | Mispredicted | PathEnd | DefineAddress | Renew => (3, 0),
+        Receive => (3, 0),
+        Send => (4, 0),
         ReadModifyWrite | DefineSelect => (5, 0),
         Acquire | AcquireFailed | Release | WaitBegin | WaitEnd | Signal | Broadcast
         | SemaphoreWait | SemaphoreWaitFailed | SemaphorePost | BarrierArrive | BarrierLeave
-        | Assert | Free | Fork | Join | Turn | DefineCast => (2, 0),
+        | ReleaseFailed | Poll | Destroy | Assert | Free | Fork | Join | Turn | DefineCast => {
+            (2, 0)
+        }
         DefineBinary => (2 + usize::from(detail & WIDE_OPERAND != 0), 0),
         DefineObject => (4, 0),
         RegionBegin => (1, 1),
@@ -436,6 +456,7 @@ pub fn is_local(keyword: &str) -> bool {
             | "alloc"
             | "begin"
             | "fence"
+            | "input"
     )
 }
 
@@ -475,6 +496,14 @@ pub mod lock {
     pub const BY_TRY: u32 = 2;
 }
 
+/// The detail of [`Kind::Receive`].
+pub mod channel {
+    /// More would have been taken.
+    pub const DRAINED: u8 = 1;
+    /// It would have failed rather than waited.
+    pub const BY_TRY: u8 = 2;
+}
+
 /// The kinds of synchronisation objects.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -493,15 +522,32 @@ pub enum ObjectKind {
     Semaphore = 5,
     /// A barrier.
     Barrier = 6,
+    /// A pipe, a socket or an eventfd.
+    Queue = 7,
+    /// A file, or a signal that is pending.
+    State = 8,
+    /// A signal with a handler.
+    Interrupt = 9,
 }
 
 impl ObjectKind {
     /// From the number in a record.
     pub fn from_code(code: u32) -> Option<ObjectKind> {
         use ObjectKind::*;
-        [Mutex, RecursiveMutex, ErrorCheckingMutex, ReaderWriterLock, Condition, Semaphore, Barrier]
-            .into_iter()
-            .find(|&kind| kind as u32 == code)
+        [
+            Mutex,
+            RecursiveMutex,
+            ErrorCheckingMutex,
+            ReaderWriterLock,
+            Condition,
+            Semaphore,
+            Barrier,
+            Queue,
+            State,
+            Interrupt,
+        ]
+        .into_iter()
+        .find(|&kind| kind as u32 == code)
     }
 }
 

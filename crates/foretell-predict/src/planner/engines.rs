@@ -276,7 +276,10 @@ fn drop_unsupported(asked: &mut Vec<Asked>, kinds: &[FindingKind], prediction: &
                         .into(),
                 );
             }
-            FindingKind::Assertion | FindingKind::Crash | FindingKind::Race => {
+            FindingKind::Assertion
+            | FindingKind::Crash
+            | FindingKind::Race
+            | FindingKind::Misuse => {
                 prediction
                     .unseen
                     .push(format!("{kind}: the planner does not look for it; use --engine solver"));

@@ -145,6 +145,9 @@ impl Domain {
         if !trace.orders.is_empty() || !trace.atomic_sections.is_empty() {
             return refuse(None, "the planner takes no fixed orders or atomic sections");
         }
+        if !foretell_trace::irregular_locks(trace).is_empty() {
+            return refuse(None, "the planner takes no locks that other threads give back");
+        }
         let layout = Layout::new(trace);
         let mut domain = Domain {
             steps: Vec::with_capacity(trace.events.len()),
@@ -207,7 +210,12 @@ impl Domain {
                 Op::Guarded(_) | Op::Transition(_) => {
                     return refuse(Some(id), "the planner needs concrete reads and writes");
                 }
-                Op::Fence(_)
+                Op::Send { .. } | Op::Receive { .. } | Op::Poll { .. } => {
+                    return refuse(Some(id), "the planner does not know channels");
+                }
+                Op::ReleaseFailed(_)
+                | Op::Destroy(_)
+                | Op::Fence(_)
                 | Op::Branch(_)
                 | Op::Assert(_)
                 | Op::RegionBegin(_)

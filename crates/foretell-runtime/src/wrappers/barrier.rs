@@ -45,7 +45,10 @@ interpose! {
     }
 
     fn pthread_barrier_destroy(barrier: *mut pthread_barrier_t) -> c_int {
-        if let Some(_session) = Session::begin() {
+        if let Some(mut session) = Session::begin() {
+            if let Some(number) = objects::number_at(barrier as u64) {
+                super::destroyed(&mut session, number);
+            }
             objects::forget(barrier as u64);
         }
         real!(pthread_barrier_destroy(barrier: *mut pthread_barrier_t) -> c_int)

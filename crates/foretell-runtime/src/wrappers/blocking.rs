@@ -8,6 +8,7 @@ use foretell_wire::{End, Kind, access};
 use libc::{c_int, c_uint, c_void, off_t, size_t, ssize_t};
 
 use super::time::input;
+use crate::channels;
 use crate::real::{interpose, real};
 use crate::recorder::head;
 use crate::replay;
@@ -95,18 +96,47 @@ fn when_ready<R: From<i8>>(
     }
 }
 
-/// Runs a call that may wait for room: outside the scheduler if it may take more than one step.
-fn when_writable<R: From<i8>>(
-    session: Session,
+/// Runs a call that sends the pieces, to an address where one is given. It may wait for room: outside
+/// the scheduler if it may take more than one step. Then somebody may receive before it returns, so it
+/// counts as sent before.
+fn sending(
+    mut session: Session,
     file: c_int,
-    count: size_t,
-    call: impl FnOnce() -> R,
-) -> (Session, R) {
+    pieces: &[&[u8]],
+    to: Option<&[u8]>,
+    call: impl FnOnce() -> ssize_t,
+) -> (Session, ssize_t) {
+    let count: usize = pieces.iter().map(|piece| piece.len()).sum();
     if count <= libc::PIPE_BUF || never_waits(file) || is_prompt(file) {
-        when_ready(session, file, libc::POLLOUT, call)
+        let (mut session, result) = when_ready(session, file, libc::POLLOUT, call);
+        channels::sent(&mut session, file, pieces, result, to);
+        (session, result)
     } else {
+        session.point();
+        channels::sent(&mut session, file, pieces, count as ssize_t, to);
         outside(session, call)
     }
+}
+
+/// The program's memory.
+///
+/// # Safety
+/// As `write`.
+unsafe fn bytes<'a>(buffer: *const c_void, count: size_t) -> &'a [u8] {
+    // SAFETY: the caller's promise.
+    if buffer.is_null() || count == 0 {
+        &[]
+    } else {
+        unsafe { std::slice::from_raw_parts(buffer.cast(), count) }
+    }
+}
+
+/// Something was taken from a socket.
+fn taken(session: &mut Session, socket: c_int, asked: size_t, flags: c_int, result: ssize_t) {
+    let by_try = flags & libc::MSG_DONTWAIT != 0 || never_waits(socket);
+    let keeps = flags & libc::MSG_PEEK != 0;
+    let asked = if flags & libc::MSG_WAITALL != 0 { result.max(0) as usize } else { asked };
+    channels::received(session, socket, asked, &[], result, by_try, keeps);
 }
 
 /// Events for memory that was written by the system or a library.
@@ -161,6 +191,8 @@ interpose! {
         }
         let (mut session, result) = when_ready(session, file, libc::POLLIN, || real!(read(
             file: c_int, buffer: *mut c_void, count: size_t) -> ssize_t));
+        let got = bytes(buffer, result.max(0) as usize);
+        channels::received(&mut session, file, count, got, result, never_waits(file), false);
         if logged.is_some_and(|logged| logged != result as u64) {
             scheduler::stop(End::Diverged, "a file that the program reads is not what it was");
         }
@@ -174,6 +206,7 @@ interpose! {
         let result = real!(pread(file: c_int, buffer: *mut c_void, count: size_t,
             offset: off_t) -> ssize_t);
         if let Some(mut session) = Session::begin() {
+            channels::received(&mut session, file, count, &[], result, true, true);
             input(&mut session, "pread", result as u64);
             written(&mut session, buffer as u64, result.max(0) as usize);
             session.point();
@@ -189,6 +222,7 @@ interpose! {
         let call = || real!(recv(
             socket: c_int, buffer: *mut c_void, count: size_t, flags: c_int) -> ssize_t);
         let (mut session, result) = receive(session, socket, flags, call);
+        taken(&mut session, socket, count, flags, result);
         input(&mut session, "recv", result as u64);
         written(&mut session, buffer as u64, result.max(0) as usize);
         session.point();
@@ -199,7 +233,8 @@ interpose! {
         let Some(session) = Session::begin() else {
             return real!(write(file: c_int, buffer: *const c_void, count: size_t) -> ssize_t);
         };
-        let (mut session, result) = when_writable(session, file, count, || real!(write(
+        let pieces = [bytes(buffer, count)];
+        let (mut session, result) = sending(session, file, &pieces, None, || real!(write(
             file: c_int, buffer: *const c_void, count: size_t) -> ssize_t));
         input(&mut session, "write", result as u64);
         session.point();
@@ -249,7 +284,7 @@ fn receive(
     when_ready(session, socket, libc::POLLIN, call)
 }
 
-/// Wrappers for calls that wait for a file: their result is an input.
+/// Wrappers for calls on a file: their result is an input.
 macro_rules! wait_for {
     ($(fn $name:ident($file:ident : c_int $(, $argument:ident : $type:ty)* $(,)?) -> $result:ty
         : $session:ident, $call:ident => $run:expr;)*) => {
@@ -268,26 +303,174 @@ macro_rules! wait_for {
     };
 }
 
+/// Runs a call that accepts a connection.
+fn accepting(session: Session, socket: c_int, call: impl FnOnce() -> c_int) -> (Session, c_int) {
+    let (mut session, result) = when_ready(session, socket, libc::POLLIN, call);
+    channels::accepted(&mut session, socket, result, never_waits(socket));
+    (session, result)
+}
+
+/// Runs a call that takes from a socket, and notes what it took.
+fn taking(
+    session: Session,
+    socket: c_int,
+    asked: size_t,
+    flags: c_int,
+    call: impl FnOnce() -> ssize_t,
+) -> (Session, ssize_t) {
+    let (mut session, result) = receive(session, socket, flags, call);
+    taken(&mut session, socket, asked, flags, result);
+    (session, result)
+}
+
+/// The pieces of a message.
+unsafe fn pieces_of<'a>(message: *const c_void) -> Vec<&'a [u8]> {
+    if message.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: the program's message.
+    unsafe {
+        let message = &*message.cast::<libc::msghdr>();
+        channels::pieces(message.msg_iov, message.msg_iovlen)
+    }
+}
+
+/// How much room the pieces have.
+fn room(pieces: &[&[u8]]) -> size_t {
+    pieces.iter().map(|piece| piece.len()).sum()
+}
+
+/// The address that a message goes to, if it has one.
+unsafe fn address_in<'a>(message: *const c_void) -> Option<&'a [u8]> {
+    if message.is_null() {
+        return None;
+    }
+    // SAFETY: the program's message.
+    unsafe {
+        let message = &*message.cast::<libc::msghdr>();
+        let length = message.msg_namelen as usize;
+        (!message.msg_name.is_null() && length > 0).then(|| bytes(message.msg_name, length))
+    }
+}
+
 wait_for! {
     fn accept(file: c_int, address: *mut c_void, length: *mut c_uint) -> c_int
-        : session, call => when_ready(session, file, libc::POLLIN, call);
+        : session, call => accepting(session, file, call);
     fn accept4(file: c_int, address: *mut c_void, length: *mut c_uint, flags: c_int) -> c_int
-        : session, call => when_ready(session, file, libc::POLLIN, call);
-    fn readv(file: c_int, vectors: *const c_void, count: c_int) -> ssize_t
-        : session, call => when_ready(session, file, libc::POLLIN, call);
+        : session, call => accepting(session, file, call);
+    fn readv(file: c_int, vectors: *const libc::iovec, count: c_int) -> ssize_t
+        : session, call => {
+            let (mut session, result) = when_ready(session, file, libc::POLLIN, call);
+            let pieces = channels::pieces(vectors, count.max(0) as usize);
+            let first = pieces.first().copied().unwrap_or_default();
+            let waits = never_waits(file);
+            channels::received(&mut session, file, room(&pieces), first, result, waits, false);
+            (session, result)
+        };
     fn recvmsg(file: c_int, message: *mut c_void, flags: c_int) -> ssize_t
-        : session, call => receive(session, file, flags, call);
+        : session, call => taking(session, file, room(&pieces_of(message)), flags, call);
     fn recvfrom(
         file: c_int, buffer: *mut c_void, count: size_t, flags: c_int, address: *mut c_void,
         length: *mut c_uint,
     ) -> ssize_t
-        : session, call => receive(session, file, flags, call);
-    fn writev(file: c_int, vectors: *const c_void, count: c_int) -> ssize_t
-        : session, call => when_writable(session, file, usize::MAX, call);
+        : session, call => taking(session, file, count, flags, call);
+    fn writev(file: c_int, vectors: *const libc::iovec, count: c_int) -> ssize_t
+        : session, call => {
+            let pieces = channels::pieces(vectors, count.max(0) as usize);
+            sending(session, file, &pieces, None, call)
+        };
     fn send(file: c_int, buffer: *const c_void, count: size_t, flags: c_int) -> ssize_t
-        : session, call => when_writable(session, file, count, call);
+        : session, call => sending(session, file, &[bytes(buffer, count)], None, call);
+    fn sendto(
+        file: c_int, buffer: *const c_void, count: size_t, flags: c_int, address: *const c_void,
+        length: c_uint,
+    ) -> ssize_t
+        : session, call => {
+            let to = (!address.is_null()).then(|| bytes(address, length as usize));
+            sending(session, file, &[bytes(buffer, count)], to, call)
+        };
     fn sendmsg(file: c_int, message: *const c_void, flags: c_int) -> ssize_t
-        : session, call => when_writable(session, file, usize::MAX, call);
+        : session, call => {
+            sending(session, file, &pieces_of(message), address_in(message), call)
+        };
+    fn connect(file: c_int, address: *const c_void, length: c_uint) -> c_int
+        : session, call => {
+            let mut session = session;
+            session.point();
+            channels::connecting(&mut session, file, bytes(address, length as usize));
+            outside(session, call)
+        };
+}
+
+interpose! {
+    fn socketpair(domain: c_int, kind: c_int, protocol: c_int, sockets: *mut c_int) -> c_int {
+        let result = real!(socketpair(
+            domain: c_int, kind: c_int, protocol: c_int, sockets: *mut c_int) -> c_int);
+        if result == 0 && let Some(mut session) = Session::begin() {
+            channels::made(&[*sockets, *sockets.add(1)]);
+            channels::paired(*sockets, *sockets.add(1));
+            written(&mut session, sockets as u64, 2 * size_of::<c_int>());
+        }
+        result
+    }
+
+    fn pipe(files: *mut c_int) -> c_int {
+        let result = real!(pipe(files: *mut c_int) -> c_int);
+        if result == 0 && let Some(mut session) = Session::begin() {
+            channels::made(&[*files, *files.add(1)]);
+            written(&mut session, files as u64, 2 * size_of::<c_int>());
+        }
+        result
+    }
+
+    fn pipe2(files: *mut c_int, flags: c_int) -> c_int {
+        let result = real!(pipe2(files: *mut c_int, flags: c_int) -> c_int);
+        if result == 0 && let Some(mut session) = Session::begin() {
+            channels::made(&[*files, *files.add(1)]);
+            written(&mut session, files as u64, 2 * size_of::<c_int>());
+        }
+        result
+    }
+
+    fn eventfd_write(file: c_int, value: u64) -> c_int {
+        let value = &raw const value;
+        if write(file, value.cast(), size_of::<u64>()) == size_of::<u64>() as ssize_t { 0 } else { -1 }
+    }
+
+    fn eventfd_read(file: c_int, value: *mut u64) -> c_int {
+        if read(file, value.cast(), size_of::<u64>()) == size_of::<u64>() as ssize_t { 0 } else { -1 }
+    }
+
+    fn close(file: c_int) -> c_int {
+        let Some(mut session) = Session::begin() else { return real!(close(file: c_int) -> c_int) };
+        session.point();
+        channels::closing(&mut session, file);
+        let result = real!(close(file: c_int) -> c_int);
+        session.point();
+        result
+    }
+
+    fn shutdown(socket: c_int, how: c_int) -> c_int {
+        let Some(mut session) = Session::begin() else {
+            return real!(shutdown(socket: c_int, how: c_int) -> c_int);
+        };
+        session.point();
+        if how != libc::SHUT_RD {
+            channels::closing(&mut session, socket);
+        }
+        let result = real!(shutdown(socket: c_int, how: c_int) -> c_int);
+        session.point();
+        result
+    }
+
+    fn epoll_ctl(poll: c_int, operation: c_int, file: c_int, event: *mut c_void) -> c_int {
+        let result = real!(epoll_ctl(
+            poll: c_int, operation: c_int, file: c_int, event: *mut c_void) -> c_int);
+        if result == 0 && operation != libc::EPOLL_CTL_MOD && let Some(_session) = Session::begin() {
+            channels::watches(poll, file, operation == libc::EPOLL_CTL_ADD);
+        }
+        result
+    }
 }
 
 /// A time limit of so many milliseconds in virtual time; none if negative.
@@ -308,9 +491,13 @@ fn look(
     deadline: Option<u64>,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    let (mut session, ready) = await_files(session, files, deadline);
+    let (mut session, ready) = await_files(session, files.clone(), deadline);
     let result = match ready {
-        Ok(_) => call(),
+        Ok(_) => {
+            // Looked at before the call, which may take the readiness away (edge-triggered).
+            channels::looked(&mut session, &files);
+            call()
+        }
         Err(error) => super::fail(error),
     };
     input(&mut session, source, result as u64);
@@ -437,9 +624,11 @@ unsafe fn list_of(files: *const libc::pollfd, count: libc::nfds_t) -> Vec<libc::
     unsafe { std::slice::from_raw_parts(files, count as usize) }.to_vec()
 }
 
-/// Wrappers for calls that only need to leave the scheduler: their result is an input.
+/// Wrappers for calls that only need to leave the scheduler: their result is an input. What else is
+/// to be noted afterwards follows the signature.
 macro_rules! leave_for {
-    ($(fn $name:ident($($argument:ident : $type:ty),* $(,)?) -> $result:ty;)*) => {
+    ($(fn $name:ident($($argument:ident : $type:ty),* $(,)?) -> $result:ty
+        $(, |$then:ident, $value:ident| $note:expr)?;)*) => {
         interpose! {$(
             fn $name($($argument: $type),*) -> $result {
                 let Some(session) = Session::begin() else {
@@ -447,6 +636,10 @@ macro_rules! leave_for {
                 };
                 let (mut session, result) =
                     outside(session, || real!($name($($argument: $type),*) -> $result));
+                $(
+                    let ($then, $value) = (&mut session, result);
+                    $note;
+                )?
                 input(&mut session, stringify!($name), result as u64);
                 session.point();
                 result
@@ -456,15 +649,19 @@ macro_rules! leave_for {
 }
 
 leave_for! {
-    fn connect(socket: c_int, address: *const c_void, length: c_uint) -> c_int;
-    fn wait(status: *mut c_int) -> libc::pid_t;
-    fn waitpid(process: libc::pid_t, status: *mut c_int, options: c_int) -> libc::pid_t;
-    fn sigwait(signals: *const c_void, signal: *mut c_int) -> c_int;
-    fn sigwaitinfo(signals: *const c_void, information: *mut c_void) -> c_int;
+    fn wait(status: *mut c_int) -> libc::pid_t, |session, result| child_ended(session, result);
+    fn waitpid(process: libc::pid_t, status: *mut c_int, options: c_int) -> libc::pid_t,
+        |session, result| child_ended(session, result);
+    fn sigwait(signals: *const c_void, signal: *mut c_int) -> c_int,
+        |session, result| if result == 0 { channels::waited_for_signal(session, *signal) };
+    fn sigwaitinfo(signals: *const c_void, information: *mut c_void) -> c_int,
+        |session, result| if result > 0 { channels::waited_for_signal(session, result) };
     fn sigtimedwait(
         signals: *const c_void, information: *mut c_void, limit: *const c_void,
-    ) -> c_int;
-    fn sigsuspend(mask: *const c_void) -> c_int;
+    ) -> c_int,
+        |session, result| if result > 0 { channels::waited_for_signal(session, result) };
+    fn sigsuspend(mask: *const c_void) -> c_int,
+        |session, _result| channels::let_signals_in(session);
     fn pause() -> c_int;
     fn flock(file: c_int, operation: c_int) -> c_int;
     fn msgrcv(
@@ -472,6 +669,13 @@ leave_for! {
     ) -> ssize_t;
     fn system(command: *const libc::c_char) -> c_int;
     fn tcdrain(file: c_int) -> c_int;
+}
+
+/// A wait for a child process came back.
+fn child_ended(session: &mut Session, result: libc::pid_t) {
+    if result > 0 {
+        channels::heard_of_children(session);
+    }
 }
 
 unsafe extern "C" {

@@ -48,7 +48,12 @@ unsafe fn wait(
     let me = session.me.number;
     let lock = mutex::object(mutex).number;
     if mutex::state(lock).owner != Some(me) {
-        return libc::EPERM;
+        session.event(Kind::ReleaseFailed, 0, [lock.into()]);
+        if mutex::state(lock).kind != foretell_wire::ObjectKind::Mutex {
+            return libc::EPERM;
+        }
+        // glibc waits all the same, and gives the mutex to the thread afterwards.
+        mutex::acquire(&mut session, lock, mutex::Patience::Until(None));
     }
     let number = object(condition).number;
     let both = u64::from(number) | u64::from(lock) << 32;
@@ -119,7 +124,10 @@ interpose! {
     }
 
     fn pthread_cond_destroy as destroy(condition: *mut pthread_cond_t) -> c_int {
-        if let Some(_session) = Session::begin() {
+        if let Some(mut session) = Session::begin() {
+            if let Some(number) = objects::number_at(condition as u64) {
+                super::destroyed(&mut session, number);
+            }
             objects::forget(condition as u64);
             return 0;
         }

@@ -8,6 +8,7 @@ pub(crate) mod barrier;
 pub(crate) mod blocking;
 pub(crate) mod c11;
 pub(crate) mod condition;
+pub(crate) mod files;
 pub(crate) mod futex;
 pub(crate) mod memory;
 pub(crate) mod mutex;
@@ -19,7 +20,17 @@ pub(crate) mod semaphore;
 pub(crate) mod threads;
 pub(crate) mod time;
 
+use foretell_wire::Kind;
 use libc::c_int;
+
+use crate::thread::Session;
+
+/// The object with this number is destroyed.
+pub fn destroyed(session: &mut Session, number: u32) {
+    session.point();
+    session.event(Kind::Destroy, 0, [number.into()]);
+    session.point();
+}
 
 /// Sets `errno` and gives -1.
 pub fn fail(error: c_int) -> c_int {

@@ -4,6 +4,7 @@ use foretell_wire::sync_log::Kind as Logged;
 use foretell_wire::{Kind, ObjectKind, lock};
 use libc::{c_int, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 
+use super::destroyed;
 use super::time::deadline_of;
 use crate::objects::{self, Model, Mutex, Object};
 use crate::real::{interpose, real};
@@ -18,6 +19,9 @@ unsafe fn glibc_kind(mutex: *const pthread_mutex_t) -> c_int {
     unsafe { mutex.cast::<c_int>().add(4).read() }
 }
 
+/// What glibc leaves in a mutex that was destroyed.
+const DESTROYED: c_int = -1;
+
 fn kind(code: c_int) -> ObjectKind {
     match code & 3 {
         1 => ObjectKind::RecursiveMutex,
@@ -27,14 +31,17 @@ fn kind(code: c_int) -> ObjectKind {
 }
 
 fn unlocked(kind: ObjectKind) -> Model {
-    Model::Mutex(Mutex { kind, owner: None, depth: 0 })
+    Model::Mutex(Mutex { kind, owner: None, depth: 0, destroyed: false })
 }
 
 /// The model of the mutex; made at first use, as mutexes need no call to be initialised.
 pub fn object(mutex: *const pthread_mutex_t) -> &'static mut Object {
+    // What was destroyed and does not look so any more was initialised by an assignment.
+    // SAFETY: the program uses it as a mutex.
+    let looks_destroyed = unsafe { glibc_kind(mutex) } == DESTROYED;
     objects::get(
         mutex as u64,
-        |model| matches!(model, Model::Mutex(_)),
+        |model| matches!(model, Model::Mutex(mutex) if !mutex.destroyed || looks_destroyed),
         // SAFETY: the program uses it as a mutex.
         || unlocked(kind(unsafe { glibc_kind(mutex) })),
     )
@@ -126,10 +133,11 @@ pub fn acquire(session: &mut Session, number: u32, patience: Patience) -> c_int 
 pub fn release(session: &mut Session, number: u32) -> c_int {
     session.point();
     let mutex = state(number);
-    if mutex.owner.is_none()
-        || (mutex.owner != Some(session.me.number) && mutex.kind != ObjectKind::Mutex)
-    {
-        return libc::EPERM;
+    let plain = mutex.kind == ObjectKind::Mutex;
+    if mutex.owner.is_none() || (mutex.owner != Some(session.me.number) && !plain) {
+        session.event(Kind::ReleaseFailed, 0, [number.into()]);
+        session.point();
+        return if plain { 0 } else { libc::EPERM };
     }
     mutex.depth -= 1;
     if mutex.depth == 0 {
@@ -144,7 +152,8 @@ pub fn release(session: &mut Session, number: u32) -> c_int {
 /// Whether the scheduler can model the mutex: not if other processes see it.
 unsafe fn modelled(mutex: *const pthread_mutex_t) -> bool {
     // SAFETY: the program uses it as a mutex.
-    unsafe { glibc_kind(mutex) & 128 == 0 }
+    let kind = unsafe { glibc_kind(mutex) };
+    kind == DESTROYED || kind & 128 == 0
 }
 
 /// Waits outside the scheduler for a mutex that other processes see.
@@ -166,12 +175,13 @@ interpose! {
     }
 
     fn pthread_mutex_destroy as destroy(mutex: *mut pthread_mutex_t) -> c_int {
-        if let Some(_session) = Session::begin() {
+        if let Some(mut session) = Session::begin() {
             let number = object(mutex).number;
+            destroyed(&mut session, number);
             if state(number).owner.is_some() {
                 return libc::EBUSY;
             }
-            objects::forget(mutex as u64);
+            state(number).destroyed = true;
         }
         real!(pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c_int)
     }
@@ -244,7 +254,8 @@ interpose! {
     }
 
     fn pthread_spin_destroy(lock: *mut c_int) -> c_int {
-        if let Some(_session) = Session::begin() {
+        if let Some(mut session) = Session::begin() {
+            destroyed(&mut session, spin(lock).number);
             objects::forget(lock as u64);
         }
         real!(pthread_spin_destroy(lock: *mut c_int) -> c_int)

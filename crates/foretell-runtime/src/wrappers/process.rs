@@ -7,6 +7,7 @@ use foretell_wire::{End, Kind};
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
 
 use super::time::input;
+use crate::channels;
 use crate::fiber;
 use crate::local;
 use crate::real::{interpose, real};
@@ -138,6 +139,29 @@ fn signals_matter() {
     }
 }
 
+/// Whether the program has a handler for the signal.
+pub fn has_handler(signal: c_int) -> bool {
+    let action: *const libc::sigaction = std::ptr::null();
+    // SAFETY: asks only.
+    let mut old: libc::sigaction = unsafe { std::mem::zeroed() };
+    let old: *mut libc::sigaction = &mut old;
+    let asked = real!(sigaction(signal: c_int, action: *const libc::sigaction,
+        old: *mut libc::sigaction) -> c_int);
+    // SAFETY: filled by the call.
+    asked == 0 && ![libc::SIG_DFL, libc::SIG_IGN].contains(&unsafe { (*old).sa_sigaction })
+}
+
+/// Notes which signals the thread blocks now.
+fn note_mask() {
+    if let Some(session) = Session::begin() {
+        let (how, set): (c_int, *const c_void) = (libc::SIG_BLOCK, std::ptr::null());
+        let mut mask = [0u64; 16];
+        let old = mask.as_mut_ptr().cast::<c_void>();
+        real!(pthread_sigmask(how: c_int, set: *const c_void, old: *mut c_void) -> c_int);
+        session.me.mask = mask[0];
+    }
+}
+
 /// The program does something for which it matters on which kernel thread it is.
 pub fn go_home() {
     if let Some(session) = Session::begin() {
@@ -151,6 +175,7 @@ interpose! {
         if let Some(mut session) = Session::begin() {
             session.point();
             fiber::go_home(session.me);
+            channels::forked(&mut session);
         }
         let result = real!(fork() -> pid_t);
         if result == 0 {
@@ -206,17 +231,37 @@ interpose! {
 
     fn pthread_sigmask(how: c_int, set: *const c_void, old: *mut c_void) -> c_int {
         signals_matter();
-        real!(pthread_sigmask(how: c_int, set: *const c_void, old: *mut c_void) -> c_int)
+        let result =
+            real!(pthread_sigmask(how: c_int, set: *const c_void, old: *mut c_void) -> c_int);
+        note_mask();
+        result
     }
 
     fn sigprocmask(how: c_int, set: *const c_void, old: *mut c_void) -> c_int {
         signals_matter();
-        real!(sigprocmask(how: c_int, set: *const c_void, old: *mut c_void) -> c_int)
+        let result = real!(sigprocmask(how: c_int, set: *const c_void, old: *mut c_void) -> c_int);
+        note_mask();
+        result
     }
 
     fn sigaltstack(stack: *const c_void, old: *mut c_void) -> c_int {
         signals_matter();
         real!(sigaltstack(stack: *const c_void, old: *mut c_void) -> c_int)
+    }
+
+    fn kill(process: pid_t, signal: c_int) -> c_int {
+        if let Some(mut session) = Session::begin() {
+            fiber::go_home(session.me);
+            if (1..=64).contains(&signal) && u32::try_from(process) == Ok(sys::process()) {
+                session.point();
+                channels::signalled_process(&mut session, signal);
+            }
+        }
+        let result = real!(kill(process: pid_t, signal: c_int) -> c_int);
+        if let Some(mut session) = Session::begin() {
+            session.point();
+        }
+        result
     }
 
     fn raise(signal: c_int) -> c_int {

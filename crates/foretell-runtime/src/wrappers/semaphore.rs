@@ -83,7 +83,10 @@ interpose! {
     }
 
     fn sem_destroy(semaphore: *mut sem_t) -> c_int {
-        if let Some(_session) = Session::begin() {
+        if let Some(mut session) = Session::begin() {
+            if let Some(number) = objects::number_at(semaphore as u64) {
+                super::destroyed(&mut session, number);
+            }
             objects::forget(semaphore as u64);
         }
         real!(sem_destroy(semaphore: *mut sem_t) -> c_int)

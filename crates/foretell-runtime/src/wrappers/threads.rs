@@ -12,6 +12,7 @@ use libc::{c_int, c_void, clockid_t, pthread_attr_t, pthread_t, timespec};
 
 use super::blocking::written;
 use super::time::deadline_of;
+use crate::channels;
 use crate::fiber;
 use crate::local;
 use crate::real::{interpose, real};
@@ -139,7 +140,9 @@ pub unsafe fn create(
             pthread_attr_getdetachstate(attributes, &mut detached);
         }
         (*thread).detached = detached == libc::PTHREAD_CREATE_DETACHED;
+        (*thread).mask = session.me.mask;
     }
+    session.me.children += 1; // also if it fails: the name was given away
     let start = Box::into_raw(Box::new(Start { routine, argument, thread })).cast::<c_void>();
     let begin: Begin = begin_of_thread;
     // SAFETY: as above.
@@ -157,7 +160,6 @@ pub unsafe fn create(
         drop(unsafe { Box::from_raw(start.cast::<Start>()) });
         return result;
     }
-    session.me.children += 1;
     // SAFETY: the new thread waits for its first turn and does not look at this before.
     let number = unsafe {
         (*thread).handle = *handle;
@@ -417,8 +419,24 @@ interpose! {
     }
 
     fn pthread_kill(handle: pthread_t, signal: c_int) -> c_int {
-        if let Some(session) = Session::begin() {
+        if let Some(mut session) = Session::begin() {
             fiber::go_home(session.me);
+            session.point();
+            if (1..=64).contains(&signal)
+                && let Some(target) = find(handle)
+                && target.number != session.me.number
+            {
+                if target.mask >> (signal - 1) & 1 != 0 {
+                    let channel = channels::signalled(&mut session, target.number, signal, false);
+                    target.pending_signals.push(channel);
+                } else if super::process::has_handler(signal) {
+                    let channel = channels::signalled(&mut session, target.number, signal, true);
+                    target.handled_signals.push(channel);
+                }
+                let result = real!(pthread_kill(handle: pthread_t, signal: c_int) -> c_int);
+                session.point();
+                return result;
+            }
         }
         real!(pthread_kill(handle: pthread_t, signal: c_int) -> c_int)
     }

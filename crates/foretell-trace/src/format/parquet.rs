@@ -202,7 +202,10 @@ impl<'a> Table<'a> {
         let object = |object: &ObjectId| self.objects[object.index()].clone();
         Some(match &event.op {
             Op::Fork(child) | Op::Join(child) => thread(child),
-            Op::Acquire(step) | Op::AcquireFailed(step) | Op::Release(step) => object(&step.lock),
+            Op::Acquire(step)
+            | Op::AcquireFailed(step)
+            | Op::Release(step)
+            | Op::ReleaseFailed(step) => object(&step.lock),
             Op::WaitBegin { condition, .. } | Op::WaitEnd { condition, .. } => object(condition),
             Op::Signal(id)
             | Op::Broadcast(id)
@@ -210,7 +213,11 @@ impl<'a> Table<'a> {
             | Op::SemaphoreWaitFailed(id)
             | Op::SemaphorePost(id)
             | Op::BarrierArrive(id)
-            | Op::BarrierLeave(id) => object(id),
+            | Op::BarrierLeave(id)
+            | Op::Send { channel: id, .. }
+            | Op::Receive { channel: id, .. }
+            | Op::Poll { channel: id, .. }
+            | Op::Destroy(id) => object(id),
             Op::RegionBegin(name) | Op::Call(name) | Op::Input { source: name, .. } => {
                 ByteArray::from(&**name)
             }

@@ -1,10 +1,11 @@
 //! Threads, locks, conditions, semaphores, barriers, and nesting.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::Faults;
 use crate::event::{Event, LockMode, LockStep, Op};
 use crate::id::{EventId, ObjectId, ThreadId};
+use crate::irregular::irregular_locks;
 use crate::trace::{ObjectKind, Trace};
 
 #[derive(Clone, Default)]
@@ -36,6 +37,8 @@ struct Barrier {
 pub(super) struct State<'t> {
     trace: &'t Trace,
     observed: bool,
+    /// Locks whose holder is not known from their steps.
+    irregular: BTreeSet<ObjectId>,
     threads: Vec<ThreadState>,
     locks: Vec<Lock>,
     semaphores: Vec<i64>,
@@ -61,6 +64,7 @@ impl<'t> State<'t> {
         Self {
             trace,
             observed: trace.metadata.observed_order,
+            irregular: irregular_locks(trace),
             threads: vec![ThreadState::default(); trace.threads.len()],
             locks: vec![Lock::default(); trace.objects.len()],
             semaphores: semaphores.collect(),
@@ -102,7 +106,7 @@ impl<'t> State<'t> {
             Op::Fork(child) => self.fork(id, thread, *child, faults),
             Op::Join(other) => self.join(id, thread, *other, faults),
             Op::Acquire(step) => self.acquire(id, thread, step, faults),
-            Op::AcquireFailed(step) => {
+            Op::AcquireFailed(step) | Op::ReleaseFailed(step) => {
                 self.check_lock(id, step, faults);
             }
             Op::Release(step) => self.release(id, thread, step, faults),
@@ -122,6 +126,9 @@ impl<'t> State<'t> {
             }
             Op::BarrierArrive(object) | Op::BarrierLeave(object) => {
                 self.barrier(id, thread, *object, &event.op, faults);
+            }
+            Op::Send { channel, .. } | Op::Receive { channel, .. } | Op::Poll { channel, .. } => {
+                self.check_channel(id, *channel, faults);
             }
             Op::RegionBegin(_) => state.regions += 1,
             Op::RegionEnd => match state.regions.checked_sub(1) {
@@ -183,7 +190,7 @@ impl<'t> State<'t> {
     }
 
     fn acquire(&mut self, id: EventId, thread: ThreadId, step: &LockStep, faults: &mut Faults<'_>) {
-        if !self.check_lock(id, step, faults) {
+        if !self.check_lock(id, step, faults) || self.irregular.contains(&step.lock) {
             return;
         }
         let recursive = self.kind(step.lock) == ObjectKind::RecursiveMutex;
@@ -210,7 +217,7 @@ impl<'t> State<'t> {
     }
 
     fn release(&mut self, id: EventId, thread: ThreadId, step: &LockStep, faults: &mut Faults<'_>) {
-        if !self.check_lock(id, step, faults) {
+        if !self.check_lock(id, step, faults) || self.irregular.contains(&step.lock) {
             return;
         }
         let lock = &mut self.locks[step.lock.index()];
@@ -247,7 +254,7 @@ impl<'t> State<'t> {
     ) {
         self.check_condition(id, condition, faults);
         let held = self.locks[mutex.index()].exclusive.remove(&thread);
-        if held.is_none() {
+        if held.is_none() && !self.irregular.contains(&mutex) {
             let (condition, mutex) = (faults.object(condition), faults.object(mutex));
             faults.at(id, format!("waits on {condition} without holding {mutex}"));
         }
@@ -275,6 +282,7 @@ impl<'t> State<'t> {
         };
         let lock = &mut self.locks[mutex.index()];
         if self.observed
+            && !self.irregular.contains(&mutex)
             && let Some(&holder) = lock.exclusive.keys().find(|&&holder| holder != thread)
         {
             let (holder, mutex) = (faults.thread(holder), faults.object(mutex));
@@ -298,6 +306,14 @@ impl<'t> State<'t> {
             }
             Op::SemaphoreWait(_) => *count -= 1,
             _ => {}
+        }
+    }
+
+    /// What a channel gives may come from outside, so that its amounts need not add up.
+    fn check_channel(&self, id: EventId, channel: ObjectId, faults: &mut Faults<'_>) {
+        if !matches!(self.kind(channel), ObjectKind::Channel(_)) {
+            let name = faults.object(channel).to_owned();
+            faults.at(id, format!("uses {name} as a channel, but it is none"));
         }
     }
 

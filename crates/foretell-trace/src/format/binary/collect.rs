@@ -118,7 +118,10 @@ impl Maps {
                     *term = self.term(*term)?;
                 }
             }
-            Op::Acquire(step) | Op::AcquireFailed(step) | Op::Release(step) => {
+            Op::Acquire(step)
+            | Op::AcquireFailed(step)
+            | Op::Release(step)
+            | Op::ReleaseFailed(step) => {
                 step.lock = self.object(step.lock)?;
             }
             Op::WaitBegin { condition, mutex } | Op::WaitEnd { condition, mutex, .. } => {
@@ -131,7 +134,11 @@ impl Maps {
             | Op::SemaphoreWaitFailed(object)
             | Op::SemaphorePost(object)
             | Op::BarrierArrive(object)
-            | Op::BarrierLeave(object) => *object = self.object(*object)?,
+            | Op::BarrierLeave(object)
+            | Op::Send { channel: object, .. }
+            | Op::Receive { channel: object, .. }
+            | Op::Poll { channel: object, .. }
+            | Op::Destroy(object) => *object = self.object(*object)?,
             Op::Branch(condition) | Op::Assert(condition) => {
                 if let Some(term) = &mut condition.term {
                     *term = self.term(*term)?;

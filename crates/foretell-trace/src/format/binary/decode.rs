@@ -12,7 +12,7 @@ use crate::event::{
 };
 use crate::id::{ObjectId, SiteId, TermId, ThreadId, VariableId};
 use crate::term::{ArrayValue, Operator, Rational, ScalarSort, Sort, Value};
-use crate::trace::{MemoryRange, Object, ObjectKind, Scope, Site, Thread, Variable};
+use crate::trace::{ChannelKind, MemoryRange, Object, ObjectKind, Scope, Site, Thread, Variable};
 
 /// One record of a chunk. Ids are the recorder's own; events are named by sequence number.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,14 +109,21 @@ impl ChunkDecoder {
                     self.context.next_index = bytes.id()?;
                 }
                 code::DEFINITION => break Some(bytes.definition()?),
-                tag => break Some(self.event(tag, &mut bytes)?),
+                code::ESCAPE => {
+                    let (operation, flags) = (bytes.byte()?, bytes.byte()?);
+                    if operation < code::RELEASE_FAILED || flags & 31 != 0 {
+                        return Err(bytes.fault("an unknown kind of record"));
+                    }
+                    break Some(self.event(operation, flags, &mut bytes)?);
+                }
+                tag => break Some(self.event(tag & 31, tag, &mut bytes)?),
             }
         };
         self.at = bytes.at;
         Ok(record)
     }
 
-    fn event(&mut self, tag: u8, bytes: &mut Bytes<'_>) -> Decoded<Record> {
+    fn event(&mut self, operation: u8, tag: u8, bytes: &mut Bytes<'_>) -> Decoded<Record> {
         let attributes = if tag & code::ATTRIBUTES != 0 { bytes.byte()? } else { 0 };
         if tag & code::JUMP != 0 {
             let jump = unzigzag(bytes.number()?);
@@ -140,7 +147,7 @@ impl ChunkDecoder {
         let index = self.context.next_index;
         self.context.next_index = index.wrapping_add(1);
         let site = self.context.site;
-        let op = self.op(tag & 31, attributes, bytes)?;
+        let op = self.op(operation, attributes, bytes)?;
         Ok(Record::Event(sequence, Event { thread, index, site, op }))
     }
 
@@ -149,7 +156,11 @@ impl ChunkDecoder {
         let allowed = match operation {
             code::READ | code::WRITE => ORDER | NO_VALUE | TERM | ADDRESS,
             code::READ_MODIFY_WRITE => ORDER | NO_VALUE | NO_NEW_VALUE | TERM | ADDRESS,
-            code::ACQUIRE | code::ACQUIRE_FAILED | code::RELEASE => SHARED | BY_TRY,
+            code::ACQUIRE | code::ACQUIRE_FAILED | code::RELEASE | code::RELEASE_FAILED => {
+                SHARED | BY_TRY
+            }
+            code::RECEIVE => DRAINED | BY_TRY,
+            code::POLL => READY,
             code::WAIT_END => TIMED_OUT,
             code::FENCE => ORDER,
             code::BRANCH | code::ASSERT => OUTCOME | TERM,
@@ -179,6 +190,7 @@ impl ChunkDecoder {
             code::ACQUIRE => Op::Acquire(self.lock(attributes, bytes)?),
             code::ACQUIRE_FAILED => Op::AcquireFailed(self.lock(attributes, bytes)?),
             code::RELEASE => Op::Release(self.lock(attributes, bytes)?),
+            code::RELEASE_FAILED => Op::ReleaseFailed(self.lock(attributes, bytes)?),
             code::WAIT_BEGIN => {
                 Op::WaitBegin { condition: self.object_id(bytes)?, mutex: self.object_id(bytes)? }
             }
@@ -194,6 +206,21 @@ impl ChunkDecoder {
             code::SEMAPHORE_POST => Op::SemaphorePost(self.object_id(bytes)?),
             code::BARRIER_ARRIVE => Op::BarrierArrive(self.object_id(bytes)?),
             code::BARRIER_LEAVE => Op::BarrierLeave(self.object_id(bytes)?),
+            code::SEND => Op::Send {
+                channel: self.object_id(bytes)?,
+                amount: bytes.number()?,
+                content: bytes.number()?,
+            },
+            code::RECEIVE => Op::Receive {
+                channel: self.object_id(bytes)?,
+                amount: bytes.number()?,
+                drained: attributes & DRAINED != 0,
+                by_try: attributes & BY_TRY != 0,
+            },
+            code::POLL => {
+                Op::Poll { channel: self.object_id(bytes)?, ready: attributes & READY != 0 }
+            }
+            code::DESTROY => Op::Destroy(self.object_id(bytes)?),
             code::FENCE => Op::Fence(
                 bytes.order(attributes)?.ok_or(bytes.fault("a fence without memory order"))?,
             ),
@@ -514,6 +541,12 @@ impl Bytes<'_> {
                     4 => ObjectKind::Condition,
                     5 => ObjectKind::Semaphore { initial: self.id()? },
                     6 => ObjectKind::Barrier { parties: self.id()? },
+                    7 => ObjectKind::Channel(match self.byte()? {
+                        0 => ChannelKind::Queue,
+                        1 => ChannelKind::State,
+                        2 => ChannelKind::Interrupt,
+                        _ => return Err(self.fault("an unknown kind of channel")),
+                    }),
                     _ => return Err(self.fault("an unknown kind of synchronisation object")),
                 };
                 Record::Object(id, Object { name, kind })

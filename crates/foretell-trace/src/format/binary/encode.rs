@@ -107,6 +107,15 @@ pub(super) mod code {
     /// Not an event: thread and index of the next one. (A definition's tag has no flags.)
     pub(crate) const SWITCH: u8 = 63;
 
+    /// An event whose operation does not fit into five bits: it is the next byte, and the byte after
+    /// it has the flags of a tag. (A definition's tag has no flags.)
+    pub(crate) const ESCAPE: u8 = DEFINITION | ATTRIBUTES;
+    pub(crate) const RELEASE_FAILED: u8 = 32;
+    pub(crate) const SEND: u8 = 33;
+    pub(crate) const RECEIVE: u8 = 34;
+    pub(crate) const POLL: u8 = 35;
+    pub(crate) const DESTROY: u8 = 36;
+
     /// The site is not that of the previous event.
     pub(crate) const SITE: u8 = 1 << 5;
     /// The sequence number is not the previous one plus one.
@@ -131,6 +140,10 @@ pub(super) mod attribute {
     pub(crate) const SHARED: u8 = 1;
     /// A lock taken by a try.
     pub(crate) const BY_TRY: u8 = 1 << 1;
+    /// A receive that would have taken more.
+    pub(crate) const DRAINED: u8 = 1;
+    /// A channel that had something.
+    pub(crate) const READY: u8 = 1;
     /// A wait that ended by its time limit.
     pub(crate) const TIMED_OUT: u8 = 1;
     /// A condition that held.
@@ -306,6 +319,7 @@ impl ChunkEncoder {
             Op::Acquire(lock) => self.lock(code::ACQUIRE, *lock, at, out),
             Op::AcquireFailed(lock) => self.lock(code::ACQUIRE_FAILED, *lock, at, out),
             Op::Release(lock) => self.lock(code::RELEASE, *lock, at, out),
+            Op::ReleaseFailed(lock) => self.lock(code::RELEASE_FAILED, *lock, at, out),
             Op::WaitBegin { condition, mutex } => {
                 self.start(code::WAIT_BEGIN, 0, at, out);
                 self.object_id(*condition, out);
@@ -325,6 +339,23 @@ impl ChunkEncoder {
             Op::SemaphorePost(object) => self.with_object(code::SEMAPHORE_POST, *object, at, out),
             Op::BarrierArrive(object) => self.with_object(code::BARRIER_ARRIVE, *object, at, out),
             Op::BarrierLeave(object) => self.with_object(code::BARRIER_LEAVE, *object, at, out),
+            Op::Send { channel, amount, content } => {
+                self.with_object(code::SEND, *channel, at, out);
+                put(out, *amount);
+                put(out, *content);
+            }
+            Op::Receive { channel, amount, drained, by_try } => {
+                let attributes =
+                    flag(*drained, attribute::DRAINED) | flag(*by_try, attribute::BY_TRY);
+                self.start(code::RECEIVE, attributes, at, out);
+                self.object_id(*channel, out);
+                put(out, *amount);
+            }
+            Op::Poll { channel, ready } => {
+                self.start(code::POLL, flag(*ready, attribute::READY), at, out);
+                self.object_id(*channel, out);
+            }
+            Op::Destroy(object) => self.with_object(code::DESTROY, *object, at, out),
             Op::Fence(order) => self.start(code::FENCE, order_number(Some(*order)), at, out),
             Op::Branch(condition) => self.condition(code::BRANCH, *condition, at, out),
             Op::Assert(condition) => self.condition(code::ASSERT, *condition, at, out),
@@ -422,11 +453,14 @@ impl ChunkEncoder {
         let jump = at.sequence.wrapping_sub(context.next_sequence);
         context.next_sequence = at.sequence.wrapping_add(1);
         let site_changed = at.site != context.site;
-        out.push(
-            code | flag(site_changed, code::SITE)
-                | flag(jump != 0, code::JUMP)
-                | flag(attributes != 0, code::ATTRIBUTES),
-        );
+        let flags = flag(site_changed, code::SITE)
+            | flag(jump != 0, code::JUMP)
+            | flag(attributes != 0, code::ATTRIBUTES);
+        if code < code::DEFINITION {
+            out.push(code | flags);
+        } else {
+            out.extend([code::ESCAPE, code, flags]);
+        }
         if attributes != 0 {
             out.push(attributes);
         }
@@ -634,6 +668,7 @@ impl ChunkEncoder {
                 out.push(6);
                 put(out, u64::from(parties));
             }
+            ObjectKind::Channel(kind) => out.extend([7, kind as u8]),
         }
     }
 

@@ -36,7 +36,7 @@
 //! used): `command "prog" "arg" ...`, `build-id HEX`, `symbolic`, `observed`, `gap "sentence"`,
 //! `restriction "sentence"`, `thread NAME [path 0.1.2]`, `var NAME [: SORT] [= VALUE] [at ADDRESS size N [generation N]]`,
 //! `local NAME of THREAD ...` (the rest as `var`), `mutex`, `recursive`, `errorcheck`, `rwlock`,
-//! `cond` `NAME`, `sem NAME = COUNT`, `barrier NAME PARTIES`, `site FILE:LINE:COLUMN [FUNCTION]`,
+//! `cond` `NAME`, `sem NAME = COUNT`, `barrier NAME PARTIES`, `channel NAME queue|state|interrupt`, `site FILE:LINE:COLUMN [FUNCTION]`,
 //! `symbol NAME : SORT`, `pre TERM`. Anywhere: `define %NAME := TERM` gives a term a name.
 //!
 //! **Events**: `[LABEL:] THREAD OPERATION [@ FILE:LINE[:COLUMN] [FUNCTION]]` with one of
@@ -54,6 +54,10 @@
 //! | `signal`, `broadcast` `COND` | |
 //! | `sem-wait`, `sem-wait-failed`, `sem-post` `SEM` | |
 //! | `barrier-arrive`, `barrier-leave` `BARRIER` | |
+//! | `send CHANNEL AMOUNT [= CONTENT]` | bytes or messages; equal numbers for equal content |
+//! | `receive CHANNEL AMOUNT [drained] [try]` | drained: took all there was; try: would not have waited |
+//! | `poll`, `poll-empty` `CHANNEL` | looked, and there was something or nothing |
+//! | `destroy OBJECT` | |
 //! | `fence ORDER` | relaxed, acquire, release, acq_rel, seq_cst |
 //! | `branch`, `assert` `[TERM] [true\|false]` | without a term: depends on no read; without an outcome: true |
 //! | `region NAME`, `region-end` | a block that should be atomic |
@@ -88,7 +92,7 @@ use crate::event::MemoryOrder;
 use crate::sexpr;
 
 /// Words that begin a declaration; a thread of such a name stands between bars.
-const DECLARATIONS: [&str; 23] = [
+const DECLARATIONS: [&str; 24] = [
     "foretell-trace",
     "command",
     "build-id",
@@ -106,6 +110,7 @@ const DECLARATIONS: [&str; 23] = [
     "cond",
     "sem",
     "barrier",
+    "channel",
     "site",
     "symbol",
     "pre",
@@ -115,8 +120,19 @@ const DECLARATIONS: [&str; 23] = [
 ];
 
 /// Words that have a meaning behind a name.
-const KEYWORDS: [&str; 9] =
-    ["at", "size", "generation", "of", "path", "assign", "changes", "true", "false"];
+const KEYWORDS: [&str; 11] = [
+    "at",
+    "size",
+    "generation",
+    "of",
+    "path",
+    "assign",
+    "changes",
+    "true",
+    "false",
+    "drained",
+    "try",
+];
 
 const MEMORY_ORDERS: [(&str, MemoryOrder); 5] = [
     ("relaxed", MemoryOrder::Relaxed),

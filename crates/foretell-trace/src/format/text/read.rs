@@ -14,7 +14,7 @@ use crate::sexpr::{
     self, Atom, Comments, NodeId, Quote, Refusal, Scope as TermScope, SyntaxError, TermReader, Tree,
 };
 use crate::term::{ArrayValue, Sort, Term, TermStore, Value};
-use crate::trace::{MemoryRange, ObjectKind, Scope, Site, Trace, Variable};
+use crate::trace::{ChannelKind, MemoryRange, ObjectKind, Scope, Site, Trace, Variable};
 
 /// The trace that a text describes.
 pub fn read(text: &str) -> Result<Trace, ReadError> {
@@ -649,6 +649,20 @@ impl Reader {
                 let initial = if counted { line.number_32("the initial count")? } else { 0 };
                 ObjectKind::Semaphore { initial }
             }
+            "channel" => {
+                let (kind, node) = line.atom("a kind of channel")?;
+                ObjectKind::Channel(match &*kind.name {
+                    "queue" => ChannelKind::Queue,
+                    "state" => ChannelKind::State,
+                    "interrupt" => ChannelKind::Interrupt,
+                    other => {
+                        return Err(line
+                            .tree
+                            .error(node, format!("unknown kind of channel `{other}`"))
+                            .help("write queue, state or interrupt"));
+                    }
+                })
+            }
             "barrier" => ObjectKind::Barrier { parties: line.number_32("the number of parties")? },
             _ => unreachable!("every declaration is handled"),
         };
@@ -907,7 +921,7 @@ impl Reader {
             None => (operation.name.as_ref(), None),
         };
         let lock_operation = base.strip_prefix("try-").unwrap_or(base);
-        if matches!(lock_operation, "acquire" | "acquire-failed" | "release") {
+        if matches!(lock_operation, "acquire" | "acquire-failed" | "release" | "release-failed") {
             let mode = match suffix {
                 None => LockMode::Exclusive,
                 Some("shared") => LockMode::Shared,
@@ -918,6 +932,7 @@ impl Reader {
             return Ok(match lock_operation {
                 "acquire" => Op::Acquire(step),
                 "acquire-failed" => Op::AcquireFailed(step),
+                "release-failed" => Op::ReleaseFailed(step),
                 _ => Op::Release(step),
             });
         }
@@ -951,6 +966,21 @@ impl Reader {
             "sem-post" => Op::SemaphorePost(self.object(line)?),
             "barrier-arrive" => Op::BarrierArrive(self.object(line)?),
             "barrier-leave" => Op::BarrierLeave(self.object(line)?),
+            "send" => {
+                let (channel, amount) = (self.object(line)?, line.number("an amount")?);
+                let content = if line.take_if("=") { line.number("a content")? } else { 0 };
+                Op::Send { channel, amount, content }
+            }
+            "receive" => Op::Receive {
+                channel: self.object(line)?,
+                amount: line.number("an amount")?,
+                drained: line.take_if("drained"),
+                by_try: line.take_if("try"),
+            },
+            "poll" | "poll-empty" => {
+                Op::Poll { channel: self.object(line)?, ready: base == "poll" }
+            }
+            "destroy" => Op::Destroy(self.object(line)?),
             "fence" => {
                 let (order, node) = line.atom("a memory order")?;
                 let order = memory_order(&order.name).ok_or_else(|| {

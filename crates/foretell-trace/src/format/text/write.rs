@@ -9,7 +9,7 @@ use crate::id::{EventId, ObjectId, SiteId, TermId, ThreadId, VariableId};
 use crate::schedule::CreationPath;
 use crate::sexpr::{print_sort, print_term, print_value, quoted};
 use crate::term::{ScalarSort, Sort, Term, Value};
-use crate::trace::{ObjectKind, Scope, Site, Trace};
+use crate::trace::{ChannelKind, ObjectKind, Scope, Site, Trace};
 
 /// Terms of more nodes get a name when they are used more than once, so that the text does not
 /// grow beyond the trace.
@@ -132,6 +132,14 @@ impl<'t> Writer<'t> {
                 ObjectKind::Condition => writeln!(out, "cond {name}")?,
                 ObjectKind::Semaphore { initial } => writeln!(out, "sem {name} = {initial}")?,
                 ObjectKind::Barrier { parties } => writeln!(out, "barrier {name} {parties}")?,
+                ObjectKind::Channel(kind) => {
+                    let kind = match kind {
+                        ChannelKind::Queue => "queue",
+                        ChannelKind::State => "state",
+                        ChannelKind::Interrupt => "interrupt",
+                    };
+                    writeln!(out, "channel {name} {kind}")?;
+                }
             }
         }
         for symbol in trace.terms.symbols() {
@@ -354,6 +362,7 @@ impl<'t> Writer<'t> {
             Op::Acquire(step) => self.lock_step("acquire", step),
             Op::AcquireFailed(step) => self.lock_step("acquire-failed", step),
             Op::Release(step) => self.lock_step("release", step),
+            Op::ReleaseFailed(step) => self.lock_step("release-failed", step),
             Op::WaitBegin { condition, mutex } => {
                 format!("wait-begin {} {}", object(*condition), object(*mutex))
             }
@@ -368,6 +377,23 @@ impl<'t> Writer<'t> {
             Op::SemaphorePost(semaphore) => format!("sem-post {}", object(*semaphore)),
             Op::BarrierArrive(barrier) => format!("barrier-arrive {}", object(*barrier)),
             Op::BarrierLeave(barrier) => format!("barrier-leave {}", object(*barrier)),
+            Op::Send { channel, amount, content: 0 } => {
+                format!("send {} {amount}", object(*channel))
+            }
+            Op::Send { channel, amount, content } => {
+                format!("send {} {amount} = {content}", object(*channel))
+            }
+            Op::Receive { channel, amount, drained, by_try } => {
+                let mut text = format!("receive {} {amount}", object(*channel));
+                text.push_str(if *drained { " drained" } else { "" });
+                text.push_str(if *by_try { " try" } else { "" });
+                text
+            }
+            Op::Poll { channel, ready } => {
+                let operation = if *ready { "poll" } else { "poll-empty" };
+                format!("{operation} {}", object(*channel))
+            }
+            Op::Destroy(destroyed) => format!("destroy {}", object(*destroyed)),
             Op::Fence(order) => format!("fence {}", order_name(*order)),
             Op::Branch(condition) => self.condition("branch", condition, thread),
             Op::Assert(condition) => self.condition("assert", condition, thread),

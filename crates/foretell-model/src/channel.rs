@@ -1,0 +1,262 @@
+//! What a channel (a pipe, a socket, an eventfd, a file, a signal) orders.
+//!
+//! What was done before a send is seen after the receive that returned it. Which interleavings keep
+//! that true depends on who uses the channel and how:
+//!
+//! - **Paired**: one thread sends, one receives. The k-th byte received is the k-th sent, so each
+//!   receive comes after the send of its last byte. A receive that took all there was, or a look that
+//!   found nothing, comes before the next send: otherwise it would have come out differently.
+//! - **Counted**: everything sent has the same content, so it does not matter who sent what. The channel
+//!   is a number: a send adds to it, a receive needs its amount and takes it.
+//! - **Recorded**: everything else. What is sent depends on who came first, comes from outside the
+//!   program, or is a state rather than a queue. Sends, and receives and looks with the sends around
+//!   them, stay in the order of the recorded run. This loses interleavings and invents none.
+//!
+//! A signal with a handler ([`ChannelKind::Interrupt`]) is recorded, and its receiver does nothing
+//! between the send and the receive: the handler runs at once.
+
+use std::collections::{BTreeSet, HashMap};
+
+use foretell_trace::{
+    ChannelKind, EventId, ObjectId, ObjectKind, Op, ThreadId, Trace, irregular_locks,
+};
+
+/// The channels of a trace.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Channels {
+    /// By object, for channels that are counted: no number of the channel is larger.
+    pub counted: Vec<Option<u64>>,
+    /// Locks that say nothing about who holds them, see [`irregular_locks`]: they keep their order.
+    pub irregular: BTreeSet<ObjectId>,
+    /// The orders that the other channels impose, sorted.
+    pub orders: Vec<(EventId, EventId)>,
+}
+
+/// The steps of one channel, in recorded order.
+#[derive(Default)]
+struct Uses {
+    steps: Vec<EventId>,
+}
+
+impl Channels {
+    pub(crate) fn new(trace: &Trace) -> Self {
+        let mut uses: Vec<Uses> = Vec::new();
+        uses.resize_with(trace.objects.len(), Uses::default);
+        for (position, event) in trace.events.iter().enumerate() {
+            if let Op::Send { channel, .. }
+            | Op::Receive { channel, .. }
+            | Op::Poll { channel, .. } = event.op
+            {
+                uses[channel.index()].steps.push(EventId::from(position));
+            }
+        }
+        let mut channels = Self {
+            counted: vec![None; trace.objects.len()],
+            irregular: irregular_locks(trace),
+            orders: Vec::new(),
+        };
+        channels.keep_irregular_locks(trace);
+        for (object, uses) in uses.iter().enumerate() {
+            let ObjectKind::Channel(kind) = trace.objects[object].kind else { continue };
+            let counted = match kind {
+                ChannelKind::Queue if !trace.metadata.observed_order => Some(uses.largest(trace)),
+                ChannelKind::Queue if uses.adds_up(trace) => {
+                    if uses.is_paired(trace) {
+                        uses.pair(trace, &mut channels.orders);
+                        continue;
+                    }
+                    uses.is_uniform(trace).then(|| uses.largest(trace))
+                }
+                _ => None,
+            };
+            channels.counted[object] = counted;
+            if counted.is_none() && trace.metadata.observed_order {
+                uses.as_recorded(trace, kind, &mut channels.orders);
+            }
+        }
+        channels.orders.sort_unstable();
+        channels.orders.dedup();
+        channels
+    }
+
+    fn keep_irregular_locks(&mut self, trace: &Trace) {
+        if self.irregular.is_empty() {
+            return;
+        }
+        let mut last: HashMap<ObjectId, EventId> = HashMap::new();
+        for (position, event) in trace.events.iter().enumerate() {
+            let lock = match event.op {
+                Op::WaitBegin { mutex, .. } | Op::WaitEnd { mutex, .. } => Some(mutex),
+                ref op => op.object(),
+            };
+            if let Some(lock) = lock {
+                self.keep(lock, EventId::from(position), &mut last);
+            }
+        }
+    }
+
+    /// The next step of a lock.
+    fn keep(&mut self, lock: ObjectId, step: EventId, last: &mut HashMap<ObjectId, EventId>) {
+        if self.irregular.contains(&lock)
+            && let Some(before) = last.insert(lock, step)
+        {
+            self.orders.push((before, step));
+        }
+    }
+
+    /// The orders whose first event is not before this one.
+    pub(crate) fn orders_from(&self, first: EventId) -> &[(EventId, EventId)] {
+        &self.orders[self.orders.partition_point(|&(before, _)| before < first)..]
+    }
+}
+
+impl Uses {
+    /// No number of this channel is larger.
+    fn largest(&self, trace: &Trace) -> u64 {
+        let (mut sent, mut received) = (0u64, 0);
+        for &step in &self.steps {
+            match trace.event(step).op {
+                Op::Send { amount, .. } => sent = sent.saturating_add(amount),
+                Op::Receive { amount, .. } => received = received.max(amount),
+                _ => {}
+            }
+        }
+        sent.max(received)
+    }
+
+    /// Is everything explained by the sends of the trace: no receive got more than had been sent, and
+    /// looks and receives that emptied the channel tell the same amount?
+    fn adds_up(&self, trace: &Trace) -> bool {
+        let mut there: u64 = 0;
+        for &step in &self.steps {
+            match trace.event(step).op {
+                Op::Send { amount, .. } => match there.checked_add(amount) {
+                    Some(sum) => there = sum,
+                    None => return false,
+                },
+                Op::Receive { amount, drained, .. } => match there.checked_sub(amount) {
+                    Some(rest) if rest == 0 || !drained => there = rest,
+                    _ => return false,
+                },
+                Op::Poll { ready, .. } if ready != (there > 0) => return false,
+                _ => {}
+            }
+        }
+        true
+    }
+
+    fn one_thread(&self, trace: &Trace, is: impl Fn(&Op) -> bool) -> bool {
+        let mut thread: Option<ThreadId> = None;
+        self.steps
+            .iter()
+            .map(|&step| trace.event(step))
+            .filter(|event| is(&event.op))
+            .all(|event| *thread.get_or_insert(event.thread) == event.thread)
+    }
+
+    fn is_paired(&self, trace: &Trace) -> bool {
+        let sends = |op: &Op| matches!(op, Op::Send { .. });
+        self.one_thread(trace, sends) && self.one_thread(trace, |op| !sends(op))
+    }
+
+    /// Is what a receive returns the same whoever sent it? Parts of messages are not.
+    fn is_uniform(&self, trace: &Trace) -> bool {
+        let mut first = None;
+        let sends = self.steps.iter().all(|&step| match trace.event(step).op {
+            Op::Send { content: 0, .. } => *first.get_or_insert((0, 1)) == (0, 1),
+            Op::Send { content, amount, .. } => {
+                *first.get_or_insert((content, amount)) == (content, amount)
+            }
+            _ => true,
+        });
+        let unit = first.map_or(1, |(_, unit)| unit).max(1);
+        sends
+            && self.steps.iter().all(|&step| match trace.event(step).op {
+                Op::Receive { amount, .. } => amount.is_multiple_of(unit),
+                _ => true,
+            })
+    }
+
+    fn pair(&self, trace: &Trace, orders: &mut Vec<(EventId, EventId)>) {
+        let mut sends = Vec::new();
+        let mut sum: u64 = 0;
+        for &step in &self.steps {
+            if let Op::Send { amount, .. } = trace.event(step).op {
+                sum = sum.saturating_add(amount);
+                sends.push((sum, step));
+            }
+        }
+        // The send that puts the n-th byte in.
+        let sender = |byte: u64| {
+            let place = sends.partition_point(|&(sum, _)| sum < byte);
+            sends.get(place).map(|&(_, send)| send)
+        };
+        let mut taken: u64 = 0;
+        for &step in &self.steps {
+            let (needed, emptied) = match trace.event(step).op {
+                Op::Send { .. } => continue,
+                Op::Receive { amount, drained, .. } => {
+                    taken = taken.saturating_add(amount);
+                    (taken, drained)
+                }
+                Op::Poll { ready, .. } => (taken + u64::from(ready), !ready),
+                _ => continue,
+            };
+            if needed > 0 {
+                orders.extend(sender(needed).map(|send| (send, step)));
+            }
+            if emptied {
+                orders.extend(sender(taken + 1).map(|send| (step, send)));
+            }
+        }
+    }
+
+    fn as_recorded(&self, trace: &Trace, kind: ChannelKind, orders: &mut Vec<(EventId, EventId)>) {
+        let takes = |op: &Op| matches!(op, Op::Receive { .. });
+        let sends = |op: &Op| matches!(op, Op::Send { .. });
+        // What nobody looks at afterwards need not stay in order.
+        let Some(last) = self.steps.iter().rposition(|&step| !sends(&trace.event(step).op)) else {
+            return;
+        };
+        let mut change: Option<EventId> = None;
+        let mut looks: Vec<EventId> = Vec::new();
+        for (place, &step) in self.steps.iter().enumerate() {
+            let op = &trace.event(step).op;
+            if sends(op) || takes(op) {
+                orders.extend(looks.iter().map(|&look| (look, step)));
+                if looks.is_empty() || takes(op) {
+                    orders.extend(change.map(|change| (change, step)));
+                }
+                if place <= last {
+                    looks.clear();
+                    change = Some(step);
+                }
+            } else {
+                orders.extend(change.map(|change| (change, step)));
+                looks.push(step);
+            }
+            if kind == ChannelKind::Interrupt && takes(op) {
+                self.interrupt(trace, place, orders);
+            }
+        }
+    }
+
+    /// The receiver stands still from the send to the receive.
+    fn interrupt(&self, trace: &Trace, place: usize, orders: &mut Vec<(EventId, EventId)>) {
+        let receive = self.steps[place];
+        let thread = trace.event(receive).thread;
+        let before = (0..receive.index())
+            .rev()
+            .map(EventId::from)
+            .find(|&event| trace.event(event).thread == thread);
+        let send = self.steps[..place]
+            .iter()
+            .rev()
+            .find(|&&step| matches!(trace.event(step).op, Op::Send { .. }));
+        if let (Some(before), Some(&send)) = (before, send)
+            && before < send
+        {
+            orders.push((before, send));
+        }
+    }
+}

@@ -1,0 +1,667 @@
+//! Channels: what one thread puts into a descriptor and another takes out.
+//!
+//! A pipe, a connected socket and an eventfd are queues; what is in them is known by the kernel's own
+//! identity of the object, not by the number of the descriptor, so that copies of it (`dup`) count as
+//! the same. A file is a state: its name is there or not, its content is the last that was written.
+//! Callers have the turn while they make the call and record it, so the order of the records is the
+//! order in which the kernel saw the calls.
+//!
+//! Not seen: sockets whose other end is not known (it may be in another process), memory that is sent
+//! without a copy (`splice`, `sendfile`), and what libc's streams write by themselves when their buffer
+//! is full. What is received from there counts as coming from outside.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use foretell_wire::{Kind, ObjectKind, channel};
+use libc::{c_int, c_void};
+
+use crate::objects::{self, Model};
+use crate::recorder::{Text, head, recorder};
+use crate::sys;
+use crate::thread::Session;
+use crate::turn::TurnCell;
+
+/// What is known of descriptors.
+#[derive(Default)]
+struct Known {
+    /// The other end of a local socket, by inode.
+    peers: Option<BTreeMap<u64, u64>>,
+    /// Local sockets that asked for a connection and were not accepted yet, by the name they asked.
+    asking: Option<BTreeMap<u64, VecDeque<u64>>>,
+    /// The files that an epoll looks at, by its descriptor.
+    watched: Option<BTreeMap<c_int, Vec<c_int>>>,
+    /// How many channels of each name there are.
+    names: Option<BTreeMap<String, u32>>,
+    /// What was sent so far, where its content is not compared.
+    unique: u64,
+    /// There are, or were, child processes.
+    has_children: bool,
+    /// Inodes of the pipes and pairs of sockets that the program made.
+    private: Option<BTreeSet<u64>>,
+}
+
+static KNOWN: TurnCell<Known> = TurnCell::new(Known {
+    peers: None,
+    asking: None,
+    watched: None,
+    names: None,
+    unique: 0,
+    has_children: false,
+    private: None,
+});
+
+/// # Safety
+/// Only for the thread that has the turn.
+unsafe fn known() -> &'static mut Known {
+    // SAFETY: the caller's promise.
+    unsafe { KNOWN.get() }
+}
+
+/// What amounts are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    /// Bytes.
+    Stream,
+    /// Messages.
+    Datagram,
+    /// The number in an eventfd.
+    Counter,
+}
+
+/// The channels of a descriptor, by object number.
+struct Ends {
+    unit: Unit,
+    receive: Option<u32>,
+    send: Option<u32>,
+}
+
+/// FNV-1a.
+fn digest(mut number: u64, bytes: &[u8]) -> u64 {
+    for &byte in bytes {
+        number = (number ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    number
+}
+
+const SEED: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn key(words: &[u64]) -> u64 {
+    words.iter().fold(SEED, |number, word| digest(number, &word.to_le_bytes()))
+}
+
+/// The channel with this key, which gets a name when it is first used. Keys are kept apart from the
+/// addresses of other objects by their highest bit.
+fn object(key: u64, kind: ObjectKind, name: &str) -> u32 {
+    let address = key | 1 << 63;
+    let fits = |model: &Model| matches!(model, Model::Channel(_));
+    let make = || {
+        // SAFETY: callers have the turn.
+        let names = unsafe { known() }.names.get_or_insert_default();
+        let number = names.entry(name.to_owned()).or_insert(0);
+        *number += 1;
+        let name = if *number == 1 { name.to_owned() } else { format!("{name} #{number}") };
+        let text = [Text::Bytes(name.as_bytes())];
+        // SAFETY: as above.
+        unsafe { recorder() }.put_texts([head(Kind::DefineGlobal, 0, 0), address, 1], &text);
+        Model::Channel(kind)
+    };
+    objects::get(address, fits, make).number
+}
+
+/// Kinds of keys.
+mod sort {
+    pub const PIPE: u64 = 1;
+    pub const SOCKET: u64 = 2;
+    pub const ADDRESS: u64 = 3;
+    pub const EVENT: u64 = 4;
+    pub const HANGUP: u64 = 5;
+    pub const LISTENER: u64 = 6;
+    pub const SIGNAL: u64 = 7;
+    pub const CONTENT: u64 = 8;
+    pub const NAME: u64 = 9;
+    pub const CHILDREN: u64 = 10;
+}
+
+fn status(file: c_int) -> Option<libc::stat> {
+    // SAFETY: `status` is writable; any number may be asked about.
+    unsafe {
+        let mut status: libc::stat = std::mem::zeroed();
+        let asked = sys::call(libc::SYS_fstat, [file as u64, (&raw mut status) as u64, 0, 0, 0, 0]);
+        (asked == 0).then_some(status)
+    }
+}
+
+fn option(socket: c_int, name: c_int) -> Option<c_int> {
+    let (mut value, mut length) = (0 as c_int, size_of::<c_int>() as u32);
+    // SAFETY: both are writable.
+    let asked = unsafe {
+        let value = &raw mut value as *mut c_void;
+        libc::getsockopt(socket, libc::SOL_SOCKET, name, value, &mut length)
+    };
+    (asked == 0).then_some(value)
+}
+
+/// A socket's own address, or that of its peer.
+fn address_of(socket: c_int, peer: bool) -> Option<Vec<u8>> {
+    let mut bytes = [0u8; 128];
+    let mut length = bytes.len() as u32;
+    // SAFETY: both are writable.
+    let asked = unsafe {
+        let address = bytes.as_mut_ptr().cast();
+        match peer {
+            true => libc::getpeername(socket, address, &mut length),
+            false => libc::getsockname(socket, address, &mut length),
+        }
+    };
+    (asked == 0).then(|| bytes[..(length as usize).min(bytes.len())].to_vec())
+}
+
+/// What an address of a listening or datagram socket is known by: the family and the port of an
+/// internet address (any local address may stand for it), the name of a local one. `None` where it
+/// has none.
+fn address_key(address: &[u8]) -> Option<u64> {
+    let family = c_int::from(u16::from_le_bytes([*address.first()?, *address.get(1)?]));
+    match family {
+        libc::AF_INET | libc::AF_INET6 => {
+            let port = u64::from(u16::from_be_bytes([*address.get(2)?, *address.get(3)?]));
+            (port != 0).then(|| key(&[1, port]))
+        }
+        libc::AF_UNIX => {
+            let name = address.get(2..)?;
+            let end = match name.first() {
+                Some(0) => name.len(),
+                _ => name.iter().position(|&byte| byte == 0).unwrap_or(name.len()),
+            };
+            (end > 0).then(|| digest(key(&[2]), &name[..end]))
+        }
+        _ => None,
+    }
+}
+
+fn socket_ends(socket: c_int, inode: u64) -> Option<Ends> {
+    let datagram = option(socket, libc::SO_TYPE)? == libc::SOCK_DGRAM;
+    let unit = if datagram || option(socket, libc::SO_TYPE)? == libc::SOCK_SEQPACKET {
+        Unit::Datagram
+    } else {
+        Unit::Stream
+    };
+    let queue = |key| object(key, ObjectKind::Queue, "socket");
+    if let Some(peer) = peer_of(inode) {
+        let (mine, other) = (key(&[sort::SOCKET, inode]), key(&[sort::SOCKET, peer]));
+        return Some(Ends { unit, receive: Some(queue(mine)), send: Some(queue(other)) });
+    }
+    let (local, remote) = (address_of(socket, false), address_of(socket, true));
+    if datagram {
+        let by = |address: Option<Vec<u8>>| {
+            let name = address_key(&address?)?;
+            Some(queue(key(&[sort::ADDRESS, name])))
+        };
+        return Some(Ends { unit, receive: by(local), send: by(remote) });
+    }
+    let (local, remote) = (local?, remote?);
+    address_key(&local)?;
+    address_key(&remote)?;
+    let between = |to: &[u8], from: &[u8]| digest(digest(key(&[sort::SOCKET]), to), from);
+    let (receive, send) = (between(&local, &remote), between(&remote, &local));
+    Some(Ends { unit, receive: Some(queue(receive)), send: Some(queue(send)) })
+}
+
+fn peer_of(inode: u64) -> Option<u64> {
+    // SAFETY: callers have the turn.
+    unsafe { known() }.peers.as_ref()?.get(&inode).copied()
+}
+
+/// The kernel's number of an eventfd.
+fn event_number(file: c_int) -> Option<u64> {
+    let content = sys::read_file(format!("/proc/self/fdinfo/{file}\0").as_bytes())?;
+    let text = String::from_utf8(content).ok()?;
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().parse::<u64>().ok()
+    };
+    text.contains("eventfd-count:").then(|| field("eventfd-id:").unwrap_or(file as u64))
+}
+
+fn ends(file: c_int) -> Option<Ends> {
+    let status = status(file)?;
+    match status.st_mode & libc::S_IFMT {
+        libc::S_IFIFO => {
+            let key = key(&[sort::PIPE, status.st_dev, status.st_ino]);
+            let pipe = object(key, ObjectKind::Queue, "pipe");
+            Some(Ends { unit: Unit::Stream, receive: Some(pipe), send: Some(pipe) })
+        }
+        libc::S_IFSOCK => socket_ends(file, status.st_ino),
+        0 => {
+            let key = key(&[sort::EVENT, event_number(file)?]);
+            let event = object(key, ObjectKind::Queue, "eventfd");
+            Some(Ends { unit: Unit::Counter, receive: Some(event), send: Some(event) })
+        }
+        _ => None,
+    }
+}
+
+/// Whether anybody else could ever have looked.
+fn alone() -> bool {
+    // SAFETY: callers have the turn.
+    unsafe { crate::scheduler::scheduler() }.is_single()
+}
+
+/// The content of a plain file.
+fn content_of(file: c_int) -> Option<u32> {
+    let status = status(file)?;
+    if alone() || status.st_mode & libc::S_IFMT != libc::S_IFREG {
+        return None;
+    }
+    let key = key(&[sort::CONTENT, status.st_dev, status.st_ino]);
+    Some(object(key, ObjectKind::State, "content of a file"))
+}
+
+/// Keeps `errno` as the call left it, whatever is asked afterwards.
+struct Errno(c_int);
+
+impl Errno {
+    fn keep() -> Self {
+        // SAFETY: this thread's errno.
+        Self(unsafe { *libc::__errno_location() })
+    }
+}
+
+impl Drop for Errno {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { *libc::__errno_location() = self.0 };
+    }
+}
+
+fn send(session: &mut Session, channel: u32, amount: u64, content: u64) {
+    session.event(Kind::Send, 0, [channel.into(), amount, content]);
+}
+
+fn poll(session: &mut Session, channel: u32, ready: bool) {
+    session.event(Kind::Poll, ready.into(), [channel.into()]);
+}
+
+/// The program's pieces of memory.
+///
+/// # Safety
+/// As `writev`.
+pub unsafe fn pieces<'a>(vectors: *const libc::iovec, count: usize) -> Vec<&'a [u8]> {
+    if vectors.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        let vectors = std::slice::from_raw_parts(vectors, count.min(1024));
+        let piece = |vector: &libc::iovec| -> &'a [u8] {
+            match vector.iov_base.is_null() {
+                true => &[],
+                false => std::slice::from_raw_parts(vector.iov_base.cast(), vector.iov_len),
+            }
+        };
+        vectors.iter().map(piece).collect()
+    }
+}
+
+/// Only so much of what is sent is compared.
+const COMPARED: usize = 4096;
+
+/// The pieces were sent, `result` bytes of them; to `address` where one was given.
+pub fn sent(
+    session: &mut Session,
+    file: c_int,
+    pieces: &[&[u8]],
+    result: isize,
+    to: Option<&[u8]>,
+) {
+    let _errno = Errno::keep();
+    let Ok(result) = usize::try_from(result) else { return };
+    if let Some(content) = content_of(file) {
+        send(session, content, 1, 0);
+        return;
+    }
+    let Some(ends) = ends(file) else { return };
+    let channel = match to.and_then(address_key) {
+        Some(name) => Some(object(key(&[sort::ADDRESS, name]), ObjectKind::Queue, "socket")),
+        None => ends.send,
+    };
+    let Some(channel) = channel else { return };
+    let mut left = result.min(COMPARED);
+    let mut content = digest(SEED, &result.to_le_bytes());
+    for piece in pieces {
+        let piece = &piece[..piece.len().min(left)];
+        content = digest(content, piece);
+        left -= piece.len();
+    }
+    let content = match ends.unit {
+        Unit::Counter => 0,
+        _ if result > COMPARED => unique(),
+        _ => content.max(1),
+    };
+    let amount = match ends.unit {
+        Unit::Stream => result as u64,
+        Unit::Datagram => 1,
+        Unit::Counter => counter(pieces),
+    };
+    if amount > 0 {
+        send(session, channel, amount, content);
+    }
+}
+
+/// A number that no other content has.
+fn unique() -> u64 {
+    // SAFETY: callers have the turn.
+    let known = unsafe { known() };
+    known.unique += 1;
+    known.unique | 1 << 63
+}
+
+/// The number that is written to or read from an eventfd.
+fn counter(pieces: &[&[u8]]) -> u64 {
+    let bytes = pieces.first().and_then(|piece| piece.first_chunk::<8>());
+    bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// A call that takes from a descriptor gave `result`; it had asked for `asked` bytes and got those in
+/// `got`. `by_try`: it would not have waited. `keeps`: it took nothing away.
+pub fn received(
+    session: &mut Session,
+    file: c_int,
+    asked: usize,
+    got: &[u8],
+    result: isize,
+    by_try: bool,
+    keeps: bool,
+) {
+    let errno = Errno::keep();
+    if let Some(content) = content_of(file) {
+        poll(session, content, true);
+        return;
+    }
+    let Some(ends) = ends(file) else { return };
+    let Some(channel) = ends.receive else { return };
+    if result < 0 {
+        if errno.0 == libc::EAGAIN {
+            poll(session, channel, false);
+        }
+        return;
+    }
+    if result == 0 && asked > 0 && ends.unit == Unit::Stream {
+        let closed =
+            object(key(&[sort::HANGUP, channel.into()]), ObjectKind::State, "end of input");
+        poll(session, closed, true);
+        return;
+    }
+    if keeps {
+        poll(session, channel, true);
+        return;
+    }
+    let (amount, drained) = match ends.unit {
+        Unit::Stream => (result as u64, (result as usize) < asked),
+        Unit::Datagram => (1, false),
+        // A semaphore gives one at a time.
+        Unit::Counter => match counter(&[got]) {
+            1 => (1, false),
+            value => (value, true),
+        },
+    };
+    let detail =
+        if drained { channel::DRAINED } else { 0 } | if by_try { channel::BY_TRY } else { 0 };
+    if amount > 0 {
+        heard_of_children(session);
+        session.event(Kind::Receive, detail, [channel.into(), amount]);
+    }
+}
+
+/// Somebody looked whether the files are ready to be read, without waiting any more.
+pub fn looked(session: &mut Session, files: &[libc::pollfd]) {
+    let _errno = Errno::keep();
+    let mut now = files.to_vec();
+    for file in &mut now {
+        file.revents = 0;
+    }
+    sys::poll(&mut now, 0);
+    for file in now.iter().filter(|file| file.events & libc::POLLIN != 0) {
+        // SAFETY: callers have the turn.
+        let watched = unsafe { known() }.watched.as_ref().and_then(|all| all.get(&file.fd));
+        if let Some(watched) = watched.cloned() {
+            let poll = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+            looked(session, &watched.into_iter().map(poll).collect::<Vec<_>>());
+            continue;
+        }
+        let Some(Ends { receive: Some(channel), .. }) = ends(file.fd) else { continue };
+        if file.revents & libc::POLLIN != 0 || file.revents == 0 {
+            poll(session, channel, file.revents != 0);
+        }
+        if file.revents & libc::POLLHUP != 0 {
+            let key = key(&[sort::HANGUP, channel.into()]);
+            poll(session, object(key, ObjectKind::State, "end of input"), true);
+        }
+    }
+}
+
+/// An epoll looks at a file, or does so no more.
+pub fn watches(poll: c_int, file: c_int, more: bool) {
+    // SAFETY: callers have the turn.
+    let watched = unsafe { known() }.watched.get_or_insert_default().entry(poll).or_default();
+    watched.retain(|&other| other != file);
+    if more {
+        watched.push(file);
+    }
+}
+
+/// A descriptor is about to be closed, or its sending half shut: who reads the other end comes to the
+/// end of its input.
+pub fn closing(session: &mut Session, file: c_int) {
+    let _errno = Errno::keep();
+    // SAFETY: callers have the turn.
+    if let Some(watched) = &mut unsafe { known() }.watched {
+        watched.remove(&file);
+    }
+    if let Some(content) = content_of(file) {
+        send(session, content, 1, 0);
+        return;
+    }
+    let Some(Ends { unit: Unit::Stream, send: Some(channel), .. }) = ends(file) else { return };
+    // SAFETY: any number may be asked about.
+    let flags =
+        unsafe { sys::call(libc::SYS_fcntl, [file as u64, libc::F_GETFL as u64, 0, 0, 0, 0]) };
+    if flags < 0 || flags as c_int & libc::O_ACCMODE == libc::O_RDONLY {
+        return;
+    }
+    let closed = object(key(&[sort::HANGUP, channel.into()]), ObjectKind::State, "end of input");
+    send(session, closed, 1, 0);
+}
+
+/// The program made the descriptors, and has both ends.
+pub fn made(files: &[c_int]) {
+    let _errno = Errno::keep();
+    // SAFETY: callers have the turn.
+    let private = unsafe { known() }.private.get_or_insert_default();
+    private.extend(files.iter().filter_map(|&file| Some(status(file)?.st_ino)));
+}
+
+/// Whether only threads of the program can make the descriptor ready: a pipe or a pair of sockets that
+/// it made, while it never had a child process that may have the other end.
+pub fn is_private(file: c_int) -> bool {
+    // SAFETY: callers have the turn.
+    let known = unsafe { known() };
+    let made = status(file).is_some_and(|status| {
+        known.private.as_ref().is_some_and(|private| private.contains(&status.st_ino))
+    });
+    made && !known.has_children && !sys::has_child()
+}
+
+/// The two sockets are each other's ends.
+pub fn paired(one: c_int, other: c_int) {
+    let _errno = Errno::keep();
+    let (Some(one), Some(other)) = (status(one), status(other)) else { return };
+    // SAFETY: callers have the turn.
+    let peers = unsafe { known() }.peers.get_or_insert_default();
+    peers.insert(one.st_ino, other.st_ino);
+    peers.insert(other.st_ino, one.st_ino);
+}
+
+fn listener(name: u64) -> u32 {
+    object(key(&[sort::LISTENER, name]), ObjectKind::Queue, "connections")
+}
+
+/// The socket is about to ask for a connection with the address.
+pub fn connecting(session: &mut Session, socket: c_int, address: &[u8]) {
+    let _errno = Errno::keep();
+    let (Some(name), Some(status)) = (address_key(address), status(socket)) else { return };
+    if option(socket, libc::SO_TYPE) == Some(libc::SOCK_DGRAM) {
+        return;
+    }
+    // SAFETY: callers have the turn.
+    let asking = unsafe { known() }.asking.get_or_insert_default();
+    asking.entry(name).or_default().push_back(status.st_ino);
+    send(session, listener(name), 1, unique());
+}
+
+/// `accept` gave this socket.
+pub fn accepted(session: &mut Session, listening: c_int, socket: c_int, by_try: bool) {
+    let _errno = Errno::keep();
+    let Some(name) = address_of(listening, false).as_deref().and_then(address_key) else { return };
+    let channel = listener(name);
+    if socket < 0 {
+        poll(session, channel, false);
+        return;
+    }
+    let detail = if by_try { channel::BY_TRY } else { 0 };
+    session.event(Kind::Receive, detail, [channel.into(), 1]);
+    // SAFETY: callers have the turn.
+    let asking = unsafe { known() }.asking.get_or_insert_default();
+    let first = asking.get_mut(&name).and_then(VecDeque::pop_front);
+    let local = option(socket, libc::SO_DOMAIN) == Some(libc::AF_UNIX);
+    if let (Some(peer), Some(status), true) = (first, status(socket), local) {
+        // SAFETY: as above.
+        let peers = unsafe { known() }.peers.get_or_insert_default();
+        peers.insert(peer, status.st_ino);
+        peers.insert(status.st_ino, peer);
+    }
+}
+
+// Signals
+
+/// The channel of a signal to a thread: pending until it is waited for, or handled at once.
+fn signal(thread: u32, number: c_int, handled: bool) -> u32 {
+    let (kind, how) = match handled {
+        true => (ObjectKind::Interrupt, 1),
+        false => (ObjectKind::State, 0),
+    };
+    let key = key(&[sort::SIGNAL, thread.into(), number as u64, how]);
+    object(key, kind, &format!("signal {number}"))
+}
+
+/// The signal is sent to the thread; gives its channel.
+pub fn signalled(session: &mut Session, thread: u32, number: c_int, handled: bool) -> u32 {
+    let channel = signal(thread, number, handled);
+    send(session, channel, 1, 0);
+    channel
+}
+
+/// The signal is sent to whichever thread of the process waits for it.
+pub fn signalled_process(session: &mut Session, number: c_int) {
+    let channel = signal(ANYBODY, number, false);
+    send(session, channel, 1, 0);
+}
+
+/// Stands for the process as the receiver of a signal.
+const ANYBODY: u32 = u32::MAX;
+
+/// The thread waited for a signal and got this one.
+pub fn waited_for_signal(session: &mut Session, number: c_int) {
+    for thread in [session.me.number, ANYBODY] {
+        let channel = signal(thread, number, false);
+        poll(session, channel, true);
+    }
+    session.me.pending_signals.clear();
+}
+
+/// The thread waited for any signal, and its mask let some through: it may have been each that was
+/// pending.
+pub fn let_signals_in(session: &mut Session) {
+    for channel in std::mem::take(&mut session.me.pending_signals) {
+        poll(session, channel, true);
+    }
+}
+
+// Processes
+
+fn children() -> u32 {
+    object(key(&[sort::CHILDREN]), ObjectKind::State, "child processes")
+}
+
+/// A child process begins: what it does comes after.
+pub fn forked(session: &mut Session) {
+    // SAFETY: callers have the turn.
+    unsafe { known() }.has_children = true;
+    let channel = children();
+    send(session, channel, 1, 0);
+}
+
+/// A child process has ended, or something came that a child may have sent.
+pub fn heard_of_children(session: &mut Session) {
+    // SAFETY: callers have the turn.
+    if unsafe { known() }.has_children {
+        let channel = children();
+        poll(session, channel, true);
+    }
+}
+
+// Names of files
+
+/// The channel of a name in a directory.
+pub fn name_of(directory: c_int, path: *const libc::c_char) -> Option<u32> {
+    if path.is_null() || alone() {
+        return None;
+    }
+    // SAFETY: the program's text.
+    let path = unsafe { std::ffi::CStr::from_ptr(path) }.to_bytes();
+    let path = path.strip_suffix(b"/").unwrap_or(path);
+    let (folder, name) = match path.iter().rposition(|&byte| byte == b'/') {
+        Some(0) => (&b"/"[..], &path[1..]),
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (&b"."[..], path),
+    };
+    let folder = [folder, b"\0"].concat();
+    // SAFETY: `status` is writable, the text ends in NUL.
+    let status = unsafe {
+        let mut status: libc::stat = std::mem::zeroed();
+        let at = [directory as u64, folder.as_ptr() as u64, (&raw mut status) as u64, 0, 0, 0];
+        (sys::call(libc::SYS_newfstatat, at) == 0).then_some(status)?
+    };
+    let key = digest(key(&[sort::NAME, status.st_dev, status.st_ino]), name);
+    let shown = format!("file {}", String::from_utf8_lossy(name));
+    Some(object(key, ObjectKind::State, &shown))
+}
+
+/// The name came to stand for another file, or for none.
+pub fn renamed(session: &mut Session, name: Option<u32>) {
+    if let Some(channel) = name {
+        send(session, channel, 1, 0);
+    }
+}
+
+/// The content of an open file was changed by something else than a write.
+pub fn changed(session: &mut Session, file: c_int) {
+    let _errno = Errno::keep();
+    if let Some(content) = content_of(file) {
+        send(session, content, 1, 0);
+    }
+}
+
+/// Somebody looked at an open file: its size, its times.
+pub fn examined(session: &mut Session, file: c_int) {
+    let _errno = Errno::keep();
+    if let Some(content) = content_of(file) {
+        poll(session, content, true);
+    }
+}
+
+/// Somebody looked whether there is a file of this name.
+pub fn looked_up(session: &mut Session, name: Option<u32>, found: bool) {
+    if let Some(channel) = name {
+        poll(session, channel, found);
+    }
+}

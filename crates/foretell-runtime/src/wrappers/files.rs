@@ -1,0 +1,225 @@
+//! Names of files: that one appears or goes away is seen by whoever looks it up.
+
+use libc::{c_char, c_int, c_uint, c_void};
+
+use crate::channels;
+use crate::real::{interpose, real};
+use crate::sys;
+use crate::thread::Session;
+
+/// What a path names now: nothing, a FIFO whose opening may wait, or something else.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    Fifo,
+    Something,
+}
+
+fn find(directory: c_int, path: *const c_char) -> Found {
+    // SAFETY: `status` is writable, the path is the program's.
+    unsafe {
+        let mut status: libc::stat = std::mem::zeroed();
+        let at = [directory as u64, path as u64, (&raw mut status) as u64, 0, 0, 0];
+        match sys::call(libc::SYS_newfstatat, at) {
+            0 if status.st_mode & libc::S_IFMT == libc::S_IFIFO => Found::Fifo,
+            0 => Found::Something,
+            _ => Found::Nothing,
+        }
+    }
+}
+
+/// Opens a file by `call`.
+fn opened(
+    directory: c_int,
+    path: *const c_char,
+    flags: c_int,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(mut session) = Session::begin() else { return call() };
+    session.point();
+    let before = find(directory, path);
+    if before == Found::Fifo && flags & libc::O_NONBLOCK == 0 {
+        return super::blocking::outside(session, call).1; // it waits for the other end
+    }
+    let name = channels::name_of(directory, path);
+    let result = call();
+    if result >= 0 && flags & libc::O_CREAT != 0 && before == Found::Nothing {
+        channels::renamed(&mut session, name);
+    } else {
+        channels::looked_up(&mut session, name, result >= 0);
+    }
+    if result >= 0 && flags & libc::O_TRUNC != 0 && before == Found::Something {
+        channels::changed(&mut session, result);
+    }
+    session.point();
+    result
+}
+
+/// Looks a name up by `call`, which gives 0 if it is there.
+fn looked_up(directory: c_int, path: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
+    let Some(mut session) = Session::begin() else { return call() };
+    session.point();
+    let name = channels::name_of(directory, path);
+    let result = call();
+    channels::looked_up(&mut session, name, result == 0);
+    session.point();
+    result
+}
+
+/// Changes what the names stand for by `call`.
+fn renamed(names: &[*const c_char], call: impl FnOnce() -> c_int) -> c_int {
+    let Some(mut session) = Session::begin() else { return call() };
+    session.point();
+    let names: Vec<Option<u32>> =
+        names.iter().map(|&name| channels::name_of(libc::AT_FDCWD, name)).collect();
+    let result = call();
+    for name in names {
+        match result {
+            0 => channels::renamed(&mut session, name),
+            _ => channels::looked_up(&mut session, name, false),
+        }
+    }
+    session.point();
+    result
+}
+
+macro_rules! opens {
+    ($($name:ident, $at:ident;)*) => {
+        interpose! {$(
+            fn $name(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+                opened(libc::AT_FDCWD, path, flags,
+                    || real!($name(path: *const c_char, flags: c_int, mode: c_uint) -> c_int))
+            }
+
+            fn $at(directory: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+                opened(directory, path, flags, || real!($at(
+                    directory: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int))
+            }
+        )*}
+    };
+}
+
+opens! {
+    open, openat;
+    open64, openat64;
+}
+
+macro_rules! examines {
+    ($($name:ident;)*) => {
+        interpose! {$(
+            fn $name(path: *const c_char, status: *mut c_void) -> c_int {
+                looked_up(libc::AT_FDCWD, path,
+                    || real!($name(path: *const c_char, status: *mut c_void) -> c_int))
+            }
+        )*}
+    };
+}
+
+examines! {
+    stat;
+    stat64;
+    lstat;
+    lstat64;
+}
+
+interpose! {
+    fn creat(path: *const c_char, mode: c_uint) -> c_int {
+        opened(libc::AT_FDCWD, path, libc::O_CREAT | libc::O_TRUNC,
+            || real!(creat(path: *const c_char, mode: c_uint) -> c_int))
+    }
+
+    fn access(path: *const c_char, mode: c_int) -> c_int {
+        looked_up(libc::AT_FDCWD, path, || real!(access(path: *const c_char, mode: c_int) -> c_int))
+    }
+
+    fn faccessat(directory: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int {
+        looked_up(directory, path, || real!(faccessat(
+            directory: c_int, path: *const c_char, mode: c_int, flags: c_int) -> c_int))
+    }
+
+    fn fstatat(directory: c_int, path: *const c_char, status: *mut c_void, flags: c_int) -> c_int {
+        looked_up(directory, path, || real!(fstatat(
+            directory: c_int, path: *const c_char, status: *mut c_void, flags: c_int) -> c_int))
+    }
+
+    fn rename(from: *const c_char, to: *const c_char) -> c_int {
+        renamed(&[from, to], || real!(rename(from: *const c_char, to: *const c_char) -> c_int))
+    }
+
+    fn link(from: *const c_char, to: *const c_char) -> c_int {
+        renamed(&[to], || real!(link(from: *const c_char, to: *const c_char) -> c_int))
+    }
+
+    fn symlink(from: *const c_char, to: *const c_char) -> c_int {
+        renamed(&[to], || real!(symlink(from: *const c_char, to: *const c_char) -> c_int))
+    }
+
+    fn unlink(path: *const c_char) -> c_int {
+        renamed(&[path], || real!(unlink(path: *const c_char) -> c_int))
+    }
+
+    fn remove(path: *const c_char) -> c_int {
+        renamed(&[path], || real!(remove(path: *const c_char) -> c_int))
+    }
+
+    fn mkdir(path: *const c_char, mode: c_uint) -> c_int {
+        renamed(&[path], || real!(mkdir(path: *const c_char, mode: c_uint) -> c_int))
+    }
+
+    fn rmdir(path: *const c_char) -> c_int {
+        renamed(&[path], || real!(rmdir(path: *const c_char) -> c_int))
+    }
+
+    fn fopen(path: *const c_char, mode: *const c_char) -> *mut c_void {
+        let Some(mut session) = Session::begin() else {
+            return real!(fopen(path: *const c_char, mode: *const c_char) -> *mut c_void);
+        };
+        session.point();
+        let before = find(libc::AT_FDCWD, path);
+        let name = channels::name_of(libc::AT_FDCWD, path);
+        drop(session); // libc allocates
+        let result = real!(fopen(path: *const c_char, mode: *const c_char) -> *mut c_void);
+        if let Some(mut session) = Session::begin() {
+            if !result.is_null() && before == Found::Nothing {
+                channels::renamed(&mut session, name);
+            } else {
+                channels::looked_up(&mut session, name, !result.is_null());
+            }
+            session.point();
+        }
+        result
+    }
+
+    fn ftruncate(file: c_int, length: libc::off_t) -> c_int {
+        let Some(mut session) = Session::begin() else {
+            return real!(ftruncate(file: c_int, length: libc::off_t) -> c_int);
+        };
+        session.point();
+        let result = real!(ftruncate(file: c_int, length: libc::off_t) -> c_int);
+        channels::changed(&mut session, file);
+        session.point();
+        result
+    }
+
+    fn fsync(file: c_int) -> c_int {
+        let Some(mut session) = Session::begin() else {
+            return real!(fsync(file: c_int) -> c_int);
+        };
+        session.point();
+        let result = real!(fsync(file: c_int) -> c_int);
+        channels::changed(&mut session, file);
+        session.point();
+        result
+    }
+
+    fn fstat(file: c_int, status: *mut c_void) -> c_int {
+        let Some(mut session) = Session::begin() else {
+            return real!(fstat(file: c_int, status: *mut c_void) -> c_int);
+        };
+        session.point();
+        let result = real!(fstat(file: c_int, status: *mut c_void) -> c_int);
+        channels::examined(&mut session, file);
+        session.point();
+        result
+    }
+}
