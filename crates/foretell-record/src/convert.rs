@@ -23,6 +23,7 @@ use crate::account::{Account, NO_SENSE};
 use crate::forced::Comparison;
 use crate::hash::FastMap;
 use crate::memory::{Location, Memory};
+use crate::outside::{Noted, Outside};
 use crate::output::Output;
 use crate::path::ExecutionPath;
 use crate::symbols::Symbols;
@@ -94,6 +95,8 @@ pub struct Summary {
     pub threads: u32,
     /// What the trace lacks.
     pub gaps: Vec<String>,
+    /// What the scheduler did not control.
+    pub outside: Vec<Outside>,
     /// What was held at its recorded value.
     pub restrictions: Vec<String>,
     /// Events were lost: how many are left, and why.
@@ -218,6 +221,8 @@ impl Converter {
             );
             self.account.gap(&gap);
         }
+        let symbols = &mut self.symbols;
+        let outside = self.account.settle(|place| Some(symbols.site(place)));
         let symbolic = self.account.is_symbolic();
         let mut gaps = self.account.gaps();
         let restrictions = self.account.restrictions();
@@ -240,6 +245,7 @@ impl Converter {
             bytes: written.bytes,
             threads: self.threads.len() as u32,
             gaps,
+            outside,
             restrictions,
             lost: written.lost,
             crash: self.crash,
@@ -267,8 +273,9 @@ impl Converter {
             Kind::Turn => self.current = u32::try_from(words.next()?).ok()?,
             Kind::DefineThread => {
                 let number = words.next()?;
-                let path: Vec<u32> = words
-                    .bytes()?
+                let bytes = words.bytes()?;
+                self.account.thread(&bytes);
+                let path: Vec<u32> = bytes
                     .chunks_exact(8)
                     .map(|part| u64::from_le_bytes(part.try_into().unwrap_or_default()) as u32)
                     .collect();
@@ -355,6 +362,8 @@ impl Converter {
                 self.memory.know(address, &bytes);
             }
             Kind::Gap => self.account.gap_record(detail, words)?,
+            Kind::Task => self.account.task_record(words)?,
+            Kind::Outside => self.account.outside(Noted::read(detail, place, words)?),
             Kind::Crash => {
                 let (signal, address) = (words.next()? as i32, words.next()?);
                 let site = self.symbols.site(place + 1);

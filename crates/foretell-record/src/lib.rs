@@ -14,13 +14,16 @@ mod hash;
 mod log;
 mod logger;
 mod memory;
+mod outside;
 mod output;
 mod path;
 mod read;
 mod ring;
 mod sink;
+mod standstill;
 mod symbols;
 mod sync_only;
+mod syscalls;
 mod words;
 
 use std::ffi::OsString;
@@ -45,12 +48,14 @@ pub use convert::Crash;
 pub use debugger::Debugger;
 pub use find::{build_id, program as find_program, runtime_library};
 pub use forced::Divergence;
+pub use outside::{Cause, Outside};
 pub use path::{BranchTaken, ExecutionPath, PathDifference};
 pub use read::{convert, info, read, read_log, read_opened};
 pub use sync_only::{SyncOutcome, record_sync_only};
 
 use forced::Comparison;
 use log::About;
+use outside::Noted;
 use ring::Ring;
 use sink::Sink;
 
@@ -182,6 +187,8 @@ pub struct RecordOptions {
     pub hang_limit: Option<Duration>,
     /// End the program when it has run for so long.
     pub time_limit: Option<Duration>,
+    /// End the program when so many bytes were recorded.
+    pub size_limit: Option<u64>,
     /// End the program after so many scheduling points: a livelock.
     pub point_limit: Option<u64>,
     /// Also record which branches are taken, [`RecordOutcome::path`].
@@ -233,6 +240,9 @@ impl Capture {
     }
 }
 
+/// No recording is larger than this unless somebody asks for it: it could not be predicted from.
+const SIZE_LIMIT: u64 = 4 << 30;
+
 impl RecordOptions {
     /// Records `program` into the trace `output`, as the operating system runs it, without limits.
     pub fn new(program: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
@@ -247,6 +257,7 @@ impl RecordOptions {
             library: None,
             hang_limit: None,
             time_limit: None,
+            size_limit: Some(SIZE_LIMIT),
             point_limit: None,
             path: false,
             switching: Switching::Futex,
@@ -298,6 +309,9 @@ pub struct RecordOutcome {
     /// What the trace lacks, also said in the trace. That uninstrumented code wrote what was read is
     /// found when records are converted: of a log, only the trace made of it says that.
     pub gaps: Vec<String>,
+    /// What the run depended on that the scheduler does not control; each is also said among the
+    /// gaps.
+    pub outside: Vec<Outside>,
     /// What was held at its recorded value; see [`foretell_trace::Metadata::restrictions`].
     pub restrictions: Vec<String>,
     /// Events were lost because the trace could not be written; why. Also among the gaps.
@@ -471,9 +485,11 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     if !options.steps.is_empty() {
         sink.compare(Comparison::new(options.steps.clone()));
     }
-    let (status, hung) = run(&mut command, &program, &ring, &mut sink, options)?;
+    let (status, ended) = run(&mut command, &program, &ring, &mut sink, options)?;
+    let hung = ended.is_some();
 
     let (said, message) = ring.end();
+    let replaced_by = message.clone();
     let message = sink.with_names(&message);
     let diverged = |message: Option<String>, over: bool| {
         sink.schedule().and_then(|schedule| schedule.divergence(message, over))
@@ -483,6 +499,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     };
     let own_end = match (said, status.code(), status.signal()) {
         _ if hung => RunEnd::Hang,
+        (End::Busy, ..) => RunEnd::Hang,
         (End::Deadlock, ..) if options.replay.is_some() => {
             unscheduled(format!("the log cannot be followed: {message}"))
         }
@@ -490,9 +507,9 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         (End::Livelock, ..) => RunEnd::Livelock(message.clone()),
         (End::Diverged, ..) => unscheduled(message.clone()),
         (End::Refused, ..) => RunEnd::Refused(message.clone()),
-        (End::Unsaid | End::Exit | End::Crash, Some(code), _) => RunEnd::Exit(code),
-        (End::Unsaid | End::Exit | End::Crash, None, Some(signal)) => RunEnd::Signal(signal),
-        (End::Unsaid | End::Exit | End::Crash, None, None) => RunEnd::Exit(-1),
+        (_, Some(code), _) => RunEnd::Exit(code),
+        (_, None, Some(signal)) => RunEnd::Signal(signal),
+        (_, None, None) => RunEnd::Exit(-1),
     };
     let over = matches!(own_end, RunEnd::Exit(_)) && options.debugger.is_none();
     let end = match diverged((said == End::Diverged && !hung).then_some(message), over) {
@@ -510,8 +527,22 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
             "everything after a signal handler that had interrupted the recording left it by longjmp",
         );
     }
+    if said == End::Replaced && !hung {
+        sink.account().outside(Noted::of_process(Cause::Image, 0, replaced_by));
+    }
+    match ended {
+        Some(Ended::TooLarge(limit)) => {
+            sink.account().outside(Noted::of_process(Cause::SizeLimit, limit, String::new()));
+        }
+        Some(Ended::Late(asleep)) => {
+            sink.account().was_ended_waiting();
+            standstill::note(asleep, sink.account());
+            sink.gap("the run was ended by its time limit");
+        }
+        None => {}
+    }
     match &end {
-        RunEnd::Hang => sink.gap("the program hung and was ended"),
+        RunEnd::Hang => {}
         RunEnd::Signal(signal) => sink.gap(&format!(
             "the run ended by signal {signal}: nothing is known of what would have followed"
         )),
@@ -533,6 +564,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         symbolic: summary.symbolic,
         instrumented: summary.instrumented,
         gaps: summary.gaps,
+        outside: summary.outside,
         restrictions: summary.restrictions,
         lost: summary.lost,
         steps_taken,
@@ -583,14 +615,22 @@ fn prepare(
     Ok(())
 }
 
-/// Runs the program to its end while what it tells is taken. Says whether it hung.
+/// Why we ended the program.
+enum Ended {
+    /// It did nothing for too long, or ran too long; what its threads were doing.
+    Late(Vec<standstill::Asleep>),
+    /// The recording has reached this many bytes.
+    TooLarge(u64),
+}
+
+/// Runs the program to its end while what it tells is taken. Says why it was ended, if it was.
 fn run(
     command: &mut Command,
     program: &Path,
     ring: &Ring,
     sink: &mut Sink,
     options: &RecordOptions,
-) -> Result<(ExitStatus, bool), RecordError> {
+) -> Result<(ExitStatus, Option<Ended>), RecordError> {
     let started = options.debugger.as_ref().map_or(program, |debugger| &debugger.program);
     let start_error = |error| RecordError::Start(started.to_owned(), error);
     let mut child = command.spawn().map_err(start_error)?;
@@ -605,14 +645,15 @@ fn run(
         });
         let begin = Instant::now();
         let mut moved = (ring.progress(), begin);
-        let mut hung = false;
+        let mut why = None;
+        let too_large = |sink: &Sink| options.size_limit.is_some_and(|limit| sink.bytes() > limit);
         let late = || options.time_limit.is_some_and(|limit| begin.elapsed() > limit);
         let status = loop {
             while let Some(chunk) = ring.full_chunk() {
                 sink.chunk(&chunk);
                 ring.release_chunk();
                 options.events.store(sink.events(), Ordering::Relaxed);
-                if late() && !hung {
+                if (late() || too_large(sink)) && why.is_none() {
                     break; // a program that writes faster than we read is never done
                 }
             }
@@ -626,8 +667,11 @@ fn run(
                 moved = (progress, now);
             }
             let idle = options.hang_limit.is_some_and(|limit| now - moved.1 > limit);
-            if (idle || late()) && !hung {
-                hung = true;
+            if why.is_none() && (idle || late() || too_large(sink)) {
+                why = Some(match options.size_limit {
+                    Some(limit) if too_large(sink) => Ended::TooLarge(limit),
+                    _ => Ended::Late(standstill::asleep(process)),
+                });
                 // SAFETY: the child has not been waited for: its number is still its own.
                 unsafe { libc::kill(process, libc::SIGKILL) };
             }
@@ -637,7 +681,7 @@ fn run(
             ring.release_chunk();
         }
         sink.rest(ring.rest());
-        Ok((status, hung))
+        Ok((status, why))
     })
 }
 

@@ -7,6 +7,8 @@
 //!   `forced`;
 //! - the `wrappers` model libc's synchronisation and note inputs;
 //! - the `hooks` of our LLVM pass and those of the `tsan` ABI report accesses;
+//! - `outside` knows what the scheduler does not control, and the `watchdog` takes the turn from
+//!   threads that are blocked or spin there;
 //! - `path` records which branches were taken;
 //! - the `recorder` appends what happens to memory shared with the process that records;
 //! - `replay` makes the scheduler follow a log of sync-only recording;
@@ -26,6 +28,7 @@ mod hooks;
 mod local;
 mod modules;
 mod objects;
+mod outside;
 mod path;
 mod policy;
 mod real;
@@ -39,4 +42,5 @@ mod sys;
 mod thread;
 mod tsan;
 mod turn;
+mod watchdog;
 mod wrappers;

@@ -578,6 +578,24 @@ impl Recorder {
         }
     }
 
+    /// Says how the run will have ended if nothing more is heard, or takes that back.
+    pub fn announce_end(&mut self, end: End, message: &str) {
+        if self.on && !ENDED.load(Relaxed) {
+            self.say(end, message);
+        }
+    }
+
+    fn say(&mut self, end: End, message: &str) {
+        let length = message.len().min(MESSAGE_BYTES);
+        // SAFETY: the header lives as long as the process, and nobody else writes the message.
+        unsafe {
+            let target = (&raw mut (*self.header).message).cast::<u8>();
+            target.copy_from_nonoverlapping(message.as_ptr(), length);
+            (*self.header).message_length.store(length as u32, Relaxed);
+            (*self.header).end.store(end as u32, Release);
+        }
+    }
+
     /// Says how the run ends; the first word counts.
     pub fn end(&mut self, end: End, message: &str) {
         if !self.on || ENDED.swap(true, Relaxed) {
@@ -588,14 +606,7 @@ impl Recorder {
         if skipped > 0 {
             self.gap(skipped, "events in signal handlers that interrupted the runtime");
         }
-        let length = message.len().min(MESSAGE_BYTES);
-        // SAFETY: the header lives as long as the process, and nobody else writes the message.
-        unsafe {
-            let target = (&raw mut (*self.header).message).cast::<u8>();
-            target.copy_from_nonoverlapping(message.as_ptr(), length);
-            (*self.header).message_length.store(length as u32, Relaxed);
-            (*self.header).end.store(end as u32, Release);
-        }
+        self.say(end, message);
     }
 }
 

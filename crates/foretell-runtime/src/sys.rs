@@ -180,6 +180,12 @@ pub fn sleep(nanoseconds: u64) {
     unsafe { call(libc::SYS_nanosleep, [(&raw const time) as u64, 0, 0, 0, 0, 0]) };
 }
 
+/// The kernel's number of this thread.
+pub fn task() -> u32 {
+    // SAFETY: always allowed.
+    unsafe { call(libc::SYS_gettid, [0; 6]) as u32 }
+}
+
 /// Process id.
 pub fn process() -> u32 {
     // SAFETY: always allowed.
