@@ -29,6 +29,7 @@ mod local;
 mod modules;
 mod objects;
 mod outside;
+mod pace;
 mod path;
 mod policy;
 mod real;

@@ -46,8 +46,11 @@ fn put(thread: u32, flags: u32, cause: Cause, number: u64, text: &str, place: u6
     // SAFETY: callers have the turn.
     let recorder = unsafe { recorder() };
     recorder.meet(place);
-    let words =
-        [head(Kind::Outside, cause as u8, place), u64::from(thread) | u64::from(flags) << 32, number];
+    let words = [
+        head(Kind::Outside, cause as u8, place),
+        u64::from(thread) | u64::from(flags) << 32,
+        number,
+    ];
     recorder.put_texts(words, &[Text::Bytes(text.as_bytes())]);
 }
 
@@ -90,7 +93,9 @@ fn is_outside(file: i32) -> bool {
     }
     if name.starts_with(b"pipe:") {
         let files = numbers_in(b"/proc/self/fd\0").unwrap_or_default();
-        return !files.into_iter().any(|other| other as i32 != file && link(other as i32).as_ref() == Some(&name));
+        return !files
+            .into_iter()
+            .any(|other| other as i32 != file && link(other as i32).as_ref() == Some(&name));
     }
     if name.starts_with(b"socket:") {
         // SAFETY: a plain structure that the kernel fills.
@@ -239,9 +244,8 @@ fn numbers_in(path: &[u8]) -> Option<Vec<u32>> {
     loop {
         let (first, size) = (buffer.as_mut_ptr() as u64, size_of_val(&buffer) as u64);
         // SAFETY: the buffer is ours.
-        let count = unsafe {
-            sys::call(libc::SYS_getdents64, [folder as u64, first, size, 0, 0, 0])
-        };
+        let count =
+            unsafe { sys::call(libc::SYS_getdents64, [folder as u64, first, size, 0, 0, 0]) };
         if count <= 0 {
             break;
         }
@@ -302,7 +306,8 @@ fn is_over(task: u32) -> bool {
 
 /// Whether another process that we may look at has the memory at this address, too.
 fn mapped_elsewhere(address: u64) -> bool {
-    let Some(identity) = mapping_at(b"/proc/self/maps\0", |first, end| (first..end).contains(&address))
+    let Some(identity) =
+        mapping_at(b"/proc/self/maps\0", |first, end| (first..end).contains(&address))
     else {
         return false;
     };
@@ -311,7 +316,8 @@ fn mapped_elsewhere(address: u64) -> bool {
     for process in processes.into_iter().filter(|&process| process != myself) {
         let path = format!("/proc/{process}/maps\0");
         let Some(text) = sys::read_file(path.as_bytes()) else { continue };
-        if String::from_utf8_lossy(&text).lines().any(|line| identity_of(line) == Some(&*identity)) {
+        if String::from_utf8_lossy(&text).lines().any(|line| identity_of(line) == Some(&*identity))
+        {
             return true;
         }
     }

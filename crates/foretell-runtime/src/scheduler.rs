@@ -18,8 +18,8 @@
 //! Time is virtual: it moves a little with every question and jumps to the earliest deadline when
 //! only sleepers are left.
 
-use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::SeqCst;
 
 use foretell_wire::outside::Cause;
 use foretell_wire::{End, Kind, format_path};
@@ -29,11 +29,12 @@ use crate::forced;
 use crate::local;
 use crate::objects;
 use crate::outside;
+use crate::pace;
 use crate::path;
 use crate::policy::{Choice, Policy, Threads};
 use crate::recorder::{self, head, recorder};
 use crate::sys;
-use crate::thread::{Parked, State, Thread, Wait};
+use crate::thread::{Moment, Parked, State, Thread, Wait};
 use crate::turn::TurnCell;
 use crate::watchdog;
 use crate::wrappers::signals;
@@ -124,10 +125,7 @@ pub fn start(policy: Box<dyn Policy>) {
 pub fn define_task(me: &Thread) {
     // SAFETY: the thread has the turn.
     let recorder = unsafe { recorder() };
-    recorder.put_notable([
-        head(Kind::Task, 0, 0),
-        u64::from(me.number) | u64::from(me.task) << 32,
-    ]);
+    recorder.put_notable([head(Kind::Task, 0, 0), u64::from(me.number) | u64::from(me.task) << 32]);
 }
 
 /// A new thread, child of `parent`; it is runnable and waits for its first turn.
@@ -180,7 +178,11 @@ fn took_turn(me: &mut Thread) {
     recorder.turn(me);
     recorder.progress();
     if let Some(policy) = &mut scheduler.policy {
-        me.pause_at = policy.pause_at(me).min(me.slots.index.saturating_add(LONGEST_TURN));
+        let asks_at = policy.pause_at(me).min(me.slots.index.saturating_add(LONGEST_TURN));
+        me.pause_at = match policy.is_free() {
+            true => pace::begin_turn(&scheduler.threads, me, asks_at),
+            false => asks_at,
+        };
     }
     if me.signals != 0 {
         me.pause_at = 0;
@@ -308,6 +310,8 @@ fn spend_points(scheduler: &mut Scheduler, me: *mut Thread) {
     // SAFETY: the states of threads are never freed, and this one has the turn.
     let events = unsafe { (*me).slots.index.wrapping_sub((*me).turn_began) };
     let spent = 1 + u64::from(events);
+    // SAFETY: as above.
+    pace::note(&scheduler.threads, me, unsafe { recorder() });
     scheduler.work += spent;
     scheduler.points = scheduler.points.saturating_sub(spent);
     if who_ends(scheduler).is_some() {
@@ -355,7 +359,7 @@ fn may_change_by_itself(scheduler: &Scheduler) -> bool {
 }
 
 /// Whether somebody waits for what happens outside: then time must not be skipped.
-fn real_time_passes(scheduler: &Scheduler, external: bool) -> bool {
+fn real_time_passes(threads: &[*mut Thread], external: bool) -> bool {
     let reads_from_outside = |thread: &Thread| {
         thread.state == State::Blocked
             && thread.wait == Wait::Files
@@ -363,8 +367,24 @@ fn real_time_passes(scheduler: &Scheduler, external: bool) -> bool {
     };
     // SAFETY: live threads.
     external
-        || scheduler.threads.iter().any(|&thread| reads_from_outside(unsafe { &*thread }))
+        || threads.iter().any(|&thread| reads_from_outside(unsafe { &*thread }))
         || outside::others_act()
+}
+
+/// Whether a thread is in a system call outside the scheduler.
+fn has_external(threads: &[*mut Thread]) -> bool {
+    // SAFETY: live threads.
+    threads.iter().any(|&thread| unsafe { (*thread).state } == State::External)
+}
+
+/// Whether a thread waits for an object that other processes see: nobody says when it is free.
+fn awaits_sharers(threads: &[*mut Thread]) -> bool {
+    threads.iter().any(|&thread| {
+        // SAFETY: live threads.
+        let thread = unsafe { &*thread };
+        matches!(thread.wait, Wait::Object(number)
+            if thread.state == State::Blocked && objects::by_number(number).shared)
+    })
 }
 
 /// Threads that wait for an object that other processes see can look again if it is free now.
@@ -436,11 +456,20 @@ fn choose(me: *mut Thread) -> Next {
             return Next::Thread(ends);
         }
         let Some(policy) = &mut scheduler.policy else { return Next::Thread(me) };
+        if policy.is_free()
+            && let Some(deadline) = pace::deadline(&scheduler.threads, scheduler.work, || {
+                real_time_passes(&scheduler.threads, has_external(&scheduler.threads))
+            })
+            && deadline > scheduler.elapsed
+        {
+            scheduler.elapsed = deadline;
+            continue;
+        }
         let any = |is: fn(&Thread) -> bool| {
             // SAFETY: live threads.
             scheduler.threads.iter().any(|&thread| is(unsafe { &*thread }))
         };
-        let external = any(|thread| thread.state == State::External);
+        let external = has_external(&scheduler.threads);
         let files = any(|thread| thread.state == State::Blocked && thread.wait == Wait::Files);
         match policy.choose(&Threads(&scheduler.threads), current) {
             Choice::Run(position) => return Next::Thread(scheduler.threads[position]),
@@ -450,7 +479,10 @@ fn choose(me: *mut Thread) -> Next {
                 unsafe {
                     let deadline = (*thread).deadline.unwrap_or(0);
                     let left = deadline.saturating_sub(scheduler.elapsed);
-                    if left > 0 && policy.is_free() && real_time_passes(scheduler, external) {
+                    if left > 0
+                        && policy.is_free()
+                        && real_time_passes(&scheduler.threads, external)
+                    {
                         // Somebody waits for the real world: time passes as it does there.
                         let limit = left.min(LOOK_AGAIN);
                         let began = sys::clock(libc::CLOCK_MONOTONIC);
@@ -493,10 +525,11 @@ fn choose(me: *mut Thread) -> Next {
                 // The recorder outside ends the run if this takes too long.
                 welcome_readers(scheduler, LOOK_AGAIN);
             }
-            Choice::Nobody if external => {
+            Choice::Nobody if external && !awaits_sharers(&scheduler.threads) => {
                 AWAITED.store(0, SeqCst);
                 return Next::Free;
             }
+            Choice::Nobody if external => sys::sleep(LOOK_AGAIN),
             Choice::Nobody => {
                 let wakers = outside::wakers(&scheduler.threads);
                 if wakers.is_empty() {
@@ -568,9 +601,16 @@ pub fn pause(me: &mut Thread) {
         me.pause_at = me.slots.index.saturating_add(1);
         return;
     }
+    // SAFETY: we have the turn.
+    let (scheduler, recorder) = unsafe { (scheduler(), recorder()) };
+    if me.signals == 0
+        && scheduler.policy.as_ref().is_some_and(|policy| policy.is_free())
+        && let Some(next) = pace::look(&scheduler.threads, me, recorder)
+    {
+        me.pause_at = next;
+        return;
+    }
     if me.slots.index > u32::MAX - 2 * LONGEST_TURN {
-        // SAFETY: we have the turn.
-        let recorder = unsafe { recorder() };
         recorder.gap(1, "everything after a thread's four billionth event");
         recorder.stop();
     }
@@ -580,6 +620,7 @@ pub fn pause(me: &mut Thread) {
 /// The running thread lets others go first, if there are any.
 pub fn yield_turn(me: &mut Thread) {
     if me.unpreemptible == 0 {
+        me.asks_at = me.slots.index;
         me.pause_at = me.slots.index;
         pause(me);
     }
@@ -595,7 +636,12 @@ pub fn block(me: &mut Thread, wait: Wait, deadline: Option<u64>) -> bool {
     me.interrupted = false;
     me.handled = false;
     // SAFETY: the caller has the turn.
-    me.waits_since = unsafe { (scheduler().work, scheduler().elapsed) };
+    let scheduler = unsafe { scheduler() };
+    me.waits_since = Moment {
+        work: scheduler.work,
+        time: scheduler.elapsed,
+        real: if deadline.is_some() { sys::clock(libc::CLOCK_MONOTONIC) } else { 0 },
+    };
     pass_turn(me);
     me.timed_out
 }

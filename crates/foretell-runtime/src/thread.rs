@@ -85,8 +85,12 @@ pub struct Thread {
     pub handled: bool,
     /// Its number in the kernel.
     pub task: u32,
-    /// All events of the run when it began to wait, and the virtual time.
-    pub waits_since: (u64, u64),
+    /// When it began to wait.
+    pub waits_since: Moment,
+    /// At this index it asks the policy again; before that it may only be looked at, see `pace`.
+    pub asks_at: u32,
+    /// Its index when it was looked at last.
+    pub looked_at: u32,
     /// So many events in a row it did nothing but look at the same memory.
     pub spun: u64,
     /// What it did in its last turn, to compare with the next.
@@ -132,6 +136,17 @@ pub const EMPTY_SLOTS: CallSlots = CallSlots {
     local_shadows: 0,
     reserved: 0,
 };
+
+/// A point of the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moment {
+    /// All events so far.
+    pub work: u64,
+    /// Virtual time.
+    pub time: u64,
+    /// Real time, where it matters.
+    pub real: u64,
+}
 
 /// Where a thread sleeps inside the runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,7 +232,9 @@ impl Thread {
             interrupted: false,
             handled: false,
             task: 0,
-            waits_since: (0, 0),
+            waits_since: Moment::default(),
+            asks_at: 0,
+            looked_at: 0,
             spun: 0,
             last_turn: 0,
             cancelled_anywhere: false,
@@ -232,9 +249,7 @@ impl Thread {
     /// Whether it is inside the runtime, or records: then a signal handler that arrives must not.
     #[inline(always)]
     pub fn is_inside(&self) -> bool {
-        self.busy
-            || self.expelled.load(Relaxed) != 0
-            || self.slots.entered != self.slots.index
+        self.busy || self.expelled.load(Relaxed) != 0 || self.slots.entered != self.slots.index
     }
 
     /// Whether it works inside the runtime, or records.

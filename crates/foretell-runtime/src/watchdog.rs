@@ -87,7 +87,9 @@ pub fn look(me: &mut Thread, last: &mut Look) -> bool {
     }
     match call {
         Some(call) if somebody_waits(me, true) => expel(me, holder, call),
-        None if processor.saturating_sub(last.processor) >= SPINNING && somebody_waits(me, false) => {
+        None if processor.saturating_sub(last.processor) >= SPINNING
+            && somebody_waits(me, false) =>
+        {
             *last = Look::default();
             ask_to_leave(holder);
             false
@@ -108,11 +110,12 @@ fn somebody_waits(me: &Thread, timed: bool) -> bool {
     };
     // SAFETY: only looked at; whoever has the turn does nothing, and it is checked once more before
     // the turn is taken.
-    waits(me) || unsafe { scheduler::scheduler() }.threads.iter().any(|&other| {
-        // SAFETY: the states of threads are never freed.
-        let other = unsafe { &*other };
-        !scheduler::has_turn(other) && waits(other)
-    })
+    waits(me)
+        || unsafe { scheduler::scheduler() }.threads.iter().any(|&other| {
+            // SAFETY: the states of threads are never freed.
+            let other = unsafe { &*other };
+            !scheduler::has_turn(other) && waits(other)
+        })
 }
 
 /// The clock of a task's processor time, as the kernel numbers it.
@@ -201,7 +204,11 @@ fn ask_to_leave(holder: &Thread) {
 }
 
 /// Runs in the thread that has the turn and no event: it goes on without.
-unsafe extern "C" fn leave(_signal: c_int, _information: *mut libc::siginfo_t, context: *mut c_void) {
+unsafe extern "C" fn leave(
+    _signal: c_int,
+    _information: *mut libc::siginfo_t,
+    context: *mut c_void,
+) {
     let current = local::current();
     if current.is_null() {
         return;

@@ -353,7 +353,10 @@ impl Kind {
     /// trace: there are few of them.
     pub fn is_notable(self) -> bool {
         use Kind::*;
-        matches!(self, DefineThread | DefineModule | DefinePlace | Gap | Crash | Instrumented | Outside | Task)
+        matches!(
+            self,
+            DefineThread | DefineModule | DefinePlace | Gap | Crash | Instrumented | Outside | Task
+        )
     }
 
     /// The word that traces and schedules have for an event with this detail; empty for what is

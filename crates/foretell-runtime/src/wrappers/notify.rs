@@ -123,11 +123,7 @@ unsafe fn wrapped(event: *mut sigevent, repeats: bool) -> Option<&'static mut No
 }
 
 /// Makes a request of asynchronous input or output.
-unsafe fn request(
-    control: *mut libc::aiocb,
-    name: &str,
-    call: impl FnOnce() -> c_int,
-) -> c_int {
+unsafe fn request(control: *mut libc::aiocb, name: &str, call: impl FnOnce() -> c_int) -> c_int {
     let Some(mut session) = Session::begin() else { return call() };
     session.point();
     outside::note(session.me.number, Cause::AsynchronousIo, 0, name, session.place);

@@ -31,10 +31,11 @@ fn can_be_had(number: u32, shared: bool) -> bool {
     let object = objects::by_number(number);
     if object.shared {
         let rwlock = object.address as *mut pthread_rwlock_t;
-        return 0 == match shared {
-            true => real!(pthread_rwlock_tryrdlock(rwlock: *mut pthread_rwlock_t) -> c_int),
-            false => real!(pthread_rwlock_trywrlock(rwlock: *mut pthread_rwlock_t) -> c_int),
-        };
+        return 0
+            == match shared {
+                true => real!(pthread_rwlock_tryrdlock(rwlock: *mut pthread_rwlock_t) -> c_int),
+                false => real!(pthread_rwlock_trywrlock(rwlock: *mut pthread_rwlock_t) -> c_int),
+            };
     }
     let rwlock = state(number);
     rwlock.writer.is_none() && (shared || rwlock.readers.is_empty())
