@@ -261,6 +261,7 @@ impl Found<'_> {
             self.all.push(Question {
                 kind: FindingKind::Misuse,
                 instances: Vec::new(),
+                rest: Vec::new(),
                 unexamined: 0,
             });
             self.all.len() - 1

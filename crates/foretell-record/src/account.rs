@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use foretell_wire::{HELD_FIXED, Kind};
+use foretell_trace::Site;
+use foretell_wire::{HELD_FIXED, Kind, format_path};
 
+use crate::outside::{Noted, Outside};
 use crate::words::{Words, put_head, put_text};
 
 /// Where the records of a program stop making sense.
@@ -21,9 +23,64 @@ pub struct Account {
     concrete_modules: u32,
     /// Everything that records have to say was said already: a log tells it at its end.
     closed: bool,
+    /// What the scheduler did not control, with how often.
+    noted: BTreeMap<Noted, u64>,
+    /// Creation paths of the threads, by number.
+    paths: Vec<String>,
+    /// The kernel's numbers of the threads, with ours.
+    tasks: BTreeMap<u32, u32>,
+    /// The run was ended while it waited.
+    ended_waiting: bool,
 }
 
 impl Account {
+    /// Notes something that the scheduler did not control.
+    pub fn outside(&mut self, noted: Noted) {
+        if !self.closed {
+            *self.noted.entry(noted).or_insert(0) += 1;
+        }
+    }
+
+    /// A thread has this creation path, eight bytes a step; the next number is its.
+    pub fn thread(&mut self, path: &[u8]) {
+        let step = |part: &[u8]| part.try_into().map_or(0, u64::from_le_bytes) as u32;
+        let path: Vec<u32> = path.chunks_exact(8).map(step).collect();
+        self.paths.push(format_path(&path));
+    }
+
+    /// A [`Kind::Task`]: what follows its first word.
+    pub fn task_record(&mut self, words: &mut Words) -> Option<()> {
+        let (thread, task) = words.pair()?;
+        self.tasks.insert(task, thread);
+        Some(())
+    }
+
+    /// The thread with this number in the kernel.
+    pub fn thread_of_task(&self, task: u32) -> Option<u32> {
+        self.tasks.get(&task).copied()
+    }
+
+    /// The run was ended while it waited for the world: what could have woken it counts.
+    pub fn was_ended_waiting(&mut self) {
+        self.ended_waiting = true;
+    }
+
+    /// Gives what the scheduler did not control, and notes it among the gaps.
+    pub fn settle(&mut self, mut site: impl FnMut(u64) -> Option<Site>) -> Vec<Outside> {
+        let mut all = Vec::new();
+        for (noted, times) in std::mem::take(&mut self.noted) {
+            if noted.awaited && !self.ended_waiting {
+                continue;
+            }
+            let thread = self.paths.get(noted.thread as usize).cloned().unwrap_or_default();
+            let place = if noted.place == 0 { None } else { site(noted.place) };
+            let outside = noted.named(thread, place, times);
+            self.gap(&outside.to_string());
+            all.push(outside);
+        }
+        all
+    }
+
     /// Notes something that the trace lacks.
     pub fn gap(&mut self, what: &str) {
         self.count(0, what.to_owned(), 1);

@@ -25,6 +25,7 @@ use crate::forced::Comparison;
 use crate::hash::FastMap;
 use crate::memory::{Location, Memory};
 use crate::output::Output;
+use crate::outside::{Noted, Outside};
 use crate::path::ExecutionPath;
 use crate::symbols::Symbols;
 use crate::words::Words;
@@ -95,6 +96,8 @@ pub struct Summary {
     pub threads: u32,
     /// What the trace lacks.
     pub gaps: Vec<String>,
+    /// What the scheduler did not control.
+    pub outside: Vec<Outside>,
     /// What was held at its recorded value.
     pub restrictions: Vec<String>,
     /// Events were lost: how many are left, and why.
@@ -219,6 +222,8 @@ impl Converter {
             );
             self.account.gap(&gap);
         }
+        let symbols = &mut self.symbols;
+        let outside = self.account.settle(|place| Some(symbols.site(place)));
         let symbolic = self.account.is_symbolic();
         let mut gaps = self.account.gaps();
         let restrictions = self.account.restrictions();
@@ -241,6 +246,7 @@ impl Converter {
             bytes: written.bytes,
             threads: self.threads.len() as u32,
             gaps,
+            outside,
             restrictions,
             lost: written.lost,
             crash: self.crash,
@@ -268,8 +274,9 @@ impl Converter {
             Kind::Turn => self.current = u32::try_from(words.next()?).ok()?,
             Kind::DefineThread => {
                 let number = words.next()?;
-                let path: Vec<u32> = words
-                    .bytes()?
+                let bytes = words.bytes()?;
+                self.account.thread(&bytes);
+                let path: Vec<u32> = bytes
                     .chunks_exact(8)
                     .map(|part| u64::from_le_bytes(part.try_into().unwrap_or_default()) as u32)
                     .collect();
@@ -356,6 +363,8 @@ impl Converter {
                 self.memory.know(address, &bytes);
             }
             Kind::Gap => self.account.gap_record(detail, words)?,
+            Kind::Task => self.account.task_record(words)?,
+            Kind::Outside => self.account.outside(Noted::read(detail, place, words)?),
             Kind::Crash => {
                 let (signal, address) = (words.next()? as i32, words.next()?);
                 let site = self.symbols.site(place + 1);

@@ -16,13 +16,16 @@ mod log;
 mod logger;
 mod memory;
 mod output;
+mod outside;
 mod path;
 mod read;
 mod ring;
 mod signals;
 mod sink;
+mod standstill;
 mod symbols;
 mod sync_only;
+mod syscalls;
 mod words;
 
 use std::ffi::OsString;
@@ -48,12 +51,14 @@ pub use convert::Crash;
 pub use debugger::Debugger;
 pub use find::{build_id, program as find_program, runtime_library};
 pub use forced::Divergence;
+pub use outside::{Cause, Outside};
 pub use path::{BranchTaken, ExecutionPath, PathDifference};
 pub use read::{convert, info, mended, read, read_log, read_opened};
 pub use sync_only::{SyncOutcome, record_sync_only};
 
 use forced::Comparison;
 use log::About;
+use outside::Noted;
 use ring::{DAMAGED, Ring};
 use signals::{Requests, SignalsPassOn};
 use sink::Sink;
@@ -195,6 +200,8 @@ pub struct RecordOptions {
     pub hang_limit: Option<Duration>,
     /// End the program when it has run for so long.
     pub time_limit: Option<Duration>,
+    /// End the program when so many bytes were recorded.
+    pub size_limit: Option<u64>,
     /// End the program after so many scheduling points: a livelock.
     pub point_limit: Option<u64>,
     /// What becomes of the program if we die before it.
@@ -257,6 +264,8 @@ fn die_with_us(command: &mut Command) {
         });
     }
 }
+/// No recording is larger than this unless somebody asks for it: it could not be predicted from.
+const SIZE_LIMIT: u64 = 4 << 30;
 
 impl RecordOptions {
     /// Records `program` into the trace `output`, as the operating system runs it, without limits.
@@ -272,6 +281,7 @@ impl RecordOptions {
             library: None,
             hang_limit: None,
             time_limit: None,
+            size_limit: Some(SIZE_LIMIT),
             point_limit: None,
             on_recorder_death: OnRecorderDeath::Continue,
             path: false,
@@ -326,6 +336,9 @@ pub struct RecordOutcome {
     /// What the trace lacks, also said in the trace. That uninstrumented code wrote what was read is
     /// found when records are converted: of a log, only the trace made of it says that.
     pub gaps: Vec<String>,
+    /// What the run depended on that the scheduler does not control; each is also said among the
+    /// gaps.
+    pub outside: Vec<Outside>,
     /// What was held at its recorded value; see [`foretell_trace::Metadata::restrictions`].
     pub restrictions: Vec<String>,
     /// Events were lost because the trace could not be written; why. Also among the gaps.
@@ -510,6 +523,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     let (status, ended) = run(&mut command, &program, &ring, &mut sink, options)?;
 
     let (said, message) = ring.end();
+    let replaced_by = message.clone();
     let message = sink.with_names(&message);
     let diverged = |message: Option<String>, over: bool| {
         sink.schedule().and_then(|schedule| schedule.divergence(message, over))
@@ -518,8 +532,9 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         RunEnd::Diverged(Box::new(Divergence { step: None, expected: None, found: None, reason }))
     };
     let own_end = match (said, status.code(), status.signal()) {
-        _ if ended == Some(Ended::Late) => RunEnd::Hang,
-        _ if ended == Some(Ended::Asked) => RunEnd::Stopped,
+        _ if matches!(ended, Some(Ended::Late(_) | Ended::TooLarge(_))) => RunEnd::Hang,
+        _ if matches!(ended, Some(Ended::Asked)) => RunEnd::Stopped,
+        (End::Busy, ..) => RunEnd::Hang,
         (End::Deadlock, ..) if options.replay.is_some() => {
             unscheduled(format!("the log cannot be followed: {message}"))
         }
@@ -527,9 +542,9 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         (End::Livelock, ..) => RunEnd::Livelock(message.clone()),
         (End::Diverged, ..) => unscheduled(message.clone()),
         (End::Refused, ..) => RunEnd::Refused(message.clone()),
-        (End::Unsaid | End::Exit | End::Crash, Some(code), _) => RunEnd::Exit(code),
-        (End::Unsaid | End::Exit | End::Crash, None, Some(signal)) => RunEnd::Signal(signal),
-        (End::Unsaid | End::Exit | End::Crash, None, None) => RunEnd::Exit(-1),
+        (_, Some(code), _) => RunEnd::Exit(code),
+        (_, None, Some(signal)) => RunEnd::Signal(signal),
+        (_, None, None) => RunEnd::Exit(-1),
     };
     let over = matches!(own_end, RunEnd::Exit(_)) && options.debugger.is_none();
     let end = match diverged((said == End::Diverged && ended.is_none()).then_some(message), over) {
@@ -549,8 +564,22 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
             "everything after a signal handler that had interrupted the recording left it by longjmp",
         );
     }
+    if said == End::Replaced && ended.is_none() {
+        sink.account().outside(Noted::of_process(Cause::Image, 0, replaced_by));
+    }
+    match ended {
+        Some(Ended::TooLarge(limit)) => {
+            sink.account().outside(Noted::of_process(Cause::SizeLimit, limit, String::new()));
+        }
+        Some(Ended::Late(asleep)) => {
+            sink.account().was_ended_waiting();
+            standstill::note(asleep, sink.account());
+            sink.gap("the run was ended by its time limit");
+        }
+        Some(Ended::Asked) | None => {}
+    }
     match &end {
-        RunEnd::Hang => sink.gap("the program hung and was ended"),
+        RunEnd::Hang => {}
         RunEnd::Stopped => sink.gap("the recording was ended by a signal before the program ended"),
         RunEnd::Signal(signal) => sink.gap(&format!(
             "the run ended by signal {signal}: nothing is known of what would have followed"
@@ -573,6 +602,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         symbolic: summary.symbolic,
         instrumented: summary.instrumented,
         gaps: summary.gaps,
+        outside: summary.outside,
         restrictions: summary.restrictions,
         lost: summary.lost,
         steps_taken,
@@ -623,16 +653,17 @@ fn prepare(
     Ok(())
 }
 
-/// Why we killed the program.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Why we ended the program.
 enum Ended {
-    /// Its time was over.
-    Late,
+    /// It did nothing for too long, or ran too long; what its threads were doing.
+    Late(Vec<standstill::Asleep>),
+    /// The recording has reached this many bytes.
+    TooLarge(u64),
     /// Somebody asked us to end.
     Asked,
 }
 
-/// Runs the program to its end and takes what it records. Says why it was killed, if it was.
+/// Runs the program to its end and takes what it records. Says why it was ended, if it was.
 fn run(
     command: &mut Command,
     program: &Path,
@@ -661,14 +692,15 @@ fn run(
         });
         let begin = Instant::now();
         let mut moved = (ring.progress(), begin);
-        let mut killed = None;
+        let mut why = None;
+        let too_large = |sink: &Sink| options.size_limit.is_some_and(|limit| sink.bytes() > limit);
         let late = || options.time_limit.is_some_and(|limit| begin.elapsed() > limit);
         let status = loop {
             while let Some(chunk) = ring.full_chunk() {
                 sink.chunk(&chunk);
                 ring.release_chunk();
                 options.events.store(sink.events(), Ordering::Relaxed);
-                if killed.is_none() && (late() || requests.must_end()) {
+                if why.is_none() && (late() || too_large(sink) || requests.must_end()) {
                     break; // a program that writes faster than we read is never done
                 }
             }
@@ -682,13 +714,12 @@ fn run(
                 moved = (progress, now);
             }
             let idle = options.hang_limit.is_some_and(|limit| now - moved.1 > limit);
-            let why = match requests.must_end() {
-                true => Some(Ended::Asked),
-                false if idle || late() => Some(Ended::Late),
-                false => None,
-            };
-            if why.is_some() && killed.is_none() {
-                killed = why;
+            if why.is_none() && (idle || late() || too_large(sink) || requests.must_end()) {
+                why = Some(match options.size_limit {
+                    _ if requests.must_end() => Ended::Asked,
+                    Some(limit) if too_large(sink) => Ended::TooLarge(limit),
+                    _ => Ended::Late(standstill::asleep(process)),
+                });
                 // SAFETY: the child has not been waited for: its number is still its own.
                 unsafe { libc::kill(process, libc::SIGKILL) };
             }
@@ -700,7 +731,7 @@ fn run(
         if let Some(rest) = ring.rest() {
             sink.rest(&rest);
         }
-        Ok((status, killed))
+        Ok((status, why))
     })
 }
 

@@ -19,6 +19,7 @@ use crate::convert::{Crash, Summary};
 use crate::find::LIBRARY;
 use crate::log::{About, CHUNK_HEADER_BYTES, FILE_HEADER_BYTES, Log, Part};
 use crate::log::{bytes_of, chunk_header, each_record, file_header};
+use crate::outside::{Noted, Outside};
 use crate::ring::Chunk;
 use crate::symbols::{Symbols, data_symbols};
 use crate::words::{Words, put_head, put_site, put_text};
@@ -132,7 +133,13 @@ impl Logger {
     fn notable(&mut self, kind: Kind, detail: u8, words: &mut Words) -> Option<()> {
         let place = words.words[0] >> 16;
         match kind {
-            Kind::DefineThread => self.threads += 1,
+            Kind::DefineThread => {
+                self.threads += 1;
+                words.next()?;
+                self.account.thread(&words.bytes()?);
+            }
+            Kind::Task => self.account.task_record(words)?,
+            Kind::Outside => self.account.outside(Noted::read(detail, place, words)?),
             Kind::DefineModule => {
                 let (base, first, end) = (words.next()?, words.next()?, words.next()?);
                 let path = words.text()?;
@@ -150,6 +157,11 @@ impl Logger {
             _ => {}
         }
         Some(())
+    }
+
+    /// What is to be said about the recording.
+    pub fn account(&mut self) -> &mut Account {
+        &mut self.account
     }
 
     /// Notes something that the trace lacks.
@@ -178,7 +190,7 @@ impl Logger {
 
     /// Ends the log. When the disk is full, chunks are given up until there is room.
     pub fn finish(mut self) -> io::Result<Summary> {
-        let (definitions, crash) = self.definitions();
+        let (definitions, crash, outside) = self.definitions();
         loop {
             let (events, lost) = match &self.lost {
                 None => (self.events, None),
@@ -204,6 +216,7 @@ impl Logger {
                     bytes: self.bytes,
                     threads: self.threads,
                     gaps,
+                    outside,
                     restrictions: self.account.restrictions(),
                     lost,
                     crash,
@@ -234,7 +247,7 @@ impl Logger {
     }
 
     /// What program counters and addresses mean, and where the program died.
-    fn definitions(&mut self) -> (Vec<u64>, Option<Crash>) {
+    fn definitions(&mut self) -> (Vec<u64>, Option<Crash>, Vec<Outside>) {
         self.places.sort_unstable();
         self.places.dedup();
         let mut words = Vec::new();
@@ -258,7 +271,8 @@ impl Logger {
             site: put(place + 1),
             address,
         });
-        (words, crash)
+        let outside = self.account.settle(|place| Some(put(place)));
+        (words, crash, outside)
     }
 
     /// Appends the names of the modules' data.

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 
 use crate::Form;
+use crate::account::Account;
 use crate::convert::{Converter, Summary};
 use crate::forced::Comparison;
 use crate::log::About;
@@ -16,6 +17,7 @@ use crate::symbols::Symbols;
 pub struct Sink {
     about: About,
     form: Written,
+    taken: u64,
 }
 
 enum Written {
@@ -33,7 +35,7 @@ impl Sink {
                 Written::Trace(Converter::new(file, executable, Symbols::default())?.into())
             }
         };
-        Ok(Self { about, form })
+        Ok(Self { about, form, taken: 0 })
     }
 
     /// A run that follows these steps is compared with them; a log is not.
@@ -45,6 +47,7 @@ impl Sink {
 
     /// Takes a full chunk.
     pub fn chunk(&mut self, chunk: &Chunk) {
+        self.taken += size_of_val(&chunk.words[..]) as u64;
         match &mut self.form {
             Written::Trace(converter) => converter.chunk(&chunk.words),
             Written::Log(logger) => logger.chunk(chunk),
@@ -57,6 +60,11 @@ impl Sink {
             Written::Trace(converter) => converter.chunk(words),
             Written::Log(logger) => logger.rest(words),
         }
+    }
+
+    /// Bytes of records so far.
+    pub fn bytes(&self) -> u64 {
+        self.taken
     }
 
     /// The events so far.
@@ -80,6 +88,14 @@ impl Sink {
         match &self.form {
             Written::Trace(converter) => converter.schedule.as_ref(),
             Written::Log(_) => None,
+        }
+    }
+
+    /// What is to be said about the recording.
+    pub fn account(&mut self) -> &mut Account {
+        match &mut self.form {
+            Written::Trace(converter) => &mut converter.account,
+            Written::Log(logger) => logger.account(),
         }
     }
 

@@ -138,6 +138,10 @@ impl Policy for Forced {
         }
     }
 
+    fn is_free(&self) -> bool {
+        self.done == self.turns.len()
+    }
+
     fn finished(&mut self, thread: &Thread) {
         self.over.push((thread.path.clone(), thread.slots.index));
         self.after.finished(thread);

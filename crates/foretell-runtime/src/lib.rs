@@ -9,6 +9,8 @@
 //! - the `hooks` of our LLVM pass and those of the `tsan` ABI report accesses;
 //! - every thread has an `arena` and one of the `stacks` at addresses of its own, the same in every
 //!   run;
+//! - `outside` knows what the scheduler does not control, and the `watchdog` takes the turn from
+//!   threads that are blocked or spin there;
 //! - `path` records which branches were taken;
 //! - the `recorder` appends what happens to memory shared with the process that records;
 //! - `replay` makes the scheduler follow a log of sync-only recording;
@@ -30,6 +32,8 @@ mod hooks;
 mod local;
 mod modules;
 mod objects;
+mod outside;
+mod pace;
 mod path;
 mod policy;
 mod real;
@@ -44,4 +48,5 @@ mod sys;
 mod thread;
 mod tsan;
 mod turn;
+mod watchdog;
 mod wrappers;

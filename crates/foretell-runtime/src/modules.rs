@@ -109,6 +109,11 @@ pub fn reports_copies(place: u64) -> bool {
     segment_of(place).is_some_and(|segment| segment.pass)
 }
 
+/// Whether the address lies in code of the program that was compiled by the pass.
+pub fn is_program_code(place: u64) -> bool {
+    segment_of(place).is_some_and(|segment| segment.pass)
+}
+
 /// Whether code at the address is the C library's own.
 pub fn is_libc(place: u64) -> bool {
     segment_of(place).is_some_and(|segment| segment.libc)

@@ -25,6 +25,8 @@ pub struct Object {
     pub address: u64,
     /// What it is and who holds it.
     pub model: Model,
+    /// Other processes may see it: the real object decides, and the model follows.
+    pub shared: bool,
 }
 
 /// The state of an object.
@@ -229,7 +231,7 @@ pub fn define(address: u64, model: Model) -> &'static mut Object {
     let what = u64::from(number) | u64::from(kind as u32) << 32;
     // SAFETY: as above.
     unsafe { recorder() }.put([head(Kind::DefineObject, 0, 0), what, address, amount.into()]);
-    table.objects.push(Object { number, address, model });
+    table.objects.push(Object { number, address, model, shared: false });
     table.insert(address, number);
     &mut table.objects[number as usize]
 }
@@ -250,11 +252,43 @@ pub fn forget(address: u64) {
     }
 }
 
+/// How many objects there are and were; their numbers begin with 0.
+pub fn count() -> u32 {
+    // SAFETY: callers have the turn.
+    unsafe { table() }.objects.len() as u32
+}
+
 /// The object with this number.
 pub fn by_number(number: u32) -> &'static mut Object {
     // SAFETY: callers have the turn; numbers come from `define`.
     &mut unsafe { table() }.objects[number as usize]
 }
+
+/// Whether a semaphore, or another object that other processes see, can be taken now.
+pub fn is_free(number: u32) -> bool {
+    let object = by_number(number);
+    if let Model::Semaphore(count) = object.model
+        && !object.shared
+    {
+        return count > 0;
+    }
+    // SAFETY: glibc's layout: the first word of a semaphore is its count, that of a mutex its owner
+    // and flags. The object is in use, so it is there.
+    let word = unsafe { (object.address as *const u32).read_volatile() };
+    match object.model {
+        Model::Semaphore(_) => word > 0,
+        Model::Mutex(_) => word & OWNER == 0 || word & OWNER_DIED != 0,
+        Model::ReaderWriter(_) => word & WRITE_LOCKED == 0,
+        _ => true,
+    }
+}
+
+/// Of the first word of a robust mutex.
+const OWNER: u32 = 0x3fff_ffff;
+const OWNER_DIED: u32 = 0x4000_0000;
+
+/// Of the first word of a reader-writer lock.
+const WRITE_LOCKED: u32 = 2;
 
 /// For people.
 pub fn describe(number: u32) -> String {

@@ -53,6 +53,11 @@ pub trait Policy {
     /// The thread is about to run: at which index must it ask again?
     fn pause_at(&mut self, thread: &Thread) -> u32;
 
+    /// Whether it decides by itself, and follows no schedule.
+    fn is_free(&self) -> bool {
+        true
+    }
+
     /// The thread has had its last event.
     fn finished(&mut self, _thread: &Thread) {}
 }

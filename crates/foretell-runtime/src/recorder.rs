@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, compiler_fence};
 
 use foretell_abi::{Cursor, Met, NEVER};
-use foretell_wire::again::Again;
+use foretell_wire::again::{Again, Short};
 use foretell_wire::{
     ATTACHED, CHUNK_BYTES, CHUNKS, CONTRACT, End, HEADER_BYTES, Header, Kind, MAGIC, MAX_RECORD,
     MAX_TEXT, MESSAGE_BYTES, OTHER_BUILD, RING_BYTES, TERM_SHADOW, VERSION, access,
@@ -32,6 +32,8 @@ pub struct Recorder {
     chunk: usize,
     /// The thread that the last `Turn` record named.
     turn: u32,
+    /// Where the records of the turn begin; null when that is in another chunk.
+    turn_began: *const u64,
     /// The thread that has the turn, its index when it got it, and all events before that.
     running: *const Thread,
     began: u32,
@@ -56,6 +58,7 @@ static RECORDER: TurnCell<Recorder> = TurnCell::new(Recorder {
     base: null_mut(),
     chunk: 0,
     turn: u32::MAX,
+    turn_began: null(),
     running: null(),
     began: 0,
     events_before: 0,
@@ -278,6 +281,7 @@ impl Recorder {
             }
         }
         self.chunk = self.chunk.wrapping_add(1);
+        self.turn_began = null();
         header.notable[self.chunk % CHUNKS].store(0, Relaxed);
         self.open_chunk();
     }
@@ -489,11 +493,34 @@ impl Recorder {
     pub fn turn(&mut self, thread: &Thread) {
         self.events_before = self.events();
         self.running = thread;
+        self.turn_began = self.next();
         self.began = thread.slots.index;
         if self.turn != thread.number {
             self.turn = thread.number;
             self.put([head(Kind::Turn, 0, 0), thread.number.into()]);
         }
+    }
+
+    /// The records of the turn, as far as they are in this chunk and it is known where they begin.
+    pub fn words_of_turn(&self) -> &[u64] {
+        if self.turn_began.is_null() || !self.on {
+            return &[];
+        }
+        // SAFETY: both lie in the chunk, the second after the first.
+        unsafe {
+            let count = self.next().cast_const().offset_from(self.turn_began);
+            std::slice::from_raw_parts(self.turn_began, count.max(0) as usize)
+        }
+    }
+
+    /// Those that come from now on are the words of the turn.
+    pub fn forget_words_of_turn(&mut self) {
+        self.turn_began = self.next();
+    }
+
+    /// What a short stands for.
+    pub fn long(&self, short: Short) -> Option<(u64, u64)> {
+        self.again.long(short)
     }
 
     /// Defines the source site if it is new, and gives its place.
@@ -580,6 +607,24 @@ impl Recorder {
         }
     }
 
+    /// Says how the run will have ended if nothing more is heard, or takes that back.
+    pub fn announce_end(&mut self, end: End, message: &str) {
+        if self.on && !ENDED.load(Relaxed) {
+            self.say(end, message);
+        }
+    }
+
+    fn say(&mut self, end: End, message: &str) {
+        let length = message.len().min(MESSAGE_BYTES);
+        // SAFETY: the header lives as long as the process, and nobody else writes the message.
+        unsafe {
+            let target = (&raw mut (*self.header).message).cast::<u8>();
+            target.copy_from_nonoverlapping(message.as_ptr(), length);
+            (*self.header).message_length.store(length as u32, Relaxed);
+            (*self.header).end.store(end as u32, Release);
+        }
+    }
+
     /// Says how the run ends; the first word counts.
     pub fn end(&mut self, end: End, message: &str) {
         if !self.on || ENDED.swap(true, Relaxed) {
@@ -590,14 +635,7 @@ impl Recorder {
         if skipped > 0 {
             self.gap(skipped, "events in signal handlers that interrupted the runtime");
         }
-        let length = message.len().min(MESSAGE_BYTES);
-        // SAFETY: the header lives as long as the process, and nobody else writes the message.
-        unsafe {
-            let target = (&raw mut (*self.header).message).cast::<u8>();
-            target.copy_from_nonoverlapping(message.as_ptr(), length);
-            (*self.header).message_length.store(length as u32, Relaxed);
-            (*self.header).end.store(end as u32, Release);
-        }
+        self.say(end, message);
     }
 }
 

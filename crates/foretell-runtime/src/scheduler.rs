@@ -18,9 +18,10 @@
 //! Time is virtual: it moves a little with every question and jumps to the earliest deadline when
 //! only sleepers are left.
 
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicBool, AtomicU32};
 
+use foretell_wire::outside::Cause;
 use foretell_wire::{End, Kind, format_path};
 
 use crate::channels;
@@ -28,12 +29,16 @@ use crate::fiber::{self, Then};
 use crate::forced;
 use crate::local;
 use crate::objects;
+use crate::outside;
+use crate::pace;
 use crate::path;
 use crate::policy::{Choice, Policy, Threads};
 use crate::recorder::{self, head, recorder};
 use crate::sys;
-use crate::thread::{State, Thread, Wait};
+use crate::thread::{Moment, Parked, State, Thread, Wait};
 use crate::turn::TurnCell;
+use crate::watchdog;
+use crate::wrappers::signals;
 
 /// What the thread with the turn may touch.
 pub struct Scheduler {
@@ -47,6 +52,8 @@ pub struct Scheduler {
     created: u32,
     /// Virtual nanoseconds since the start.
     elapsed: u64,
+    /// All events so far, and questions.
+    work: u64,
     /// How many scheduling points are still allowed.
     points: u64,
     /// How many of them are left to the other threads once one is about to end the process.
@@ -63,6 +70,7 @@ static SCHEDULER: TurnCell<Scheduler> = TurnCell::new(Scheduler {
     policy: None,
     created: 0,
     elapsed: 0,
+    work: 0,
     points: u64::MAX,
     points_at_end: POINTS_AT_END,
     real_start: 0,
@@ -74,9 +82,6 @@ static SCHEDULER: TurnCell<Scheduler> = TurnCell::new(Scheduler {
 static HOLDER: AtomicU32 = AtomicU32::new(0);
 /// Who may take a free turn: a thread's number plus 1, or 0 for anybody.
 static AWAITED: AtomicU32 = AtomicU32::new(0);
-
-/// The program has a signal handler that does not restart system calls.
-pub static HANDLERS_INTERRUPT: AtomicBool = AtomicBool::new(false);
 
 /// The scheduler.
 ///
@@ -113,13 +118,22 @@ pub fn start(policy: Box<dyn Policy>) {
     let me = unsafe { &mut *me };
     // SAFETY: asks who we are.
     me.handle = unsafe { libc::pthread_self() };
+    me.task = sys::task();
     HOLDER.store(me.number + 1, SeqCst);
     fiber::is_home(me);
     fiber::carries(me);
     local::set_current(me);
     took_turn(me);
+    define_task(me);
     me.event([head(Kind::ThreadBegin, 0, 0)]);
     me.leave();
+}
+
+/// Says which task of the kernel the thread is.
+pub fn define_task(me: &Thread) {
+    // SAFETY: the thread has the turn.
+    let recorder = unsafe { recorder() };
+    recorder.put_notable([head(Kind::Task, 0, 0), u64::from(me.number) | u64::from(me.task) << 32]);
 }
 
 /// A new thread, child of `parent`; it is runnable and waits for its first turn.
@@ -165,15 +179,24 @@ fn took_turn(me: &mut Thread) {
     me.deadline = None;
     me.back.store(false, SeqCst);
     me.turn_began = me.slots.index;
+    watchdog::took_turn(me);
     // SAFETY: as above.
     let recorder = unsafe { recorder() };
+    me.slots.cursor = recorder.cursor();
     recorder.turn(me);
     recorder.progress();
     for channel in std::mem::take(&mut me.handled_signals) {
         me.event([head(Kind::Receive, 0, 0), channel.into(), 1]);
     }
     if let Some(policy) = &mut scheduler.policy {
-        me.pause_at = policy.pause_at(me).min(me.slots.index.saturating_add(LONGEST_TURN));
+        let asks_at = policy.pause_at(me).min(me.slots.index.saturating_add(LONGEST_TURN));
+        me.pause_at = match policy.is_free() {
+            true => pace::begin_turn(&scheduler.threads, me, asks_at),
+            false => asks_at,
+        };
+    }
+    if me.signals != 0 {
+        me.pause_at = 0;
     }
 }
 
@@ -186,20 +209,45 @@ pub fn wait_for_turn(me: &mut Thread) {
         took_turn(me);
         return;
     }
+    let mut seen = watchdog::Look::default();
+    me.parked = Parked::Turn;
     while me.word.load(SeqCst) == 0 {
-        let undisturbed = sys::futex_wait(&me.word, 0, None, false);
-        if !undisturbed && matches!(me.wait, Wait::Files | Wait::Time) && !me.interrupted {
-            me.interrupted = true;
-            if come_back(me) {
-                fiber::carries(me);
-                took_turn(me);
-                return;
+        sys::futex_wait(&me.word, 0, Some(watchdog::LOOK_AFTER), false);
+        if me.word.load(SeqCst) == 0 && watchdog::look(me, &mut seen) {
+            match choose(me) {
+                Next::Thread(next) if std::ptr::eq(next, me) => break,
+                Next::Thread(next) => give(next),
+                Next::Free => free_turn(),
             }
         }
     }
+    me.parked = Parked::No;
     me.word.store(0, SeqCst);
     fiber::carries(me);
     took_turn(me);
+}
+
+/// The turn is taken from a thread that comes to no event, see `watchdog`.
+pub fn seize(me: &Thread) {
+    HOLDER.store(me.number + 1, SeqCst);
+}
+
+/// In a signal handler that interrupted [`wait_for_turn`]: waits for the turn before that does.
+pub fn take_turn(me: &mut Thread) {
+    if !come_back(me) {
+        while me.word.load(SeqCst) == 0 {
+            sys::futex_wait(&me.word, 0, None, false);
+        }
+        me.word.store(0, SeqCst);
+    }
+    fiber::carries(me);
+    took_turn(me);
+}
+
+/// Lets the [`wait_for_turn`] that the handler interrupted have the turn.
+pub fn keep_turn(me: &mut Thread) {
+    me.parked = Parked::Turn;
+    me.word.store(1, SeqCst);
 }
 
 /// Gives the turn to a thread that waits for it, on its home.
@@ -227,7 +275,7 @@ fn welcome_back(scheduler: &mut Scheduler) {
 
 /// Threads whose files are ready can run again. Waits for the first of them, at most `limit`
 /// nanoseconds; says whether there is one.
-fn welcome_readers(scheduler: &mut Scheduler, me: *mut Thread, limit: u64) -> bool {
+fn welcome_readers(scheduler: &mut Scheduler, limit: u64) -> bool {
     let mut files: Vec<libc::pollfd> = Vec::new();
     let mut waiting = Vec::new();
     for &thread in &scheduler.threads {
@@ -242,14 +290,7 @@ fn welcome_readers(scheduler: &mut Scheduler, me: *mut Thread, limit: u64) -> bo
     if waiting.is_empty() {
         return false;
     }
-    let ready = sys::poll(&mut files, limit);
-    if ready <= 0 {
-        // SAFETY: the states of threads are never freed, and this is the thread that runs.
-        let me = unsafe { &mut *me };
-        if ready == -i64::from(libc::EINTR) && HANDLERS_INTERRUPT.load(SeqCst) {
-            me.interrupted = true;
-            me.state = State::Runnable;
-        }
+    if sys::poll(&mut files, limit) <= 0 {
         return false;
     }
     for (thread, first) in waiting {
@@ -280,6 +321,9 @@ fn spend_points(scheduler: &mut Scheduler, me: *mut Thread) {
     // SAFETY: the states of threads are never freed, and this one has the turn.
     let events = unsafe { (*me).slots.index.wrapping_sub((*me).turn_began) };
     let spent = 1 + u64::from(events);
+    // SAFETY: as above.
+    pace::note(&scheduler.threads, me, unsafe { recorder() });
+    scheduler.work += spent;
     scheduler.points = scheduler.points.saturating_sub(spent);
     if who_ends(scheduler).is_some() {
         scheduler.points_at_end = scheduler.points_at_end.saturating_sub(spent);
@@ -298,7 +342,75 @@ fn spend_points(scheduler: &mut Scheduler, me: *mut Thread) {
                 text.push_str(&format!(" and waits for {}", waits_for(thread)));
             }
         }
-        stop(End::Livelock, &text);
+        if !may_change_by_itself(scheduler) {
+            stop(End::Livelock, &text);
+        }
+        for &thread in &scheduler.threads {
+            // SAFETY: live threads.
+            let thread = unsafe { &*thread };
+            if thread.state == State::Runnable {
+                outside::note(thread.number, Cause::BusyBesideSleepers, 0, "", 0);
+            }
+        }
+        stop(End::Busy, &text);
+    }
+}
+
+/// Whether something that is not in the hands of the threads that run may still change what they
+/// wait for.
+fn may_change_by_itself(scheduler: &Scheduler) -> bool {
+    let waits = |thread: &Thread| match thread.state {
+        State::External => true,
+        State::Blocked => thread.deadline.is_some() || thread.wait == Wait::Files,
+        State::Runnable | State::Finished => false,
+    };
+    // SAFETY: live threads.
+    scheduler.threads.iter().any(|&thread| waits(unsafe { &*thread }))
+        || !outside::wakers(&scheduler.threads).is_empty()
+}
+
+/// Whether somebody waits for what happens outside: then time must not be skipped.
+fn real_time_passes(threads: &[*mut Thread], external: bool) -> bool {
+    let reads_from_outside = |thread: &Thread| {
+        thread.state == State::Blocked
+            && thread.wait == Wait::Files
+            && outside::come_from_outside(&thread.files)
+    };
+    // SAFETY: live threads.
+    external
+        || threads.iter().any(|&thread| reads_from_outside(unsafe { &*thread }))
+        || outside::others_act()
+}
+
+/// Whether a thread is in a system call outside the scheduler.
+fn has_external(threads: &[*mut Thread]) -> bool {
+    // SAFETY: live threads.
+    threads.iter().any(|&thread| unsafe { (*thread).state } == State::External)
+}
+
+/// Whether a thread waits for an object that other processes see: nobody says when it is free.
+fn awaits_sharers(threads: &[*mut Thread]) -> bool {
+    threads.iter().any(|&thread| {
+        // SAFETY: live threads.
+        let thread = unsafe { &*thread };
+        matches!(thread.wait, Wait::Object(number)
+            if thread.state == State::Blocked && objects::by_number(number).shared)
+    })
+}
+
+/// Threads that wait for an object that other processes see can look again if it is free now.
+fn welcome_sharers(scheduler: &mut Scheduler) {
+    for &thread in &scheduler.threads {
+        // SAFETY: live threads; their state belongs to us.
+        unsafe {
+            if let Wait::Object(number) = (*thread).wait
+                && (*thread).state == State::Blocked
+                && objects::by_number(number).shared
+                && objects::is_free(number)
+            {
+                (*thread).state = State::Runnable;
+            }
+        }
     }
 }
 
@@ -347,10 +459,14 @@ fn choose(me: *mut Thread) -> Next {
     scheduler.elapsed += 1_000;
     spend_points(scheduler, me);
     let mut waited = 0;
+    let mut said = false;
     loop {
+        // SAFETY: the states of threads are never freed, and this one has the turn.
+        signals::run_pending(unsafe { &mut *me });
         welcome_back(scheduler);
         wake_sleepers(scheduler);
-        welcome_readers(scheduler, me, 0);
+        welcome_sharers(scheduler);
+        welcome_readers(scheduler, 0);
         let position = scheduler.threads.iter().position(|&thread| thread == me);
         let current = position.unwrap_or(scheduler.threads.len().saturating_sub(1));
         if scheduler.threads.is_empty() {
@@ -363,11 +479,20 @@ fn choose(me: *mut Thread) -> Next {
             return Next::Thread(ends);
         }
         let Some(policy) = &mut scheduler.policy else { return Next::Thread(me) };
+        if policy.is_free()
+            && let Some(deadline) = pace::deadline(&scheduler.threads, scheduler.work, || {
+                real_time_passes(&scheduler.threads, has_external(&scheduler.threads))
+            })
+            && deadline > scheduler.elapsed
+        {
+            scheduler.elapsed = deadline;
+            continue;
+        }
         let any = |is: fn(&Thread) -> bool| {
             // SAFETY: live threads.
             scheduler.threads.iter().any(|&thread| is(unsafe { &*thread }))
         };
-        let external = any(|thread| thread.state == State::External);
+        let external = has_external(&scheduler.threads);
         let files = any(|thread| thread.state == State::Blocked && thread.wait == Wait::Files);
         match policy.choose(&Threads(&scheduler.threads), current) {
             Choice::Run(position) => return Next::Thread(scheduler.threads[position]),
@@ -376,16 +501,21 @@ fn choose(me: *mut Thread) -> Next {
                 // SAFETY: a live thread.
                 unsafe {
                     let deadline = (*thread).deadline.unwrap_or(0);
-                    if external || files {
-                        // Somebody waits for the real world: do not race through the time.
-                        let limit = deadline.saturating_sub(scheduler.elapsed).min(LOOK_AGAIN);
-                        if files && welcome_readers(scheduler, me, limit) {
-                            continue;
+                    let left = deadline.saturating_sub(scheduler.elapsed);
+                    if left > 0
+                        && policy.is_free()
+                        && real_time_passes(&scheduler.threads, external)
+                    {
+                        // Somebody waits for the real world: time passes as it does there.
+                        let limit = left.min(LOOK_AGAIN);
+                        let began = sys::clock(libc::CLOCK_MONOTONIC);
+                        if !welcome_readers(scheduler, limit) {
+                            let passed = sys::clock(libc::CLOCK_MONOTONIC).saturating_sub(began);
+                            sys::sleep(limit.saturating_sub(passed));
                         }
-                        if !files {
-                            sys::sleep(limit);
-                            welcome_back(scheduler);
-                        }
+                        let passed = sys::clock(libc::CLOCK_MONOTONIC).saturating_sub(began);
+                        scheduler.elapsed += passed.min(left);
+                        continue;
                     }
                     scheduler.elapsed = scheduler.elapsed.max(deadline);
                     (*thread).state = State::Runnable;
@@ -406,7 +536,7 @@ fn choose(me: *mut Thread) -> Next {
                     stop(End::Diverged, &format!("thread {who} waits too long for {what}"));
                 }
                 waited += LOOK_AGAIN;
-                welcome_readers(scheduler, me, LOOK_AGAIN);
+                welcome_readers(scheduler, LOOK_AGAIN);
             }
             Choice::Nobody if external && ends.is_some() && waited < PATIENCE_AT_END => {
                 waited += LOOK_AGAIN;
@@ -431,13 +561,27 @@ fn choose(me: *mut Thread) -> Next {
             }
             Choice::Nobody if files => {
                 // The recorder outside ends the run if this takes too long.
-                welcome_readers(scheduler, me, LOOK_AGAIN);
+                welcome_readers(scheduler, LOOK_AGAIN);
             }
-            Choice::Nobody if external => {
+            Choice::Nobody if external && !awaits_sharers(&scheduler.threads) => {
                 AWAITED.store(0, SeqCst);
                 return Next::Free;
             }
-            Choice::Nobody => stop(End::Deadlock, &deadlock(scheduler)),
+            Choice::Nobody if external => sys::sleep(LOOK_AGAIN),
+            Choice::Nobody => {
+                let wakers = outside::wakers(&scheduler.threads);
+                if wakers.is_empty() {
+                    stop(End::Deadlock, &deadlock(scheduler));
+                }
+                if !said {
+                    said = true;
+                    // SAFETY: live threads.
+                    let number = unsafe { (*scheduler.threads[current]).number };
+                    wakers.iter().for_each(|waker| outside::note_awaited(number, waker));
+                }
+                // The recorder outside ends the run if this takes too long.
+                sys::sleep(LOOK_AGAIN);
+            }
             Choice::Diverged(message) => stop(End::Diverged, &message),
         }
     }
@@ -495,9 +639,16 @@ pub fn pause(me: &mut Thread) {
         me.pause_at = me.slots.index.saturating_add(1);
         return;
     }
+    // SAFETY: we have the turn.
+    let (scheduler, recorder) = unsafe { (scheduler(), recorder()) };
+    if me.signals == 0
+        && scheduler.policy.as_ref().is_some_and(|policy| policy.is_free())
+        && let Some(next) = pace::look(&scheduler.threads, me, recorder)
+    {
+        me.pause_at = next;
+        return;
+    }
     if me.slots.index > u32::MAX - 2 * LONGEST_TURN {
-        // SAFETY: we have the turn.
-        let recorder = unsafe { recorder() };
         recorder.gap(1, "everything after a thread's four billionth event");
         recorder.stop();
     }
@@ -507,6 +658,7 @@ pub fn pause(me: &mut Thread) {
 /// The running thread lets others go first, if there are any.
 pub fn yield_turn(me: &mut Thread) {
     if me.unpreemptible == 0 {
+        me.asks_at = me.slots.index;
         me.pause_at = me.slots.index;
         pause(me);
     }
@@ -520,6 +672,14 @@ pub fn block(me: &mut Thread, wait: Wait, deadline: Option<u64>) -> bool {
     me.deadline = deadline;
     me.timed_out = false;
     me.interrupted = false;
+    me.handled = false;
+    // SAFETY: the caller has the turn.
+    let scheduler = unsafe { scheduler() };
+    me.waits_since = Moment {
+        work: scheduler.work,
+        time: scheduler.elapsed,
+        real: if deadline.is_some() { sys::clock(libc::CLOCK_MONOTONIC) } else { 0 },
+    };
     pass_turn(me);
     me.timed_out
 }
@@ -653,6 +813,7 @@ pub fn finish(me: &mut Thread) {
     if !me.detached {
         scheduler.joinable.push(pointer);
     }
+    outside::finished(me.task);
     wake(Wait::Thread(me.number));
     match choose(pointer) {
         Next::Thread(next) => give(next),

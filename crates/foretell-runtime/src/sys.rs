@@ -224,6 +224,12 @@ pub fn has_child() -> bool {
     asked != -i64::from(libc::ECHILD)
 }
 
+/// The kernel's number of this thread.
+pub fn task() -> u32 {
+    // SAFETY: always allowed.
+    unsafe { call(libc::SYS_gettid, [0; 6]) as u32 }
+}
+
 /// Process id.
 pub fn process() -> u32 {
     // SAFETY: always allowed.

@@ -1,7 +1,7 @@
 //! What the runtime keeps about a thread, and the session that a hook or wrapper opens on it.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU32, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, compiler_fence};
 
 use foretell_abi::{CallSlots, RECORDING};
 use foretell_wire::{Kind, TERM_SHADOW, access};
@@ -16,6 +16,7 @@ use crate::replay::{self, Cursor};
 use crate::scheduler;
 use crate::shadow::LocalShadows;
 use crate::stacks::Stack;
+use crate::watchdog;
 use crate::wrappers::blocking::piece;
 
 /// A thread of the program. The fields up to `path` belong to the thread itself, those after it to
@@ -32,6 +33,12 @@ pub struct Thread {
     announced: u32,
     /// It is in a [`Session`], or else inside the runtime.
     busy: bool,
+    /// Whether the turn was taken from it, see `watchdog`.
+    pub expelled: AtomicU8,
+    /// Where it sleeps inside the runtime: there a signal handler may run, see `wrappers::signals`.
+    pub parked: Parked,
+    /// Signals whose handlers have to run at its next step, one bit each.
+    pub signals: u64,
     /// While above 0 it may not be preempted: it holds a lock inside libc.
     pub unpreemptible: u32,
     /// While it is inside the runtime, where the access is that a hook is about to look at: if that
@@ -84,6 +91,22 @@ pub struct Thread {
     pub files: Vec<libc::pollfd>,
     /// A signal handler cut its wait short.
     pub interrupted: bool,
+    /// A signal handler ran while it waited.
+    pub handled: bool,
+    /// Its number in the kernel.
+    pub task: u32,
+    /// When it began to wait.
+    pub waits_since: Moment,
+    /// At this index it asks the policy again; before that it may only be looked at, see `pace`.
+    pub asks_at: u32,
+    /// Its index when it was looked at last.
+    pub looked_at: u32,
+    /// So many events in a row it did nothing but look at the same memory.
+    pub spun: u64,
+    /// What it did in its last turn, to compare with the next.
+    pub last_turn: u64,
+    /// It asked to be cancelled anywhere.
+    pub cancelled_anywhere: bool,
     /// Virtual time at which its wait ends anyway.
     pub deadline: Option<u64>,
     /// Its wait ended by its deadline.
@@ -129,6 +152,28 @@ pub const EMPTY_SLOTS: CallSlots = CallSlots {
     local_shadows: 0,
     reserved: 0,
 };
+
+/// A point of the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moment {
+    /// All events so far.
+    pub work: u64,
+    /// Virtual time.
+    pub time: u64,
+    /// Real time, where it matters.
+    pub real: u64,
+}
+
+/// Where a thread sleeps inside the runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parked {
+    /// Nowhere.
+    No,
+    /// It waits for the turn.
+    Turn,
+    /// It is in a system call that may block, outside the scheduler.
+    Call,
+}
 
 /// Whether a thread can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,6 +223,9 @@ impl Thread {
             pause_at: 0,
             announced: u32::MAX,
             busy: true,
+            expelled: AtomicU8::new(0),
+            parked: Parked::No,
+            signals: 0,
             unpreemptible: 0,
             looking: 0,
             pending: PendingStore { address: 0, old: 0, place: 0, detail: 0 },
@@ -202,6 +250,14 @@ impl Thread {
             wait: Wait::None,
             files: Vec::new(),
             interrupted: false,
+            handled: false,
+            task: 0,
+            waits_since: Moment::default(),
+            asks_at: 0,
+            looked_at: 0,
+            spun: 0,
+            last_turn: 0,
+            cancelled_anywhere: false,
             deadline: None,
             timed_out: false,
             detached: false,
@@ -216,7 +272,17 @@ impl Thread {
     /// Whether it is inside the runtime, or records: then a signal handler that arrives must not.
     #[inline(always)]
     pub fn is_inside(&self) -> bool {
-        self.busy || self.slots.entered != self.slots.index
+        self.busy || self.expelled.load(Relaxed) != 0 || self.slots.entered != self.slots.index
+    }
+
+    /// Whether it works inside the runtime, or records.
+    pub fn is_busy(&self) -> bool {
+        // SAFETY: our own fields; the thread itself may be changing them.
+        unsafe {
+            (&raw const self.busy).read_volatile()
+                || (&raw const self.slots.entered).read_volatile()
+                    != (&raw const self.slots.index).read_volatile()
+        }
     }
 
     /// It goes into the runtime.
@@ -246,6 +312,13 @@ impl Thread {
     pub fn leave(&mut self) {
         self.slots.entered = self.slots.index;
         self.allow();
+        compiler_fence(SeqCst);
+        self.busy = false;
+    }
+
+    /// It leaves the runtime without the turn.
+    pub fn stays_out(&mut self) {
+        self.slots.entered = self.slots.index;
         compiler_fence(SeqCst);
         self.busy = false;
     }
@@ -525,7 +598,7 @@ impl Session {
         }
         // SAFETY: `current` is this thread's own state and lives as long as the thread.
         let me = unsafe { &mut *current };
-        if me.is_inside() {
+        if me.is_inside() && !watchdog::readmit(me) {
             return None;
         }
         me.enter();

@@ -212,9 +212,7 @@ impl Engine {
         let late = self.is_late();
         let sat = &mut self.encoder.cnf.sat;
         match status {
-            Status::UNKNOWN if late => {
-                Outcome::Answer(Answer::Unknown(UnknownReason::Late))
-            }
+            Status::UNKNOWN if late => Outcome::Answer(Answer::Unknown(UnknownReason::Late)),
             Status::UNKNOWN => Outcome::Answer(Answer::Unknown(UnknownReason::Budget)),
             Status::UNSATISFIABLE if cut && sat.failed(narrow.0) => Outcome::Cut,
             Status::UNSATISFIABLE => {

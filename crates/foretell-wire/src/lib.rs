@@ -23,6 +23,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub mod again;
+pub mod outside;
 pub mod predictor;
 pub mod sync_log;
 
@@ -38,6 +39,7 @@ pub const LOG_VERSION: u32 = 1;
 pub const CONTRACT: u64 = {
     let mut number = fingerprint(0xcbf2_9ce4_8422_2325, include_bytes!("lib.rs"));
     number = fingerprint(number, include_bytes!("again.rs"));
+    number = fingerprint(number, include_bytes!("outside.rs"));
     number = fingerprint(number, include_bytes!("sync_log.rs"));
     number = fingerprint(number, include_bytes!("predictor.rs"));
     fingerprint(number, include_bytes!("../../foretell-abi/src/lib.rs"))
@@ -179,6 +181,10 @@ pub enum End {
     Crash = 5,
     /// More scheduling points than allowed; the runtime ended the program.
     Livelock = 6,
+    /// The program is replaced by another one (`exec`).
+    Replaced = 7,
+    /// As `Livelock`, but a thread slept or was in a system call: nothing is known of it.
+    Busy = 8,
 }
 
 impl End {
@@ -192,6 +198,8 @@ impl End {
             4 => End::Refused,
             5 => End::Crash,
             6 => End::Livelock,
+            7 => End::Replaced,
+            8 => End::Busy,
             _ => return None,
         })
     }
@@ -338,6 +346,10 @@ kinds! {
     Mispredicted = 80;
     /// `thread, branches predicted since`. The thread takes no more branches.
     PathEnd = 81;
+    /// `thread | flags << 32, number`, text; detail: [`outside::Cause`]; place: program counter or 0.
+    Outside = 82;
+    /// `thread | task << 32`: the kernel's number of the thread.
+    Task = 83;
 }
 
 impl Kind {
@@ -355,7 +367,10 @@ impl Kind {
     /// trace: there are few of them.
     pub fn is_notable(self) -> bool {
         use Kind::*;
-        matches!(self, DefineThread | DefineModule | DefinePlace | Gap | Crash | Instrumented)
+        matches!(
+            self,
+            DefineThread | DefineModule | DefinePlace | Gap | Crash | Instrumented | Outside | Task
+        )
     }
 
     /// The word that traces and schedules have for an event with this detail; empty for what is
@@ -423,15 +438,14 @@ pub fn measure(words: &[u64]) -> Option<(Kind, u8, usize)> {
         ReadModifyWrite | DefineSelect => (5, 0),
         Acquire | AcquireFailed | Release | WaitBegin | WaitEnd | Signal | Broadcast
         | SemaphoreWait | SemaphoreWaitFailed | SemaphorePost | BarrierArrive | BarrierLeave
-        | ReleaseFailed | Poll | Destroy | Assert | Free | Fork | Join | Turn | DefineCast => {
-            (2, 0)
-        }
+        | ReleaseFailed | Poll | Destroy | Assert | Free | Fork | Join | Turn | DefineCast
+        | Task => (2, 0),
         DefineBinary => (2 + usize::from(detail & WIDE_OPERAND != 0), 0),
         DefineObject => (4, 0),
         RegionBegin => (1, 1),
         Input | DefineThread | Image | Gap => (2, 1),
         DefineSite => (2, 2),
-        DefineGlobal => (3, 1),
+        DefineGlobal | Outside => (3, 1),
         DefineModule => (4, 1),
     };
     let mut length = fixed;

@@ -1,10 +1,12 @@
 //! Barriers.
 
 use foretell_wire::Kind;
+use foretell_wire::outside::Cause;
 use foretell_wire::sync_log::Kind as Logged;
 use libc::{c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t};
 
 use crate::objects::{self, Barrier, Model};
+use crate::outside;
 use crate::real::{interpose, real};
 use crate::replay;
 use crate::scheduler;
@@ -59,6 +61,13 @@ interpose! {
             return crate::sync_only::barrier_wait(barrier);
         };
         session.point();
+        // SAFETY: glibc's layout: the fourth word says whether other processes may use it.
+        if barrier.cast::<c_uint>().add(3).read() != 0 {
+            let (me, place) = (session.me.number, session.place);
+            outside::note(me, Cause::SharedObject, 0, "a barrier", place);
+            return super::blocking::outside(session, || real!(pthread_barrier_wait(
+                barrier: *mut pthread_barrier_t) -> c_int)).1;
+        }
         let number = number(barrier);
         session.event(Kind::BarrierArrive, 0, [number.into()]);
         let meeting = state(number);

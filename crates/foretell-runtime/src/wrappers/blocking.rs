@@ -4,24 +4,28 @@
 //! waits under the scheduler, so that it goes on at the same point in every run if the program
 //! itself makes the file ready. Around other calls the thread leaves the scheduler.
 
+use foretell_wire::outside::Cause;
 use foretell_wire::{End, Kind, access};
 use libc::{c_int, c_uint, c_void, off_t, size_t, ssize_t};
 
 use super::time::input;
 use crate::channels;
+use crate::outside;
 use crate::real::{interpose, real};
 use crate::recorder::head;
 use crate::replay;
 use crate::scheduler;
 use crate::sys;
-use crate::thread::{Session, peek};
+use crate::thread::{Parked, Session, peek};
 
 /// Runs `wait` outside the scheduler. A cancellation takes effect after it: in between, the thread
 /// has no turn to run its clean-up handlers in.
 pub fn outside<R>(mut session: Session, wait: impl FnOnce() -> R) -> (Session, R) {
     session.point();
     scheduler::leave(session.me);
+    session.me.parked = Parked::Call;
     let result = super::threads::without_cancellation(wait);
+    session.me.parked = Parked::No;
     // SAFETY: this thread's errno.
     let errno = unsafe { *libc::__errno_location() };
     scheduler::enter(session.me);
@@ -624,6 +628,46 @@ unsafe fn list_of(files: *const libc::pollfd, count: libc::nfds_t) -> Vec<libc::
     unsafe { std::slice::from_raw_parts(files, count as usize) }.to_vec()
 }
 
+/// Wrappers for calls that wake or wait for others by means that are not modelled: they are made
+/// outside the scheduler, and that is said.
+macro_rules! pass_through {
+    ($(fn $name:ident($($argument:ident : $type:ty),* $(,)?) -> $result:ty;)*) => {
+        interpose! {$(
+            fn $name($($argument: $type),*) -> $result {
+                let Some(session) = Session::begin() else {
+                    return real!($name($($argument: $type),*) -> $result);
+                };
+                let (me, place) = (session.me.number, session.place);
+                outside::note(me, Cause::PassedCall, 0, stringify!($name), place);
+                let (mut session, result) =
+                    outside(session, || real!($name($($argument: $type),*) -> $result));
+                input(&mut session, stringify!($name), result as u64);
+                session.point();
+                result
+            }
+        )*}
+    };
+}
+
+pass_through! {
+    fn mq_send(
+        queue: c_int, message: *const c_void, size: size_t, priority: c_uint,
+    ) -> c_int;
+    fn mq_receive(
+        queue: c_int, message: *mut c_void, size: size_t, priority: *mut c_uint,
+    ) -> ssize_t;
+    fn semop(set: c_int, operations: *mut c_void, count: size_t) -> c_int;
+    fn msgsnd(queue: c_int, message: *const c_void, size: size_t, flags: c_int) -> c_int;
+    fn msgrcv(
+        queue: c_int, message: *mut c_void, size: size_t, kind: libc::c_long, flags: c_int,
+    ) -> ssize_t;
+    fn flock(file: c_int, operation: c_int) -> c_int;
+    fn lockf(file: c_int, operation: c_int, length: off_t) -> c_int;
+    fn aio_suspend(
+        requests: *const *const c_void, count: c_int, limit: *const libc::timespec,
+    ) -> c_int;
+}
+
 /// Wrappers for calls that only need to leave the scheduler: their result is an input. What else is
 /// to be noted afterwards follows the signature.
 macro_rules! leave_for {
@@ -663,11 +707,6 @@ leave_for! {
     fn sigsuspend(mask: *const c_void) -> c_int,
         |session, _result| channels::let_signals_in(session);
     fn pause() -> c_int;
-    fn flock(file: c_int, operation: c_int) -> c_int;
-    fn msgrcv(
-        queue: c_int, message: *mut c_void, size: size_t, kind: libc::c_long, flags: c_int,
-    ) -> ssize_t;
-    fn system(command: *const libc::c_char) -> c_int;
     fn tcdrain(file: c_int) -> c_int;
 }
 

@@ -1,12 +1,14 @@
 //! Condition variables.
 
 use foretell_wire::Kind;
+use foretell_wire::outside::Cause;
 use foretell_wire::sync_log::Kind as Logged;
 use libc::{c_int, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 
 use super::mutex;
 use super::time::deadline_of;
 use crate::objects::{self, Condition, Model, Object};
+use crate::outside;
 use crate::real::{interpose, real};
 use crate::replay;
 use crate::scheduler;
@@ -34,6 +36,58 @@ unsafe fn clock_of(condition: *const pthread_cond_t) -> clockid_t {
     if flags & 2 != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
 }
 
+/// Whether other processes may use the condition.
+unsafe fn is_shared(condition: *const pthread_cond_t) -> bool {
+    // SAFETY: glibc's layout on x86-64, as above.
+    unsafe { condition.cast::<u32>().add(8).read() & 1 != 0 }
+}
+
+/// Waits outside the scheduler, where the condition or its mutex is shared with other processes or
+/// the mutex is robust. What is recorded is that the mutex was given back and taken again.
+unsafe fn wait_really(
+    mut session: Session,
+    condition: *mut pthread_cond_t,
+    mutex: *mut pthread_mutex_t,
+    deadline: Option<u64>,
+) -> c_int {
+    object(condition).shared = true;
+    let (me, place) = (session.me.number, session.place);
+    outside::note(me, Cause::SharedObject, 0, "a condition variable", place);
+    let lock = mutex::object(mutex).number;
+    let held = mutex::state(lock);
+    let ours = held.owner == Some(me);
+    let depth = std::mem::take(&mut held.depth);
+    if ours {
+        held.owner = None;
+        (0..depth).for_each(|_| session.event(Kind::Release, 0, [lock.into()]));
+        scheduler::wake(Wait::Object(lock));
+    }
+    let left = deadline.map(|at| at.saturating_sub(scheduler::now()));
+    let (mut session, result) = super::blocking::outside(session, || match left {
+        None => real!(pthread_cond_wait @ c"GLIBC_2.3.2" (
+            condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t) -> c_int),
+        Some(left) => {
+            let clock = libc::CLOCK_MONOTONIC;
+            let until = crate::sys::clock(clock).saturating_add(left);
+            let until = timespec {
+                tv_sec: (until / 1_000_000_000) as i64,
+                tv_nsec: (until % 1_000_000_000) as i64,
+            };
+            let until: *const timespec = &until;
+            real!(pthread_cond_clockwait(condition: *mut pthread_cond_t,
+                mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec) -> c_int)
+        }
+    });
+    if ours {
+        let held = mutex::state(lock);
+        held.owner = Some(me);
+        held.depth = depth;
+        (0..depth).for_each(|_| session.event(Kind::Acquire, 0, [lock.into()]));
+    }
+    session.point();
+    result
+}
+
 /// Later than any deadline of the program.
 const END_OF_TIME: u64 = u64::MAX / 2;
 
@@ -47,6 +101,12 @@ unsafe fn wait(
     session.point();
     let me = session.me.number;
     let lock = mutex::object(mutex).number;
+    // SAFETY: the program uses them as what they are.
+    unsafe {
+        if is_shared(condition) || !mutex::modelled(mutex) {
+            return wait_really(session, condition, mutex, deadline);
+        }
+    }
     if mutex::state(lock).owner != Some(me) {
         session.event(Kind::ReleaseFailed, 0, [lock.into()]);
         if mutex::state(lock).kind != foretell_wire::ObjectKind::Mutex {
@@ -101,7 +161,22 @@ unsafe fn wait(
 /// Wakes waiters.
 fn notify(session: &mut Session, condition: *const pthread_cond_t, kind: Kind) -> c_int {
     session.point();
-    let number = object(condition).number;
+    // SAFETY: the program uses it as a condition.
+    let shared = unsafe { is_shared(condition) };
+    let number = {
+        let object = object(condition);
+        object.shared |= shared;
+        object.number
+    };
+    if objects::by_number(number).shared {
+        let condition = condition.cast_mut();
+        match kind {
+            Kind::Broadcast => real!(pthread_cond_broadcast @ c"GLIBC_2.3.2" (
+                condition: *mut pthread_cond_t) -> c_int),
+            _ => real!(pthread_cond_signal @ c"GLIBC_2.3.2" (
+                condition: *mut pthread_cond_t) -> c_int),
+        };
+    }
     match kind {
         Kind::Broadcast => state(number).broadcast(),
         _ => state(number).signal(),

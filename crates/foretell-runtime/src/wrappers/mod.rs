@@ -8,15 +8,18 @@ pub(crate) mod barrier;
 pub(crate) mod blocking;
 pub(crate) mod c11;
 pub(crate) mod condition;
+pub(crate) mod exec;
 pub(crate) mod files;
 pub(crate) mod futex;
 pub(crate) mod memory;
 pub(crate) mod mutex;
+pub(crate) mod notify;
 pub(crate) mod once;
 pub(crate) mod process;
 pub(crate) mod random;
 pub(crate) mod rwlock;
 pub(crate) mod semaphore;
+pub(crate) mod signals;
 pub(crate) mod threads;
 pub(crate) mod time;
 

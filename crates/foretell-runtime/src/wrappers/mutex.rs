@@ -1,5 +1,9 @@
 //! Mutexes and spin locks.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use foretell_wire::outside::Cause;
 use foretell_wire::sync_log::Kind as Logged;
 use foretell_wire::{Kind, ObjectKind, lock};
 use libc::{c_int, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
@@ -7,6 +11,7 @@ use libc::{c_int, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use super::destroyed;
 use super::time::deadline_of;
 use crate::objects::{self, Model, Mutex, Object};
+use crate::outside;
 use crate::real::{interpose, real};
 use crate::replay;
 use crate::scheduler;
@@ -149,17 +154,110 @@ pub fn release(session: &mut Session, number: u32) -> c_int {
     0
 }
 
-/// Whether the scheduler can model the mutex: not if other processes see it.
-unsafe fn modelled(mutex: *const pthread_mutex_t) -> bool {
+/// Whether the scheduler alone can model the mutex: not if other processes see it, and not if the
+/// kernel gives it on when its owner dies.
+pub unsafe fn modelled(mutex: *const pthread_mutex_t) -> bool {
+    const ROBUST: c_int = 16;
+    const SHARED: c_int = 128;
     // SAFETY: the program uses it as a mutex.
     let kind = unsafe { glibc_kind(mutex) };
-    kind == DESTROYED || kind & 128 == 0
+    kind == DESTROYED || kind & (ROBUST | SHARED) == 0
 }
 
-/// Waits outside the scheduler for a mutex that other processes see.
-unsafe fn outside(mut session: Session, wait: impl FnOnce() -> c_int) -> c_int {
-    session.recorder().gap(1, "a lock of a mutex that is shared with other processes");
-    super::blocking::outside(session, wait).1
+/// Takes a mutex that the scheduler alone cannot model: the real one decides, the model follows.
+pub unsafe fn acquire_real(
+    session: &mut Session,
+    mutex: *mut pthread_mutex_t,
+    patience: Patience,
+) -> c_int {
+    session.point();
+    let me = session.me.number;
+    let object = object(mutex);
+    object.shared = true;
+    let number = object.number;
+    let by_try = if matches!(patience, Patience::Try) { lock::BY_TRY } else { 0 };
+    let failed = |session: &mut Session, error: c_int| {
+        if state(number).owner.is_some() {
+            let flags = u64::from(lock::BY_TRY) << 32;
+            session.event(Kind::AcquireFailed, 0, [u64::from(number) | flags]);
+            session.point();
+        }
+        error
+    };
+    loop {
+        match real!(pthread_mutex_trylock(mutex: *mut pthread_mutex_t) -> c_int) {
+            result @ (0 | libc::EOWNERDEAD) => {
+                let state = state(number);
+                state.owner = Some(me);
+                state.depth += 1;
+                HELD.store(true, Relaxed);
+                session.event(Kind::Acquire, 0, [u64::from(number) | u64::from(by_try) << 32]);
+                session.point();
+                return result;
+            }
+            libc::EBUSY => {}
+            error => return error,
+        }
+        let state = state(number);
+        match patience {
+            Patience::Try => return failed(session, libc::EBUSY),
+            _ if state.owner == Some(me) && state.kind == ObjectKind::ErrorCheckingMutex => {
+                return failed(session, libc::EDEADLK);
+            }
+            Patience::Until(deadline) => {
+                if state.owner.is_none() {
+                    outside::note(me, Cause::SharedObject, 0, "a mutex", session.place);
+                }
+                let late = scheduler::block(session.me, Wait::Object(number), deadline);
+                if late && !objects::is_free(number) {
+                    return failed(session, libc::ETIMEDOUT);
+                }
+            }
+        }
+    }
+}
+
+/// Gives back what [`acquire_real`] took.
+pub unsafe fn release_real(session: &mut Session, mutex: *mut pthread_mutex_t) -> c_int {
+    session.point();
+    let result = real!(pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int);
+    let number = object(mutex).number;
+    let state = state(number);
+    if result == 0 && state.owner == Some(session.me.number) {
+        state.depth -= 1;
+        if state.depth == 0 {
+            state.owner = None;
+        }
+        session.event(Kind::Release, 0, [number.into()]);
+        scheduler::wake(Wait::Object(number));
+        session.point();
+    }
+    result
+}
+
+/// A mutex was taken by [`acquire_real`].
+static HELD: AtomicBool = AtomicBool::new(false);
+
+/// The thread ends: the kernel gives on the robust mutexes that it holds.
+pub fn owner_dies(session: &mut Session) {
+    if !HELD.load(Relaxed) {
+        return;
+    }
+    let me = session.me.number;
+    for number in 0..objects::count() {
+        let object = objects::by_number(number);
+        // SAFETY: a mutex that somebody holds.
+        let robust = |mutex| unsafe { glibc_kind(mutex as *const pthread_mutex_t) & 16 != 0 };
+        if let Model::Mutex(mutex) = &mut object.model
+            && object.shared
+            && mutex.owner == Some(me)
+            && robust(object.address)
+        {
+            mutex.owner = None;
+            let depth = std::mem::take(&mut mutex.depth);
+            (0..depth).for_each(|_| session.event(Kind::Release, 0, [number.into()]));
+        }
+    }
 }
 
 interpose! {
@@ -193,8 +291,7 @@ interpose! {
             Some(mut session) if modelled(mutex) => {
                 acquire(&mut session, object(mutex).number, Patience::Until(None))
             }
-            Some(session) => outside(session,
-                || real!(pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int)),
+            Some(mut session) => acquire_real(&mut session, mutex, Patience::Until(None)),
         }
     }
 
@@ -204,8 +301,7 @@ interpose! {
             Some(mut session) if modelled(mutex) => {
                 acquire(&mut session, object(mutex).number, Patience::Try)
             }
-            Some(session) => outside(session,
-                || real!(pthread_mutex_trylock(mutex: *mut pthread_mutex_t) -> c_int)),
+            Some(mut session) => acquire_real(&mut session, mutex, Patience::Try),
         }
     }
 
@@ -216,8 +312,10 @@ interpose! {
                 let deadline = deadline_of(libc::CLOCK_REALTIME, until);
                 acquire(&mut session, object(mutex).number, Patience::Until(Some(deadline)))
             }
-            Some(session) => outside(session, || real!(pthread_mutex_timedlock(
-                mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int)),
+            Some(mut session) => {
+                let deadline = deadline_of(libc::CLOCK_REALTIME, until);
+                acquire_real(&mut session, mutex, Patience::Until(Some(deadline)))
+            }
         }
     }
 
@@ -230,8 +328,10 @@ interpose! {
                 let deadline = deadline_of(clock, until);
                 acquire(&mut session, object(mutex).number, Patience::Until(Some(deadline)))
             }
-            Some(session) => outside(session, || real!(pthread_mutex_clocklock(
-                mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec) -> c_int)),
+            Some(mut session) => {
+                let deadline = deadline_of(clock, until);
+                acquire_real(&mut session, mutex, Patience::Until(Some(deadline)))
+            }
         }
     }
 
@@ -242,7 +342,7 @@ interpose! {
             Some(mut session) if modelled(mutex) => {
                 release(&mut session, object(mutex).number)
             }
-            Some(_) => real!(pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int),
+            Some(mut session) => release_real(&mut session, mutex),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
+use foretell_wire::outside::Cause;
 use foretell_wire::{End, Kind};
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
 
@@ -10,6 +11,7 @@ use super::time::input;
 use crate::channels;
 use crate::fiber;
 use crate::local;
+use crate::outside;
 use crate::real::{interpose, real};
 use crate::recorder::{head, recorder};
 use crate::scheduler;
@@ -22,7 +24,7 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 pub static PASS_REPORTS: AtomicBool = AtomicBool::new(false);
 
 /// The signals that end a program by its own fault.
-const FATAL: [c_int; 6] =
+pub const FATAL: [c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGTRAP];
 
 /// Remembers the process and watches for fatal signals.
@@ -83,7 +85,7 @@ unsafe extern "C" fn crash(signal: c_int, information: *mut libc::siginfo_t, con
 }
 
 /// False in a child that shares our memory (`vfork`) or has a copy of it.
-fn in_recorded_process() -> bool {
+pub fn in_recorded_process() -> bool {
     PROCESS.load(Relaxed) == sys::process()
 }
 
@@ -133,7 +135,7 @@ pub fn ending() {
 }
 
 /// The program does something with signals, which belong to kernel threads.
-fn signals_matter() {
+pub fn signals_matter() {
     if let Some(session) = Session::begin() {
         fiber::give_up(session.me);
     }
@@ -182,14 +184,16 @@ interpose! {
             crate::allocator::after_fork();
             crate::arena::after_fork();
             crate::sync_only::after_fork();
+            outside::after_fork();
         }
         if let Some(mut session) = Session::begin() {
             if result == 0 {
                 session.recorder().stop();
                 scheduler::after_fork(session.me);
             } else {
+                outside::FORKED.store(true, Relaxed);
                 input(&mut session, "fork", result as u64);
-                session.recorder().gap(1, "a child process was not recorded");
+                outside::note(session.me.number, Cause::Process, 0, "fork", session.place);
                 session.point();
             }
         }
@@ -206,27 +210,6 @@ interpose! {
             session.recorder().forget_places(false);
         }
         result
-    }
-
-    fn sigaction(
-        signal: c_int, action: *const libc::sigaction, old: *mut libc::sigaction,
-    ) -> c_int {
-        if !action.is_null() && (*action).sa_flags & libc::SA_RESTART == 0
-            && ![libc::SIG_DFL, libc::SIG_IGN].contains(&(*action).sa_sigaction)
-            && (*action).sa_sigaction != crash as *const () as usize
-        {
-            scheduler::HANDLERS_INTERRUPT.store(true, Relaxed);
-        }
-        if !action.is_null() {
-            signals_matter();
-        }
-        real!(sigaction(signal: c_int, action: *const libc::sigaction,
-            old: *mut libc::sigaction) -> c_int)
-    }
-
-    fn signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t {
-        signals_matter();
-        real!(signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t)
     }
 
     fn pthread_sigmask(how: c_int, set: *const c_void, old: *mut c_void) -> c_int {

@@ -1,5 +1,6 @@
 //! Reader-writer locks. Readers come before waiting writers, as in glibc by default.
 
+use foretell_wire::outside::Cause;
 use foretell_wire::sync_log::Kind as Logged;
 use foretell_wire::{Kind, lock};
 use libc::{c_int, clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
@@ -7,18 +8,37 @@ use libc::{c_int, clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 use super::mutex::Patience;
 use super::time::deadline_of;
 use crate::objects::{self, Model, ReaderWriter};
+use crate::outside;
 use crate::real::{interpose, real};
 use crate::replay;
 use crate::scheduler;
 use crate::thread::{Session, Wait};
 
 fn number(rwlock: *const pthread_rwlock_t) -> u32 {
-    objects::get(
+    let object = objects::get(
         rwlock as u64,
         |model| matches!(model, Model::ReaderWriter(_)),
         || Model::ReaderWriter(ReaderWriter::default()),
-    )
-    .number
+    );
+    // SAFETY: glibc's layout on x86-64: the eighth word says whether other processes may use it.
+    object.shared = unsafe { rwlock.cast::<u32>().add(7).read() } != 0;
+    object.number
+}
+
+/// Whether the lock can be had now. One that other processes may use decides by itself, and is taken
+/// by this.
+fn can_be_had(number: u32, shared: bool) -> bool {
+    let object = objects::by_number(number);
+    if object.shared {
+        let rwlock = object.address as *mut pthread_rwlock_t;
+        return 0
+            == match shared {
+                true => real!(pthread_rwlock_tryrdlock(rwlock: *mut pthread_rwlock_t) -> c_int),
+                false => real!(pthread_rwlock_trywrlock(rwlock: *mut pthread_rwlock_t) -> c_int),
+            };
+    }
+    let rwlock = state(number);
+    rwlock.writer.is_none() && (shared || rwlock.readers.is_empty())
 }
 
 fn state(number: u32) -> &'static mut ReaderWriter {
@@ -61,9 +81,22 @@ fn acquire(mut session: Session, number: u32, shared: bool, patience: Patience) 
             Some(_) => patience = Patience::Until(None), // the log says that it will be had
             None => {}
         }
+        if can_be_had(number, shared) {
+            break;
+        }
         let rwlock = state(number);
         if rwlock.writer.is_none() && (shared || rwlock.readers.is_empty()) {
-            break;
+            let (me, place) = (session.me.number, session.place);
+            outside::note(me, Cause::SharedObject, 0, "a reader-writer lock", place);
+            match patience {
+                Patience::Try => return libc::EBUSY,
+                Patience::Until(deadline) => {
+                    if scheduler::block(session.me, Wait::Object(number), deadline) {
+                        return libc::ETIMEDOUT;
+                    }
+                }
+            }
+            continue;
         }
         match patience {
             Patience::Try => return failed(&mut session, flags, libc::EBUSY),
@@ -191,6 +224,12 @@ interpose! {
         };
         session.point();
         let number = number(rwlock);
+        if objects::by_number(number).shared {
+            let unlocked = real!(pthread_rwlock_unlock(rwlock: *mut pthread_rwlock_t) -> c_int);
+            if unlocked != 0 {
+                return unlocked;
+            }
+        }
         let lock = state(number);
         let me = session.me.number;
         let flags = if lock.writer == Some(me) {

@@ -1,12 +1,14 @@
 //! Semaphores.
 
 use foretell_wire::Kind;
+use foretell_wire::outside::Cause;
 use foretell_wire::sync_log::Kind as Logged;
 use libc::{c_int, c_uint, clockid_t, sem_t, timespec};
 
 use super::fail;
-use super::time::deadline_of;
+use super::time::{deadline_of, input};
 use crate::objects::{self, Model, Object};
+use crate::outside;
 use crate::real::{interpose, real};
 use crate::replay;
 use crate::scheduler;
@@ -14,12 +16,53 @@ use crate::thread::{Session, Wait};
 
 /// The model; a semaphore that was initialised unseen has the count that glibc keeps in it.
 fn object(semaphore: *const sem_t) -> &'static mut Object {
-    objects::get(
+    let object = objects::get(
         semaphore as u64,
         |model| matches!(model, Model::Semaphore(_)),
         // SAFETY: glibc's layout on 64-bit machines: the count is the first word.
         || Model::Semaphore(unsafe { semaphore.cast::<u32>().read() }),
-    )
+    );
+    // SAFETY: the same layout: the third word says whether other processes may use it.
+    object.shared = unsafe { semaphore.cast::<u32>().add(2).read() } != 0;
+    object
+}
+
+/// Who posted what a wait has got.
+enum Post {
+    /// A thread of this process.
+    Ours,
+    /// Another process.
+    Foreign,
+}
+
+/// Decrements if that is possible now. A semaphore that other processes may use decides by itself;
+/// the model counts the posts of this process that were not taken yet.
+fn take(number: u32, semaphore: *mut sem_t) -> Option<Post> {
+    let shared = objects::by_number(number).shared;
+    if shared && real!(sem_trywait(semaphore: *mut sem_t) -> c_int) != 0 {
+        return None;
+    }
+    let count = count(number);
+    match *count {
+        0 if shared => Some(Post::Foreign),
+        0 => None,
+        _ => {
+            *count -= 1;
+            Some(Post::Ours)
+        }
+    }
+}
+
+/// Records that a wait has got what it waited for.
+fn took(session: &mut Session, number: u32, post: &Post) {
+    match post {
+        Post::Ours => session.event(Kind::SemaphoreWait, 0, [number.into()]),
+        Post::Foreign => {
+            let (me, place) = (session.me.number, session.place);
+            outside::note(me, Cause::SharedObject, 0, "a semaphore", place);
+            input(session, "sem_wait", 0);
+        }
+    }
 }
 
 fn count(number: u32) -> &'static mut u32 {
@@ -30,7 +73,7 @@ fn count(number: u32) -> &'static mut u32 {
 }
 
 /// Decrements, waiting until the deadline if need be.
-fn wait(mut session: Session, semaphore: *const sem_t, deadline: Option<u64>) -> c_int {
+fn wait(mut session: Session, semaphore: *mut sem_t, deadline: Option<u64>) -> c_int {
     session.point();
     let number = object(semaphore).number;
     let logged = replay::peek(session.me, &WAITS);
@@ -38,20 +81,28 @@ fn wait(mut session: Session, semaphore: *const sem_t, deadline: Option<u64>) ->
         return failed_as_logged(session, number, error);
     }
     let deadline = if logged.is_some() { None } else { deadline };
-    while *count(number) == 0 || !replay::may(session.me, number, &WAITS) {
+    let post = loop {
+        if replay::may(session.me, number, &WAITS)
+            && let Some(post) = take(number, semaphore)
+        {
+            break post;
+        }
         let late = scheduler::block(session.me, Wait::Object(number), deadline);
-        if *count(number) == 0 && super::threads::is_cancelled(session.me) {
+        let empty = !objects::is_free(number);
+        if empty && super::threads::is_cancelled(session.me) {
             super::threads::act_on_cancellation(session);
             return fail(libc::EINTR);
         }
-        if late && *count(number) == 0 {
-            session.event(Kind::SemaphoreWaitFailed, 0, [number.into()]);
-            return fail(libc::ETIMEDOUT);
+        let interrupted = session.me.interrupted;
+        if empty && (late || interrupted) {
+            if *count(number) == 0 {
+                session.event(Kind::SemaphoreWaitFailed, 0, [number.into()]);
+            }
+            return fail(if interrupted { libc::EINTR } else { libc::ETIMEDOUT });
         }
-    }
-    *count(number) -= 1;
+    };
     replay::done(session.me, number);
-    session.event(Kind::SemaphoreWait, 0, [number.into()]);
+    took(&mut session, number, &post);
     session.point();
     0
 }
@@ -72,12 +123,8 @@ interpose! {
     fn sem_init(semaphore: *mut sem_t, shared: c_int, value: c_uint) -> c_int {
         let result = real!(sem_init(
             semaphore: *mut sem_t, shared: c_int, value: c_uint) -> c_int);
-        if result == 0 && let Some(mut session) = Session::begin() {
+        if result == 0 && let Some(_session) = Session::begin() {
             objects::define(semaphore as u64, Model::Semaphore(value));
-            if shared != 0 {
-                session.recorder().gap(1,
-                    "what other processes do with a semaphore that is shared with them");
-            }
         }
         result
     }
@@ -126,13 +173,13 @@ interpose! {
             return wait(session, semaphore, None);
         }
         let number = object(semaphore).number;
-        let free = *count(number) > 0;
-        let kind = if free { Kind::SemaphoreWait } else { Kind::SemaphoreWaitFailed };
-        session.event(kind, 0, [number.into()]);
-        if !free {
+        let Some(post) = take(number, semaphore) else {
+            if *count(number) == 0 {
+                session.event(Kind::SemaphoreWaitFailed, 0, [number.into()]);
+            }
             return fail(libc::EAGAIN);
-        }
-        *count(number) -= 1;
+        };
+        took(&mut session, number, &post);
         session.point();
         0
     }
@@ -142,8 +189,14 @@ interpose! {
             return crate::sync_only::sem_post(semaphore);
         };
         session.point();
-        let number = object(semaphore).number;
+        let (number, shared) = {
+            let object = object(semaphore);
+            (object.number, object.shared)
+        };
         replay::await_place(session.me, number, Logged::SemaphorePost);
+        if shared && real!(sem_post(semaphore: *mut sem_t) -> c_int) != 0 {
+            return -1;
+        }
         *count(number) += 1;
         replay::done(session.me, number);
         session.event(Kind::SemaphorePost, 0, [number.into()]);
@@ -157,7 +210,11 @@ interpose! {
             None => real!(sem_getvalue(semaphore: *mut sem_t, value: *mut c_int) -> c_int),
             Some(mut session) => {
                 session.point();
-                *value = *count(object(semaphore).number) as c_int;
+                let object = object(semaphore);
+                if object.shared {
+                    return real!(sem_getvalue(semaphore: *mut sem_t, value: *mut c_int) -> c_int);
+                }
+                *value = *count(object.number) as c_int;
                 session.recorder().gap(1, "a look at the count of a semaphore");
                 0
             }

@@ -7,7 +7,8 @@
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use foretell_wire::{End, Kind};
+use foretell_wire::Kind;
+use foretell_wire::outside::Cause;
 use libc::{c_int, c_void, clockid_t, pthread_attr_t, pthread_t, timespec};
 
 use super::blocking::written;
@@ -15,6 +16,7 @@ use super::time::deadline_of;
 use crate::channels;
 use crate::fiber;
 use crate::local;
+use crate::outside;
 use crate::real::{interpose, real};
 use crate::recorder::{head, recorder};
 use crate::scheduler::{self, scheduler};
@@ -63,6 +65,7 @@ unsafe extern "C" fn end_of_thread(_value: *mut c_void) {
     }
     if let Some(mut session) = Session::begin() {
         session.point();
+        super::mutex::owner_dies(&mut session);
         session.event_at(Kind::ThreadEnd, 0, 0, []);
         local::set_current(std::ptr::null_mut());
         scheduler::finish(session.me);
@@ -107,9 +110,11 @@ unsafe extern "C-unwind" fn begin_of_thread(start: *mut c_void) -> *mut c_void {
     // SAFETY: states of threads are never freed.
     let me = unsafe { &mut *thread };
     fiber::is_home(me);
+    me.task = sys::task();
     scheduler::wait_for_turn(me);
     local::set_current(me);
     arm();
+    scheduler::define_task(me);
     if let Some((stack, size)) = sys::stack() {
         // It may have been another thread's, and libc has cleared what lies on it.
         // SAFETY: the thread has the turn.
@@ -253,6 +258,7 @@ pub fn without_cancellation<R>(call: impl FnOnce() -> R) -> R {
 }
 
 const PTHREAD_CANCEL_DISABLE: c_int = 1;
+const PTHREAD_CANCEL_DEFERRED: c_int = 0;
 const PTHREAD_CANCEL_ASYNCHRONOUS: c_int = 1;
 
 /// If the thread was asked to cancel, libc acts on it now: this may not return.
@@ -390,6 +396,10 @@ interpose! {
             session.point();
             if let Some(thread) = find(handle) {
                 thread.cancelled = true;
+                if thread.cancelled_anywhere {
+                    let cause = Cause::AsynchronousCancellation;
+                    outside::note(thread.number, cause, 0, "", session.place);
+                }
                 let waits_for_lock = match thread.wait {
                     Wait::Object(number) => matches!(
                         crate::objects::by_number(number).model,
@@ -408,14 +418,22 @@ interpose! {
     }
 
     fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int {
-        if kind == PTHREAD_CANCEL_ASYNCHRONOUS && let Some(_session) = Session::begin() {
-            scheduler::stop(
-                End::Refused,
-                "asynchronous cancellation (pthread_setcanceltype) cannot be scheduled: a thread \
-                 could end anywhere; use deferred cancellation",
-            );
+        let Some(session) = Session::begin() else {
+            return real!(pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int);
+        };
+        // For libc the type stays deferred: a thread that ended anywhere could hold the turn. It ends
+        // at its next call, which is one of the points where it may.
+        if kind != PTHREAD_CANCEL_DEFERRED && kind != PTHREAD_CANCEL_ASYNCHRONOUS {
+            return libc::EINVAL;
         }
-        real!(pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int)
+        if !old.is_null() {
+            *old = session.me.cancelled_anywhere.into();
+        }
+        session.me.cancelled_anywhere = kind == PTHREAD_CANCEL_ASYNCHRONOUS;
+        if session.me.cancelled_anywhere {
+            act_on_cancellation(session);
+        }
+        0
     }
 
     fn pthread_kill(handle: pthread_t, signal: c_int) -> c_int {

@@ -59,17 +59,29 @@ pub fn deadline_in(duration: *const timespec) -> u64 {
     scheduler::now().saturating_add(nanoseconds(unsafe { &*duration }))
 }
 
-/// Sleeps until the virtual time; false when the sleep was cut short by a cancellation.
-fn sleep_until(mut session: Session, deadline: u64) -> bool {
+/// Sleeps until the virtual time. Gives how much was left when a signal handler cut it short.
+fn sleep_until(mut session: Session, deadline: u64) -> Option<u64> {
     session.point();
-    let late = scheduler::block(session.me, Wait::Time, Some(deadline));
+    scheduler::block(session.me, Wait::Time, Some(deadline));
+    let left = session.me.handled.then(|| deadline.saturating_sub(scheduler::now()));
     super::threads::act_on_cancellation(session);
-    late
+    left
 }
 
-fn sleep_some(session: Session, duration: u64) {
+fn sleep_some(session: Session, duration: u64) -> Option<u64> {
     let deadline = scheduler::now().saturating_add(duration);
-    sleep_until(session, deadline);
+    sleep_until(session, deadline)
+}
+
+/// Tells the program how much was left of a sleep.
+unsafe fn tell_left(left: u64, remaining: *mut timespec) {
+    if !remaining.is_null() {
+        // SAFETY: the program's own.
+        unsafe {
+            (*remaining).tv_sec = (left / SECOND) as time_t;
+            (*remaining).tv_nsec = (left % SECOND) as i64;
+        }
+    }
 }
 
 fn time_of(session: &mut Session, clock: clockid_t, source: &str) -> u64 {
@@ -108,8 +120,9 @@ interpose! {
                 fail(libc::EINVAL)
             }
             Some(session) => {
-                sleep_some(session, nanoseconds(&*duration));
-                0
+                let Some(left) = sleep_some(session, nanoseconds(&*duration)) else { return 0 };
+                tell_left(left, remaining);
+                fail(libc::EINTR)
             }
         }
     }
@@ -123,11 +136,11 @@ interpose! {
             Some(session) => {
                 if flags & libc::TIMER_ABSTIME != 0 {
                     let deadline = deadline_of(clock, time);
-                    sleep_until(session, deadline);
-                } else {
-                    sleep_some(session, nanoseconds(&*time));
+                    return sleep_until(session, deadline).map_or(0, |_| libc::EINTR);
                 }
-                0
+                let Some(left) = sleep_some(session, nanoseconds(&*time)) else { return 0 };
+                tell_left(left, remaining);
+                libc::EINTR
             }
         }
     }
@@ -136,8 +149,10 @@ interpose! {
         match Session::begin() {
             None => real!(usleep(duration: c_uint) -> c_int),
             Some(session) => {
-                sleep_some(session, u64::from(duration) * 1_000);
-                0
+                match sleep_some(session, u64::from(duration) * 1_000) {
+                    None => 0,
+                    Some(_) => fail(libc::EINTR),
+                }
             }
         }
     }
@@ -146,8 +161,8 @@ interpose! {
         match Session::begin() {
             None => real!(sleep(seconds: c_uint) -> c_uint),
             Some(session) => {
-                sleep_some(session, u64::from(seconds) * SECOND);
-                0
+                let left = sleep_some(session, u64::from(seconds) * SECOND);
+                left.unwrap_or(0).div_ceil(SECOND) as c_uint
             }
         }
     }

@@ -1,0 +1,237 @@
+//! Signal handlers of the program.
+//!
+//! A handler has to run with the turn, or what it does would be neither recorded nor known to the
+//! scheduler: a semaphore that it posts wakes a thread only if the model hears of it. So the kernel
+//! calls [`deliver`], which runs the program's handler
+//! - at once where the thread runs the program's code, because then it has the turn;
+//! - after it has got the turn, where the thread sleeps inside the runtime: its wait then looks
+//!   again;
+//! - at its next step, where the signal came in the middle of the runtime's work.
+//!
+//! The signals that end a program by its own fault go to the program as they are.
+
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicI32, AtomicUsize};
+
+use foretell_wire::outside::Cause;
+use libc::{c_int, c_void};
+
+use super::process::{FATAL, signals_matter};
+use crate::local;
+use crate::outside::{self, HANDLED};
+use crate::real::{interpose, real};
+use crate::scheduler;
+use crate::sys;
+use crate::thread::{Parked, State, Thread};
+
+/// One past the last signal.
+const SIGNALS: usize = 65;
+
+/// The program's handlers, and the flags with which they were installed.
+static HANDLERS: [AtomicUsize; SIGNALS] = [const { AtomicUsize::new(0) }; SIGNALS];
+static FLAGS: [AtomicI32; SIGNALS] = [const { AtomicI32::new(0) }; SIGNALS];
+
+type Simple = unsafe extern "C-unwind" fn(c_int);
+type Informed = unsafe extern "C-unwind" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+fn flags_of(signal: c_int) -> c_int {
+    FLAGS[signal as usize].load(SeqCst)
+}
+
+/// Calls the program's handler.
+unsafe fn run(signal: c_int, information: *mut libc::siginfo_t, context: *mut c_void) {
+    let handler = HANDLERS[signal as usize].load(SeqCst);
+    if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
+        return; // taken back while the signal was on its way
+    }
+    // SAFETY: the program gave a function of the kind that its flags say.
+    unsafe {
+        if flags_of(signal) & libc::SA_SIGINFO != 0 {
+            std::mem::transmute::<usize, Informed>(handler)(signal, information, context);
+        } else {
+            std::mem::transmute::<usize, Simple>(handler)(signal);
+        }
+    }
+}
+
+/// Runs the program's handler in a thread that is inside the runtime and has the turn.
+unsafe fn run_with_turn(
+    me: &mut Thread,
+    signal: c_int,
+    information: *mut libc::siginfo_t,
+    context: *mut c_void,
+) {
+    // If the handler leaves by `longjmp`, the thread is outside the runtime and goes on there.
+    me.leave();
+    // SAFETY: the caller's promise.
+    unsafe { run(signal, information, context) };
+    me.enter();
+    me.handled = true;
+    if flags_of(signal) & libc::SA_RESTART == 0 {
+        me.interrupted = true;
+    }
+}
+
+/// What the kernel calls in the place of the program's handler.
+unsafe extern "C-unwind" fn deliver(
+    signal: c_int,
+    information: *mut libc::siginfo_t,
+    context: *mut c_void,
+) {
+    // SAFETY: this thread's errno and state; the kernel's information.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let current = local::current();
+        if current.is_null() {
+            run(signal, information, context);
+        } else {
+            let me = &mut *current;
+            match me.parked {
+                _ if !me.is_busy() => {
+                    note_arrival(me, signal, &*information);
+                    run(signal, information, context);
+                }
+                Parked::Turn => {
+                    me.parked = Parked::No;
+                    scheduler::take_turn(me);
+                    note_arrival(me, signal, &*information);
+                    run_with_turn(me, signal, information, context);
+                    scheduler::keep_turn(me);
+                }
+                Parked::Call => {
+                    me.parked = Parked::No;
+                    scheduler::enter(me);
+                    note_arrival(me, signal, &*information);
+                    run_with_turn(me, signal, information, context);
+                    scheduler::leave(me);
+                    me.parked = Parked::Call;
+                }
+                Parked::No => {
+                    me.signals |= 1 << (signal - 1);
+                    me.pause_at = 0;
+                }
+            }
+        }
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// A signal that came from a timer, the kernel or another process comes at another time in another
+/// run.
+fn note_arrival(me: &mut Thread, signal: c_int, information: &libc::siginfo_t) {
+    // SAFETY: the fields of a signal that was sent.
+    let sender = unsafe { information.si_pid() } as u32;
+    let by_program = information.si_code <= 0 && information.si_code != libc::SI_TIMER;
+    if by_program && (sender == sys::process() || sender == 0) || me.expelled.load(SeqCst) != 0 {
+        return;
+    }
+    let outside = me.is_busy();
+    if !outside {
+        me.enter();
+    }
+    outside::note(me.number, Cause::Signal, signal as u64, "", 0);
+    if !outside {
+        me.leave();
+    }
+}
+
+/// Runs the handlers of signals that came in the middle of the runtime's work. The thread has the
+/// turn; if it waits for something, it looks again.
+pub fn run_pending(me: &mut Thread) {
+    while me.signals != 0 {
+        let signal = me.signals.trailing_zeros() as c_int + 1;
+        me.signals &= me.signals - 1;
+        outside::note(me.number, Cause::Signal, signal as u64, "", 0);
+        let before = (me.state, me.wait, me.deadline);
+        me.state = State::Runnable;
+        // SAFETY: plain structures. What the kernel told is gone; the number is what most want.
+        unsafe {
+            let mut information: libc::siginfo_t = std::mem::zeroed();
+            information.si_signo = signal;
+            let mut context: libc::ucontext_t = std::mem::zeroed();
+            run_with_turn(me, signal, &mut information, (&raw mut context).cast());
+        }
+        if before.0 != State::Blocked {
+            (me.state, me.wait, me.deadline) = before;
+        }
+    }
+}
+
+/// Installs a handler of the runtime's own.
+///
+/// # Safety
+/// The handler must be one.
+pub unsafe fn install(signal: c_int, action: *const libc::sigaction) {
+    let none: *mut libc::sigaction = std::ptr::null_mut();
+    real!(sigaction(signal: c_int, action: *const libc::sigaction,
+        none: *mut libc::sigaction) -> c_int);
+}
+
+/// Whether the handler of this signal is to be called by [`deliver`].
+fn is_ours(signal: c_int) -> bool {
+    (1..SIGNALS as c_int).contains(&signal)
+        && !FATAL.contains(&signal)
+        && !local::current().is_null()
+}
+
+interpose! {
+    fn sigaction as set_action(
+        signal: c_int, action: *const libc::sigaction, old: *mut libc::sigaction,
+    ) -> c_int {
+        if !action.is_null() {
+            signals_matter();
+        }
+        if !is_ours(signal) {
+            return real!(sigaction(signal: c_int, action: *const libc::sigaction,
+                old: *mut libc::sigaction) -> c_int);
+        }
+        let at = signal as usize;
+        let before = (HANDLERS[at].load(SeqCst), FLAGS[at].load(SeqCst));
+        let mut given = action;
+        let mut ours = (!action.is_null()).then(|| *action);
+        if let Some(ours) = &mut ours {
+            HANDLERS[at].store(ours.sa_sigaction, SeqCst);
+            FLAGS[at].store(ours.sa_flags, SeqCst);
+            if ![libc::SIG_DFL, libc::SIG_IGN].contains(&ours.sa_sigaction) {
+                ours.sa_sigaction = deliver as *const () as usize;
+                ours.sa_flags |= libc::SA_SIGINFO;
+                given = ours;
+            }
+        }
+        let result = real!(sigaction(signal: c_int, given: *const libc::sigaction,
+            old: *mut libc::sigaction) -> c_int);
+        if result != 0 {
+            HANDLERS[at].store(before.0, SeqCst);
+            FLAGS[at].store(before.1, SeqCst);
+        } else if !action.is_null() {
+            let bit = 1u64 << (signal - 1);
+            if std::ptr::eq(given, action) {
+                HANDLED.fetch_and(!bit, Relaxed);
+            } else {
+                HANDLED.fetch_or(bit, Relaxed);
+            }
+        }
+        if result == 0 && !old.is_null() && (*old).sa_sigaction == deliver as *const () as usize {
+            (*old).sa_sigaction = before.0;
+            (*old).sa_flags = before.1;
+        }
+        result
+    }
+
+    fn signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t {
+        if !is_ours(signal) || handler == libc::SIG_ERR {
+            signals_matter();
+            return real!(signal(signal: c_int, handler: libc::sighandler_t)
+                -> libc::sighandler_t);
+        }
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaddset(&mut action.sa_mask, signal);
+        let mut old: libc::sigaction = std::mem::zeroed();
+        match set_action(signal, &action, &mut old) {
+            0 => old.sa_sigaction,
+            _ => libc::SIG_ERR,
+        }
+    }
+}
