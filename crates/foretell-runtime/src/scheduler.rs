@@ -414,16 +414,16 @@ fn welcome_sharers(scheduler: &mut Scheduler) {
     }
 }
 
-/// Whether all files that are waited for belong to the program alone, so that nobody outside can make
-/// them ready.
+/// Whether nobody outside can make ready what is waited for.
 fn no_outside(threads: &[*mut Thread]) -> bool {
-    threads.iter().all(|&thread| {
+    let inside = |&thread: &*mut Thread| {
         // SAFETY: live threads.
         let thread = unsafe { &*thread };
         thread.wait != Wait::Files
             || (thread.deadline.is_none()
                 && thread.files.iter().all(|file| channels::is_private(file.fd)))
-    })
+    };
+    threads.iter().all(inside) && outside::wakers(threads).is_empty()
 }
 
 /// Who takes the turn next.

@@ -288,7 +288,8 @@ pub enum TargetFormat {
 pub struct PredictArguments {
     /// The trace file.
     pub trace: PathBuf,
-    /// What to look for, separated by commas: atomicity, assertion, crash, deadlock, race, order.
+    /// What to look for, separated by commas: atomicity, assertion, crash, deadlock, race,
+    /// order, misuse.
     #[arg(long, value_delimiter = ',', value_name = "KINDS")]
     pub property: Vec<foretell_predict::FindingKind>,
     /// Who answers: formulas and a solver, the planner (runs in which every read returns what it
@@ -494,7 +495,8 @@ pub struct FilterArguments {
 /// What to test, and how much of it.
 #[derive(Args, Debug)]
 pub struct TestArguments {
-    /// What to look for, separated by commas: atomicity, assertion, crash, deadlock, race, order.
+    /// What to look for, separated by commas: atomicity, assertion, crash, deadlock, race,
+    /// order, misuse.
     #[arg(long, value_delimiter = ',', value_name = "KINDS")]
     pub property: Vec<foretell_predict::FindingKind>,
     /// Which blocks should be atomic: those that the program marks, every function call, or the
