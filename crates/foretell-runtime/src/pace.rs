@@ -88,16 +88,21 @@ pub fn look(threads: &[*mut Thread], me: &mut Thread, recorder: &mut Recorder) -
         return None;
     }
     note(threads, me, recorder);
-    let next = me.asks_at.min(me.slots.index.saturating_add(LOOK_AFTER));
-    (me.spun < SPINS).then_some(next)
+    if me.spun >= SPINS {
+        me.looked = true;
+        return None;
+    }
+    Some(me.asks_at.min(me.slots.index.saturating_add(LOOK_AFTER)))
 }
 
 /// Notes whether the thread did anything new since it was looked at. `threads` are all of them.
 pub fn note(threads: &[*mut Thread], me: *mut Thread, recorder: &mut Recorder) {
-    if !somebody_sleeps(threads) {
-        return; // nobody asks
-    }
     // SAFETY: the states of threads are never freed, and this one has the turn.
+    let looked = unsafe { std::mem::take(&mut (*me).looked) };
+    if looked || !somebody_sleeps(threads) {
+        return; // known already, or nobody asks
+    }
+    // SAFETY: as above.
     let events = unsafe {
         let events = (*me).slots.index.wrapping_sub((*me).looked_at);
         (*me).looked_at = (*me).slots.index;

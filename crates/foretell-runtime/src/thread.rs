@@ -101,6 +101,8 @@ pub struct Thread {
     pub asks_at: u32,
     /// Its index when it was looked at last.
     pub looked_at: u32,
+    /// It was looked at just now.
+    pub looked: bool,
     /// So many events in a row it did nothing but look at the same memory.
     pub spun: u64,
     /// What it did in its last turn, to compare with the next.
@@ -255,6 +257,7 @@ impl Thread {
             waits_since: Moment::default(),
             asks_at: 0,
             looked_at: 0,
+            looked: false,
             spun: 0,
             last_turn: 0,
             cancelled_anywhere: false,
