@@ -1,12 +1,12 @@
 //! What happens on SIGINT, SIGTERM and SIGHUP.
 //!
 //! Without more, a signal ends the process as it always does, after everything temporary is removed
-//! and the processes that we started are killed. While a [`Graceful`] lives, the first signal only
-//! asks for an end: long work looks at [`asked`] now and then and comes to a close with what it has.
+//! and the processes that we started are killed. After [`come_to_a_close_first`] the first signal only
+//! asks for an end: long work looks at [`is_over`] now and then and comes to a close with what it has.
 //! It has [`GRACE`] for that, and a second signal takes the rest of it away.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::cleanup;
@@ -18,7 +18,7 @@ const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// The signal that asked for an end; 0 while none did.
 static ASKED: AtomicI32 = AtomicI32::new(0);
-static GRACEFUL: AtomicUsize = AtomicUsize::new(0);
+static GRACEFUL: AtomicBool = AtomicBool::new(false);
 /// The writing end of the pipe from the handler to the thread that cleans up.
 static PIPE: AtomicI32 = AtomicI32::new(-1);
 
@@ -43,23 +43,10 @@ pub fn is_over() -> bool {
     asked().is_some() || DEADLINE.get().is_some_and(|deadline| Instant::now() >= *deadline)
 }
 
-/// While it lives, the first signal does not end the process, see the module's text.
-#[derive(Debug)]
-pub struct Graceful(());
-
-impl Graceful {
-    /// From now on.
-    #[expect(clippy::new_without_default, reason = "it is a scope and not a value")]
-    pub fn new() -> Self {
-        GRACEFUL.fetch_add(1, Ordering::Relaxed);
-        Self(())
-    }
-}
-
-impl Drop for Graceful {
-    fn drop(&mut self) {
-        GRACEFUL.fetch_sub(1, Ordering::Relaxed);
-    }
+/// From now on, until the process ends by itself, the first signal does not end it; see the module's
+/// text.
+pub fn come_to_a_close_first() {
+    GRACEFUL.store(true, Ordering::Relaxed);
 }
 
 extern "C" fn handler(signal: i32) {
@@ -108,7 +95,7 @@ pub fn take_over() -> std::io::Result<()> {
 fn watch(reader: i32) {
     let Some(first) = next(reader, None) else { return };
     ASKED.store(first, Ordering::Relaxed);
-    if GRACEFUL.load(Ordering::Relaxed) > 0 {
+    if GRACEFUL.load(Ordering::Relaxed) {
         next(reader, Some(GRACE));
     }
     end(first);

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use foretell_force::forced::Violation;
 use foretell_force::program::InputDigest;
 use foretell_force::session::{blocks_are_marked, schedule_of};
-use foretell_guard::say;
-use foretell_guard::stop::{self, Graceful};
+use foretell_guard::{say, stop};
 use foretell_predict::candidates::present_patterns;
 use foretell_predict::planner::{self, PlannerOptions};
 use foretell_predict::region::Regions;
@@ -28,7 +27,7 @@ use crate::progress::Line;
 /// Predicts and prints.
 pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Failure> {
     // A signal ends the questions, not the report.
-    let _graceful = Graceful::new();
+    stop::come_to_a_close_first();
     let started = Instant::now();
     let mut trace = foretell_record::read(&arguments.trace)?;
     if let Some(fault) = validate(&trace).first() {

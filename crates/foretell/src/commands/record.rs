@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use foretell_guard::say;
-use foretell_guard::stop::Graceful;
+use foretell_guard::{say, stop};
 use foretell_predict::progress::{Phase, Progress};
 use foretell_record::{
     Form, OnRecorderDeath, RecordError, RecordOptions, RecordOutcome, RunEnd, SyncOutcome, record,
@@ -22,7 +21,7 @@ use crate::progress::Line;
 /// program's; with `--format json` it is the other way round.
 pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Failure> {
     // While the program runs, signals are passed on to it; afterwards the file is completed first.
-    let _graceful = Graceful::new();
+    stop::come_to_a_close_first();
     let (program, rest) = arguments.program.split_first().expect("clap demands a program");
     let default = if arguments.sync_only { "run.sync" } else { "run.ftrace" };
     let file = arguments.output.as_deref().unwrap_or(Path::new(default));

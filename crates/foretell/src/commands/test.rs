@@ -12,7 +12,7 @@ use foretell_force::run::RunError;
 use foretell_force::session::{
     Conclusion, Options, Session, TestError, Tested, UNINTERRUPTED, test,
 };
-use foretell_guard::stop::{self, Graceful};
+use foretell_guard::stop;
 use foretell_predict::Prediction;
 use foretell_predict::progress::Phase;
 use foretell_record::RecordError;
@@ -37,7 +37,7 @@ use crate::progress::Line;
 pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failure> {
     let started = Instant::now();
     // A signal ends the search, not the report.
-    let _graceful = Graceful::new();
+    stop::come_to_a_close_first();
     let prepared = prepare(&arguments.program, &arguments.run)?;
     let options = options(arguments)?;
     options.predict.progress.begin(Phase::Recording, 0);
