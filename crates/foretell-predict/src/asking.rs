@@ -99,13 +99,17 @@ impl<'a> Asker<'a> {
                 if goals.iter().any(|(_, goals)| !goals.is_empty()) {
                     let all = goals.iter().flat_map(|(_, goals)| goals);
                     let setting = setting(self.trace, self.options);
-                    let encoded = Engine::new(ctp, self.order, all, &setting)?;
-                    self.longest = self.longest.max(encoded.events());
-                    engine = Some(encoded);
+                    engine = match Engine::new(ctp, self.order, all, &setting) {
+                        // When the time is over no solver is started any more.
+                        Err(_) if self.options.is_late() => None,
+                        encoded => Some(encoded?),
+                    };
+                    let events = engine.as_ref().map_or(0, Engine::events);
+                    self.longest = self.longest.max(events);
                 }
                 for (number, (ways, goals)) in goals.iter().enumerate() {
                     let verdict = match &mut engine {
-                        Some(_) if !goals.is_empty() && self.options.is_late() => {
+                        _ if !goals.is_empty() && self.options.is_late() => {
                             Verdict::Unknown(NOT_ASKED.into())
                         }
                         Some(engine) if !goals.is_empty() => {
@@ -156,7 +160,11 @@ impl<'a> Asker<'a> {
                 let subject = Subject::new(self.trace, self.chains, &ctp);
                 let Some(goal) = way.goal(&subject) else { continue };
                 let setting = setting(self.trace, self.options);
-                let mut engine = Engine::new(&ctp, self.order, std::iter::once(&goal), &setting)?;
+                let goals = std::iter::once(&goal);
+                let mut engine = match Engine::new(&ctp, self.order, goals, &setting) {
+                    Err(_) if self.options.is_late() => continue,
+                    engine => engine?,
+                };
                 self.longest = self.longest.max(engine.events());
                 let verdict = engine.ask(&[&goal]);
                 add(&mut self.cost, engine.statistics());

@@ -487,6 +487,9 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         die_with_us(&mut command);
     }
     let file = ring.file();
+    // Signals are taken before the program is there, so that none is lost in between.
+    let requests = Requests::new(options.capture.is_some(), options.debugger.is_some());
+    let passing = options.capture.is_none().then(SignalsPassOn::begin);
     let mut signals = SignalsPassOn::before();
     signals.push((libc::SIGXFSZ, signals::survive_full_files()));
     // SAFETY: only system calls, on a file that is open.
@@ -520,7 +523,8 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     if !options.steps.is_empty() {
         sink.compare(Comparison::new(options.steps.clone()));
     }
-    let (status, ended) = run(&mut command, &program, &ring, &mut sink, options)?;
+    let (status, ended) =
+        run(&mut command, &program, (passing, requests), &ring, &mut sink, options)?;
 
     let (said, message) = ring.end();
     let replaced_by = message.clone();
@@ -667,17 +671,19 @@ enum Ended {
 fn run(
     command: &mut Command,
     program: &Path,
+    (mut passing, mut requests): (Option<SignalsPassOn>, Requests),
     ring: &Ring,
     sink: &mut Sink,
     options: &RecordOptions,
 ) -> Result<(ExitStatus, Option<Ended>), RecordError> {
     let started = options.debugger.as_ref().map_or(program, |debugger| &debugger.program);
     let start_error = |error| RecordError::Start(started.to_owned(), error);
+    let captured = options.capture.is_some();
     let mut child = command.spawn().map_err(start_error)?;
     let process = child.id() as i32;
-    let captured = options.capture.is_some();
-    let _signals = (!captured).then(|| SignalsPassOn::to(process));
-    let mut requests = Requests::new(captured, options.debugger.is_some());
+    if let Some(passing) = &mut passing {
+        passing.pass_to(process);
+    }
     thread::scope(|scope| {
         let (sender, ended) = mpsc::channel();
         scope.spawn(move || {

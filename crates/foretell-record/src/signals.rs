@@ -34,7 +34,9 @@ impl Requests {
         if self.captured {
             return foretell_guard::stop::asked().is_some();
         }
-        let count = REQUESTS.load(Ordering::Relaxed).wrapping_sub(self.before);
+        // A signal that came before ours were installed counts as one.
+        let early = u32::from(foretell_guard::stop::asked().is_some());
+        let count = REQUESTS.load(Ordering::Relaxed).wrapping_sub(self.before) + early;
         if count == 0 || self.debugged {
             return false;
         }
@@ -68,6 +70,7 @@ pub fn survive_full_files() -> libc::sigaction {
 /// While one of these lives, signals that ask us to end go to the programs: they decide what they
 /// mean. (Those from the terminal reach them anyway, so we only stay alive.)
 pub struct SignalsPassOn {
+    /// 0 until the program is started.
     process: i32,
 }
 
@@ -89,18 +92,24 @@ extern "C" fn pass_on(signal: i32, information: *mut libc::siginfo_t, _: *mut li
 }
 
 impl SignalsPassOn {
-    pub fn to(process: i32) -> Self {
+    /// Takes the signals; there is no program yet.
+    pub fn begin() -> Self {
         let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
         before.0 += 1;
         if before.0 == 1 {
             before.1 = install();
         }
+        Self { process: 0 }
+    }
+
+    /// The program is there.
+    pub fn pass_to(&mut self, process: i32) {
+        self.process = process;
         for target in &TARGETS {
             if target.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 break;
             }
         }
-        Self { process }
     }
 
     /// What the signals did before we took them, for a program that is started meanwhile.

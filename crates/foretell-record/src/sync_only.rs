@@ -121,9 +121,10 @@ fn run(
     limit: Option<Duration>,
 ) -> Result<RunEnd, RecordError> {
     let start_error = |error| RecordError::Start(program.to_owned(), error);
-    let mut child = command.spawn().map_err(start_error)?;
-    let _signals = SignalsPassOn::to(child.id() as i32);
     let mut requests = Requests::new(false, false);
+    let mut child = command.spawn().map_err(start_error)?;
+    let mut passing = SignalsPassOn::begin();
+    passing.pass_to(child.id() as i32);
     let begin = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait().map_err(start_error)? {
