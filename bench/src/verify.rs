@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use foretell_verify::bounded::{self, Bounded};
-use foretell_verify::{Options, Program, Refinement, Verdict, c, text, verify};
+use foretell_verify::{Options, Program, Refinement, Verdict, text, verify};
 
 use crate::measure::{children_seconds, cpu_seconds};
 use crate::{scratch, spin};
@@ -37,6 +37,7 @@ pub fn table() -> Result<(), String> {
     let entries = std::fs::read_dir(&folder)
         .map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "cmd"));
     files.sort();
     let spins = spin::installed();
     if !spins {
@@ -192,9 +193,5 @@ fn read(file: &Path) -> Result<Program, String> {
     let shown = file.display().to_string();
     let source =
         std::fs::read_to_string(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
-    let program = match shown.ends_with(".c") {
-        true => c::parse(&shown, &source, c::Options::default()),
-        false => text::parse(&shown, &source),
-    };
-    program.map_err(|error| error.to_string())
+    text::parse(&shown, &source).map_err(|error| error.to_string())
 }

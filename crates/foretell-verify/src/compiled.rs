@@ -17,7 +17,6 @@
 //! replay` judges. *Can be missed*: counterexamples that depend on the value of an uninitialised
 //! variable, and steps that the compiler left out; the reason is given.
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::fmt::Write as _;
@@ -33,11 +32,12 @@ use foretell_force::run::{Limits, Run, RunError, Runner};
 use foretell_force::session::UNINTERRUPTED;
 use foretell_record::RunEnd;
 use foretell_trace::schedule::{CreationPath, Schedule, Step};
-use foretell_trace::{Event, EventId, Op, Trace, VariableId};
+use foretell_trace::{Event as TraceEvent, EventId, Op, Trace, VariableId};
 use foretell_wire::is_local;
 
-use crate::program::{EdgeId, Program, Visible, bit};
-use crate::run::Execution;
+use crate::counterexample::{Counterexample, Ending, Event};
+use crate::ir::clang::Options;
+use crate::program::Visible;
 
 /// A thread that runs alone has at most so many events.
 const LONGEST_TURN: u32 = 50_000;
@@ -121,51 +121,50 @@ impl std::error::Error for NotForced {}
 ///
 /// `called`: where the compiled program will lie; the schedule calls it so.
 pub fn force(
-    program: &Program,
-    execution: &Execution,
+    counterexample: &Counterexample,
     source: &Path,
     folder: &Path,
     called: &Path,
+    options: Options,
 ) -> Result<Forced, NotForced> {
-    let plain = attempt(program, execution, source, folder, called, false);
-    let waits = |step: &crate::run::Step| program.edges[step.edge].visible == Visible::WaitEnd;
+    let plain = attempt(counterexample, source, folder, called, options, false);
     match plain {
-        Err(NotForced::Step { .. }) if execution.steps.iter().any(waits) => {
-            attempt(program, execution, source, folder, called, true).or(plain)
+        Err(NotForced::Step { .. }) if counterexample.waits() => {
+            attempt(counterexample, source, folder, called, options, true).or(plain)
         }
         _ => plain,
     }
 }
 
 fn attempt(
-    program: &Program,
-    execution: &Execution,
+    counterexample: &Counterexample,
     source: &Path,
     folder: &Path,
     called: &Path,
+    options: Options,
     woken: bool,
 ) -> Result<Forced, NotForced> {
     let stem = source.file_stem().unwrap_or(source.as_os_str());
     let binary = folder.join(stem);
     let companion = folder.join(stem).with_added_extension("companion.c");
-    std::fs::write(&companion, companion_of(program, execution))
+    std::fs::write(&companion, companion_of(counterexample))
         .map_err(|error| NotForced::File(companion.clone(), error))?;
-    compile(source, &companion, &binary, woken)?;
+    compile(source, &companion, &binary, options, woken)?;
     let mut compiled = Compiled::new(&binary, Vec::new());
     compiled.called = Some(called.to_owned());
     let runner = Runner::new(&compiled).map_err(NotForced::Run)?;
-    let (trace, steps) = follow(program, execution, &runner)?;
+    let (trace, steps) = follow(counterexample, &runner)?;
     let mut schedule = Schedule::of_trace(&trace, [], []);
     schedule.steps = steps;
     let input = compiled.digest().map_err(|error| NotForced::File(binary.clone(), error))?;
     schedule.input = Some(input.to_string().into());
-    schedule.violation = Some(violation(program, execution).name().into());
+    schedule.violation = Some(violation(counterexample.ending).name().into());
     let replayed = replay(&schedule, &compiled, &UNINTERRUPTED, LIMITS.time);
     let replayed = replayed.map_err(NotForced::Replay)?;
-    let ended = match (&replayed.run.end, execution.steps.last()) {
+    let ended = match &replayed.run.end {
         // a trap has no line of its own
-        (RunEnd::Signal(libc::SIGILL), Some(step)) => {
-            format!("trap in {}", program.describe(step.edge))
+        RunEnd::Signal(libc::SIGILL) => {
+            format!("trap at {}: {}", counterexample.place, counterexample.violation)
         }
         _ => replayed.run.ended(),
     };
@@ -179,23 +178,19 @@ fn attempt(
     }
 }
 
-/// A failed assertion, or a trap.
-fn violation(program: &Program, execution: &Execution) -> Violation {
-    let last = execution.steps.last().map_or("", |step| &*program.edges[step.edge].text);
-    match last.ends_with("signed overflow") || last.ends_with("index outside the array") {
-        true => Violation::Fault,
-        false => Violation::Assertion,
+fn violation(ending: Ending) -> Violation {
+    match ending {
+        Ending::Assertion => Violation::Assertion,
+        Ending::Fault => Violation::Fault,
+        Ending::Deadlock => Violation::Deadlock,
     }
 }
 
 /// What the environment does, as C.
-fn companion_of(program: &Program, execution: &Execution) -> String {
-    let inputs = execution.steps.iter().filter_map(|step| {
-        let taken = program.edges[step.edge].visible == Visible::Input;
-        taken.then(|| step.assigned.first().map_or(0, |&(_, value)| value))
-    });
+fn companion_of(counterexample: &Counterexample) -> String {
+    let inputs = counterexample.events.iter().filter_map(|event| event.input);
     // a value of unsigned 64 bits is the same bits
-    let inputs: Vec<String> = inputs.map(|value| format!("{}ull", value as u64)).collect();
+    let inputs: Vec<String> = inputs.map(|value| format!("{value}ull")).collect();
     let mut text = format!(
         "/* Made by `foretell verify {}`: what the environment does in its counterexample. */\n\
          #include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n\n\
@@ -205,7 +200,7 @@ fn companion_of(program: &Program, execution: &Execution) -> String {
          static unsigned long long next_input(void) {{\n\
          \x20 unsigned n = {INPUTS_TAKEN}++;\n\
          \x20 return n < {} ? inputs[n] : 0;\n}}\n\n",
-        program.file,
+        counterexample.file,
         if inputs.is_empty() { "0".to_owned() } else { inputs.join(", ") },
         inputs.len(),
     );
@@ -248,18 +243,24 @@ const NONDET: [(&str, &str); 10] = [
     ("ulong", "unsigned long"),
 ];
 
-fn compile(source: &Path, companion: &Path, binary: &Path, woken: bool) -> Result<(), NotForced> {
+fn compile(
+    source: &Path,
+    companion: &Path,
+    binary: &Path,
+    options: Options,
+    woken: bool,
+) -> Result<(), NotForced> {
     // Unoptimised, so that every access of the source is one of the program.
-    let words = [
-        "-O0",
-        "-g",
-        "-w",
-        "-pthread",
-        "-D_GNU_SOURCE",
-        "-fsanitize=signed-integer-overflow,array-bounds",
-        "-fsanitize-trap=signed-integer-overflow,array-bounds",
-    ];
+    let words = ["-O0", "-g", "-w", "-pthread", "-D_GNU_SOURCE"];
     let mut words: Vec<OsString> = words.map(OsString::from).into();
+    let checked: &[&str] = match options.overflow {
+        true => &[
+            "-fsanitize=signed-integer-overflow,array-bounds",
+            "-fsanitize-trap=signed-integer-overflow,array-bounds",
+        ],
+        false => &["-fwrapv", "-fsanitize=array-bounds", "-fsanitize-trap=array-bounds"],
+    };
+    words.extend(checked.iter().map(OsString::from));
     if woken {
         words.push(format!("-Dpthread_cond_wait={WAKES_BY_ITSELF}").into());
     }
@@ -276,96 +277,56 @@ fn compile(source: &Path, companion: &Path, binary: &Path, woken: bool) -> Resul
     }
 }
 
-/// A step of the counterexample that the compiled program shows.
-struct Wanted {
-    thread: CreationPath,
-    what: What,
-    /// Described by this one.
-    edge: EdgeId,
-}
-
-enum What {
-    /// What the edge does.
-    Edge(Visible),
-    /// The thread ends: somebody waits for it, and the model has no step for it.
-    End,
-}
-
-/// The steps of the counterexample that the compiled program shows, up to the last one of the thread
-/// that fails: what others do after it cannot matter.
-fn wanted(program: &Program, execution: &Execution) -> Vec<Wanted> {
-    let mut paths: HashMap<usize, CreationPath> = HashMap::new();
-    let mut children: HashMap<usize, u32> = HashMap::new();
-    let mut wanted: Vec<Wanted> = Vec::new();
-    let mut last = 0;
-    let fails = execution.steps.last().map(|step| program.edges[step.edge].thread);
-    for step in &execution.steps {
-        let edge = &program.edges[step.edge];
-        let thread = paths.entry(edge.thread).or_default().clone();
-        if edge.visible == Visible::No {
-            continue;
-        }
-        if let Some(started) = edge.starts {
-            let number = children.entry(edge.thread).or_default();
-            let mut path = thread.clone();
-            path.0.push(*number);
-            *number += 1;
-            paths.insert(started, path);
-        }
-        if let Some(ended) = edge.awaits {
-            let ended = paths.entry(ended).or_default().clone();
-            // at once after its last step, or now
-            let after = wanted.iter().rposition(|step| step.thread == ended);
-            let at = after.map_or(wanted.len(), |after| after + 1);
-            wanted.insert(at, Wanted { thread: ended, what: What::End, edge: step.edge });
-        }
-        wanted.push(Wanted { thread, what: What::Edge(edge.visible), edge: step.edge });
-        if Some(edge.thread) == fails {
-            last = wanted.len();
-        }
-    }
-    wanted.truncate(last);
-    wanted
-}
-
 /// The schedule of the counterexample, and a trace of the program that it is for.
 fn follow(
-    program: &Program,
-    execution: &Execution,
+    counterexample: &Counterexample,
     runner: &Runner<'_>,
 ) -> Result<(Trace, Vec<Step>), NotForced> {
-    let wanted = wanted(program, execution);
-    let turns: Vec<&[Wanted]> = wanted.chunk_by(|a, b| a.thread == b.thread).collect();
+    let seen: Vec<&Event> =
+        counterexample.events.iter().filter(|event| event.does != Visible::No).collect();
+    let mut turns: Vec<(CreationPath, Vec<&Event>)> = seen
+        .chunk_by(|a, b| a.thread == b.thread)
+        .map(|turn| (turn[0].thread.clone(), turn.to_vec()))
+        .collect();
+    let hangs = counterexample.ending == Ending::Deadlock;
+    if !hangs && turns.last().is_none_or(|(thread, _)| *thread != counterexample.thread) {
+        turns.push((counterexample.thread.clone(), Vec::new()));
+    }
     let mut steps: Vec<Step> = Vec::new();
-    for (number, turn) in turns.iter().enumerate() {
-        let (run, events) = alone(runner, &steps, &turn[0].thread)?;
+    let mut trace = None;
+    let last = turns.len() - 1;
+    for (number, (thread, turn)) in turns.iter().enumerate() {
+        let (run, events) = alone(runner, &steps, thread)?;
         let mut at = 0;
-        for wanted in *turn {
-            let is_it = |(event, _): &(EventId, Step)| is(program, wanted, &run.trace, *event);
+        for event in turn {
+            let is_it = |(found, _): &(EventId, Step)| is(event, &run.trace, *found);
             let Some(further) = events[at..].iter().position(is_it) else {
-                let step = program.describe(wanted.edge);
+                let step = format!("{} at {}: {}", event.name, event.place, event.text);
                 return Err(NotForced::Step { step, why: ended(&run) });
             };
             at += further + 1;
         }
-        if number + 1 < turns.len() {
-            steps.extend(events.into_iter().take(at).map(|(_, step)| step));
-            continue;
+        if number == last && !hangs {
+            if !matches!(run.end, RunEnd::Signal(_)) {
+                return Err(NotForced::Held(ended(&run)));
+            }
+            // up to the end, in case that it does more before it fails (it prints)
+            let seen = events.iter().rposition(|(_, step)| !is_local(&step.operation));
+            at = seen.map_or(at, |last| at.max(last + 1));
         }
-        if !matches!(run.end, RunEnd::Signal(_)) {
-            return Err(NotForced::Held(ended(&run)));
-        }
-        // up to the end, in case that it does more before it fails (it prints)
-        let seen = events.iter().rposition(|(_, step)| !is_local(&step.operation));
-        let seen = seen.map_or(at, |last| at.max(last + 1));
-        steps.extend(events.into_iter().take(seen).map(|(_, step)| step));
-        return Ok((run.trace, steps));
+        steps.extend(events.into_iter().take(at).map(|(_, step)| step));
+        trace = Some(run.trace);
     }
-    // the thread fails by itself, before anybody can see it
-    let run = runner.run(Vec::new(), UNINTERRUPTED, LIMITS).map_err(NotForced::Run)?;
-    let first = (!run.trace.events.is_empty()).then(|| EventId::from(0));
-    let steps = Schedule::of_trace(&run.trace, first, []).steps;
-    Ok((run.trace, steps))
+    match trace {
+        Some(trace) if !steps.is_empty() => Ok((trace, steps)),
+        // the thread fails by itself, before anybody can see it
+        _ => {
+            let run = runner.run(Vec::new(), UNINTERRUPTED, LIMITS).map_err(NotForced::Run)?;
+            let first = (!run.trace.events.is_empty()).then(|| EventId::from(0));
+            let steps = Schedule::of_trace(&run.trace, first, []).steps;
+            Ok((run.trace, steps))
+        }
+    }
 }
 
 /// How the run of a thread alone ended, for people.
@@ -407,19 +368,18 @@ fn alone(
     Ok((run, events))
 }
 
-/// Is the event the step of the counterexample?
-fn is(program: &Program, wanted: &Wanted, trace: &Trace, event: EventId) -> bool {
+/// Is it the event of the counterexample?
+fn is(wanted: &Event, trace: &Trace, event: EventId) -> bool {
     let event = trace.event(event);
-    let visible = match wanted.what {
-        What::Edge(visible) => visible,
-        What::End => return event.op == Op::ThreadEnd,
-    };
     let of_section =
         |lock: &foretell_trace::LockStep| &*trace.objects[lock.lock.index()].name == ATOMIC_MUTEX;
-    match (visible, &event.op) {
+    match (wanted.does, &event.op) {
         (Visible::Read, Op::Read(access)) | (Visible::Write, Op::Write(access)) => {
-            accesses(program, wanted.edge, trace, event, access.variable)
+            accesses(wanted, trace, event, access.variable)
         }
+        // a compare-and-swap that fails only reads
+        (Visible::Modify, Op::Read(access)) => accesses(wanted, trace, event, access.variable),
+        (Visible::Modify, Op::ReadModifyWrite(_)) => true,
         (Visible::Input, Op::Write(access)) => {
             &*trace.variables[access.variable.index()].name == INPUTS_TAKEN
         }
@@ -430,43 +390,32 @@ fn is(program: &Program, wanted: &Wanted, trace: &Trace, event: EventId) -> bool
         (Visible::WaitBegin, Op::WaitBegin { .. })
         | (Visible::WaitEnd, Op::WaitEnd { .. })
         | (Visible::Signal, Op::Signal(_) | Op::Broadcast(_))
-        | (Visible::SemaphoreWait, Op::SemaphoreWait(_))
+        | (Visible::SemaphoreWait, Op::SemaphoreWait(_) | Op::SemaphoreWaitFailed(_))
         | (Visible::SemaphorePost, Op::SemaphorePost(_))
+        | (Visible::BarrierArrive, Op::BarrierArrive(_))
+        | (Visible::BarrierLeave, Op::BarrierLeave(_))
         | (Visible::Fork, Op::Fork(_))
-        | (Visible::Join, Op::Join(_)) => true,
+        | (Visible::Join, Op::Join(_))
+        | (Visible::End, Op::ThreadEnd) => true,
         _ => false,
     }
 }
 
-/// Is it the variable of the edge? Globals have names; locals that others see have none in a trace,
-/// there the line decides.
-fn accesses(
-    program: &Program,
-    edge: EdgeId,
-    trace: &Trace,
-    event: &Event,
-    variable: VariableId,
-) -> bool {
-    let touched = match program.edges[edge].visible {
-        Visible::Write => program.writes(edge),
-        _ => program.reads(edge),
-    };
-    let shared = touched & program.shared();
-    let wanted = (0..program.variables.len()).find(|&v| shared & bit(VariableId::from(v)) != 0);
-    let Some(wanted) = wanted else { return false };
-    let wanted = &*program.variables[wanted].name;
+/// Is it the variable of the event? Globals have names; locals that others see and memory of
+/// `malloc` have none in a trace, there the line decides.
+fn accesses(wanted: &Event, trace: &Trace, event: &TraceEvent, variable: VariableId) -> bool {
     let found = &*trace.variables[variable.index()].name;
-    match wanted.contains('.') {
-        false => base_name(found) == base_name(wanted),
-        true => {
+    match &wanted.variable {
+        Some(name) => base_name(found) == base_name(name),
+        None => {
             let line = event.site.map_or(0, |site| trace.sites[site.index()].line);
-            found.starts_with("0x") && line == program.edges[edge].place.line
+            line == wanted.line
         }
     }
 }
 
 /// `cells` of `cells[3]`
 fn base_name(name: &str) -> &str {
-    let end = name.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(name.len());
-    &name[..end]
+    let end = name.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'));
+    &name[..end.unwrap_or(name.len())]
 }

@@ -80,6 +80,14 @@ pub enum Visible {
     AtomicEnd,
     /// Takes a value that the environment chooses.
     Input,
+    /// Reads and writes a shared variable in one step.
+    Modify,
+    /// Comes to a barrier.
+    BarrierArrive,
+    /// Leaves a barrier.
+    BarrierLeave,
+    /// Ends its thread.
+    End,
 }
 
 /// A guarded assignment of one thread.
@@ -267,7 +275,10 @@ impl Program {
         let shared = self.shared();
         let silent = |program: &Program, edge: EdgeId| {
             let joined = &program.edges[edge];
+            // the end of the program is seen by all
+            let ends = program.threads[joined.thread].dead == Some(joined.to);
             (program.reads(edge) | program.writes(edge)) & shared == 0
+                && !ends
                 && joined.starts.is_none()
                 && joined.awaits.is_none()
         };

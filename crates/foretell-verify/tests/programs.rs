@@ -6,18 +6,14 @@ use std::path::PathBuf;
 use foretell_verify::bounded::{self, Bounded};
 use foretell_verify::proof::{Proof, ProofError};
 use foretell_verify::{
-    Budget, Options, Program, Refinement, Report, Trouble, Verdict, c, text, verify,
+    Budget, Options, Program, Refinement, Report, Trouble, Verdict, text, verify,
 };
 
 fn read(name: &str) -> Program {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/verify").join(name);
     let source = std::fs::read_to_string(&file).expect("the example is there");
     let path = file.display().to_string();
-    let program = match name.ends_with(".c") {
-        true => c::parse(&path, &source, c::Options::default()),
-        false => text::parse(&path, &source),
-    };
-    program.expect("the example is a program")
+    text::parse(&path, &source).expect("the example is a program")
 }
 
 /// The reports of both refinements; `None` when there is no solver on this machine, said aloud.
@@ -75,9 +71,6 @@ programs! {
     bank "bank.cmd" safe;
     bank_bad "bank_bad.cmd" violated;
     barrier "barrier.cmd" safe;
-    condition_c "condition.c" safe;
-    counter_lock_c "counter_lock.c" safe;
-    counter_race_c "counter_race.c" violated;
     dekker "dekker.cmd" safe;
     dekker_bad "dekker_bad.cmd" violated;
     example1 "example1.cmd" safe;
@@ -85,35 +78,20 @@ programs! {
     example2_bad "example2_bad.cmd" violated;
     example2_flags "example2_flags.cmd" safe;
     example3 "example3.cmd" safe;
-    fib_bench_c "fib_bench.c" safe;
-    fib_bench_bad_c "fib_bench_bad.c" violated;
-    indexer_c "indexer.c" safe;
     lamport "lamport.cmd" safe;
-    lazy01_c "lazy01.c" violated;
-    lazy01_safe_c "lazy01_safe.c" safe;
-    peterson_c "peterson.c" safe;
     peterson "peterson.cmd" safe;
     peterson_bad "peterson_bad.cmd" violated;
-    queue_c "queue.c" safe;
     readers_writer "readers_writer.cmd" safe;
     readers_writer_bad "readers_writer_bad.cmd" violated;
-    reorder_c "reorder.c" violated;
-    reorder_safe_c "reorder_safe.c" safe;
     sem_handover "sem_handover.cmd" safe;
-    semaphore_c "semaphore.c" safe;
-    sigma_c "sigma.c" violated;
     spinlock "spinlock.cmd" safe;
-    stack_c "stack.c" violated;
-    stateful01_c "stateful01.c" violated;
-    stateful01_safe_c "stateful01_safe.c" safe;
     ticket "ticket.cmd" safe;
 }
 
 #[test]
 fn the_neighbourhood_needs_a_quarter_fewer_iterations() {
     let mut totals = [0, 0];
-    for name in ["bank.cmd", "example1.cmd", "example3.cmd", "readers_writer.cmd", "lazy01_safe.c"]
-    {
+    for name in ["bank.cmd", "example1.cmd", "example3.cmd", "readers_writer.cmd"] {
         let Some(reports) = reports(&read(name)) else { return };
         for (total, report) in totals.iter_mut().zip(reports) {
             *total += report.statistics.iterations;
@@ -158,29 +136,6 @@ fn what_is_outside_is_refused_with_its_line() {
     assert_eq!((refused.line, &*refused.file), (3, "x.cmd"));
     let refused = text::parse("x.cmd", "shared x = 0;\nthread a { x := x * x; }").unwrap_err();
     assert_eq!(refused.line, 2);
-}
-
-#[test]
-fn c_that_is_outside_is_refused_with_its_line() {
-    let cases = [
-        ("product.c", "int x, y;\nint main(void) {\n  x = x * y;\n}\n", 3),
-        ("recursion.c", "int f(int n) {\n  return f(n);\n}\nint main(void) { f(1); }\n", 2),
-        ("float.c", "float x;\nint main(void) { return 0; }\n", 1),
-        ("thread_local.c", "int x;\n__thread int y;\nint main(void) { return 0; }\n", 2),
-        ("empty.c", "", 1),
-        ("unknown.c", "int g(void);\nint main(void) {\n\n  g();\n}\n", 4),
-    ];
-    for (name, source, line) in cases {
-        let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-        std::fs::write(&file, source).expect("the folder of tests can be written");
-        let refused = c::parse(&file.display().to_string(), source, c::Options::default());
-        let refused = refused.expect_err(name);
-        if refused.message.contains("cannot run") {
-            eprintln!("SKIPPED: {refused}");
-            return;
-        }
-        assert_eq!(refused.line, line, "{refused}");
-    }
 }
 
 #[test]

@@ -113,12 +113,10 @@ pub enum Command {
     /// Prove the assertions of a small concurrent program for all its executions, or give a
     /// counterexample.
     ///
-    /// Reads C with pthreads (.c: integers, arrays of constant size, mutexes, conditions, semaphores,
-    /// the __VERIFIER functions of SV-COMP) or guarded commands (.cmd). A proof is checked by an
-    /// independent pass and can be written to a file. A counterexample is run by an interpreter; that
-    /// of a C program is also forced on the compiled program, and `foretell replay` does it again (exit
-    /// code 11 when that fails, with the reason). What is not decided within the budget is unknown
-    /// (exit code 12), with what was learned.
+    /// Reads C with pthreads (.c, through clang) or guarded commands (.cmd). What is proved can be
+    /// written to a file. The counterexample of a C program is forced on the compiled program, and
+    /// `foretell replay` does it again (exit code 11 when that fails, with the reason). What is not
+    /// decided within the budget, or has no meaning here, is unknown (exit code 12), with the reason.
     Verify(VerifyArguments),
     /// Show a saved result again, or write it as HTML, SARIF, JUnit, Perfetto trace or text.
     ///
@@ -637,15 +635,25 @@ pub struct VerifyArguments {
     /// Refinements to try before giving up.
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub iterations: usize,
-    /// Abstract states to look at in one search.
-    #[arg(long, value_name = "N", default_value_t = 50_000)]
-    pub states: usize,
+    /// States to look at: 2,000,000 concrete ones, or 50,000 abstract ones in one search.
+    #[arg(long, value_name = "N")]
+    pub states: Option<usize>,
     /// Questions to ask the solver.
     #[arg(long, value_name = "N", default_value_t = 200_000)]
     pub questions: u64,
-    /// C: do not look at executions with signed overflow (by default it is a violation).
+    /// C: signed overflow wraps, as with -fwrapv (by default it is a violation).
     #[arg(long)]
     pub no_overflow: bool,
+    /// C: what must never happen. `assertion` is a failed assertion, reach_error(), abort(), signed
+    /// overflow, division by zero or a bad access; `deadlock` is a state in which no thread can go on.
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "KINDS",
+        default_value = "assertion"
+    )]
+    pub property: Vec<PropertyName>,
     /// C: where to put the schedule of a counterexample and the program that it is for; created when
     /// there is one.
     #[arg(long, value_name = "DIR", default_value = "foretell-schedules")]
@@ -656,6 +664,15 @@ pub struct VerifyArguments {
     /// Only check this proof of the program.
     #[arg(long, value_name = "FILE", conflicts_with = "proof")]
     pub check: Option<PathBuf>,
+}
+
+/// What a verified program must never do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PropertyName {
+    /// Fail.
+    Assertion,
+    /// Stand still.
+    Deadlock,
 }
 
 /// The refinements.

@@ -104,15 +104,15 @@ macro_rules! confirmed {
 confirmed! { counter_race fib_bench_bad lazy01 reorder sigma stack stateful01 }
 
 const TWO_INPUTS: &str = "#include <pthread.h>\n\
-    extern int __VERIFIER_nondet_int(void);\n\
+    extern char __VERIFIER_nondet_char(void);\n\
     extern void __VERIFIER_assume(int);\n\
     void reach_error(void);\n\
     int total;\n\
     pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
     static void add(int v) { pthread_mutex_lock(&m); total = total + v; pthread_mutex_unlock(&m); }\n\
-    void *one(void *p) { int v = __VERIFIER_nondet_int(); __VERIFIER_assume(v > 3 && v < 10);\n\
+    void *one(void *p) { int v = __VERIFIER_nondet_char(); __VERIFIER_assume(v > 3 && v < 10);\n\
       add(v); return 0; }\n\
-    void *other(void *p) { int v = __VERIFIER_nondet_int(); __VERIFIER_assume(v == -7);\n\
+    void *other(void *p) { int v = __VERIFIER_nondet_char(); __VERIFIER_assume(v == -7);\n\
       add(v); return 0; }\n\
     int main(void) { pthread_t a, b;\n\
       pthread_create(&a, 0, one, 0); pthread_create(&b, 0, other, 0);\n\
@@ -170,19 +170,61 @@ fn a_counterexample_that_the_compiled_program_survives_is_not_confirmed() {
 #[test]
 fn a_spent_budget_is_unknown_with_what_was_learned() {
     let workshop = Workshop::new("budget");
-    let program = example("lazy01_safe.c");
-    let few: &[&str] = &["--refine", "trace", "--iterations", "1"];
-    let budgets = [few, &["--states", "5"], &["--questions", "30"]];
+    let (states, predicates) = (example("lazy01_safe.c"), example("lamport.cmd"));
+    let few: &[&str] = &["--refine", "trace", "--iterations", "1", &predicates];
+    let budgets = [few, &["--states", "5", &states], &["--questions", "30", &predicates]];
     for budget in budgets {
-        let Some((code, result)) = workshop.verify(&[budget, &[&program]].concat()) else {
-            return;
-        };
+        let Some((code, result)) = workshop.verify(budget) else { return };
         let found = &result["verification"];
         assert_eq!((code, &found["verdict"]), (12, &"unknown".into()), "{budget:?}: {found:#}");
         let reason = found["reason"].as_str().unwrap_or_default();
         assert!(reason.contains("the budget is spent"), "{reason}");
     }
-    let output = workshop.foretell(&[&["verify"], few, &[&program]].concat());
+    let output = workshop.foretell(&[&["verify"], few].concat());
     let said = text(&output.stdout);
     assert!(said.contains("what was learned") && said.contains("  predicate "), "{said}");
+}
+
+const OPPOSITE_LOCKS: &str = "#include <pthread.h>\n\
+    pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER;\n\
+    void *f(void *p) { pthread_mutex_lock(&m); pthread_mutex_lock(&n);\n\
+      pthread_mutex_unlock(&n); pthread_mutex_unlock(&m); return 0; }\n\
+    int main(void) { pthread_t t; pthread_create(&t, 0, f, 0);\n\
+      pthread_mutex_lock(&n); pthread_mutex_lock(&m);\n\
+      pthread_mutex_unlock(&m); pthread_mutex_unlock(&n); pthread_join(t, 0); return 0; }\n";
+
+#[test]
+fn a_deadlock_is_forced_when_it_is_asked_for() {
+    let workshop = Workshop::new("deadlock");
+    workshop.file("locks.c", OPPOSITE_LOCKS);
+    let Some((code, result)) = workshop.verify(&["locks.c"]) else { return };
+    assert_eq!((code, &result["verification"]["verdict"]), (0, &"proved".into()));
+    let Some((code, result)) = workshop.verify(&["--property", "assertion,deadlock", "locks.c"])
+    else {
+        return;
+    };
+    assert_eq!(code, 10, "{result:#}");
+    let words = ["foretell-schedules/locks.schedule", "--", "foretell-schedules/locks"];
+    let again = workshop.foretell(&[&["replay"], &words[..]].concat());
+    assert_eq!(again.status.code(), Some(10), "{}", text(&again.stdout));
+}
+
+/// The programs of `foretell-verify` whose assertion fails when they are compiled and run.
+#[test]
+fn what_fails_is_refuted_or_refused() {
+    let workshop = Workshop::new("fails");
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../foretell-verify/tests/never_proved");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let file = entry.unwrap().path().display().to_string();
+        let output = workshop.foretell(&["verify", &file]);
+        let code = output.status.code().unwrap_or(-1);
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(matches!(code, 2 | 10 | 11 | 12), "{file}: {code} {said}");
+        let refused = said.contains("constructor") || said.contains("sitofp");
+        assert!(
+            matches!(code, 10 | 11) || refused || said.contains("not found"),
+            "{file}: {code} {said}"
+        );
+    }
 }

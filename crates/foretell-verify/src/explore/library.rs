@@ -1,0 +1,1028 @@
+//! The meaning of functions that are not the program's own: threads, locks, memory, output, and
+//! SV-COMP's functions. A function that is not here is refused.
+//!
+//! POSIX leaves things open; a proof must hold for all of them. A wait for a condition may end at any
+//! time, `pthread_cond_signal` wakes any one of those who wait, any thread may be the one to which a
+//! barrier gives its special result. Creating a thread and allocating memory are assumed to succeed.
+
+use std::sync::Arc;
+
+use super::machine::{Kind, LARGEST, Machine, Step, Stop};
+use super::memory::{Base, Object, Pointer, Sync, Value};
+use super::state::{State, Status};
+use crate::ir::{Argument, FunctionId, Instruction, Op, Place, Type, mask, signed};
+
+const MUTEX: usize = 40;
+const CONDITION: usize = 48;
+const RW_LOCK: usize = 56;
+const SEMAPHORE: usize = 32;
+const BARRIER: usize = 32;
+const SPIN_LOCK: usize = 4;
+
+const EPERM: i32 = 1;
+const EBUSY: i32 = 16;
+const EDEADLK: i32 = 35;
+const ETIMEDOUT: i32 = 110;
+
+/// How a mutex treats its owner; the numbers are those of the C library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MutexKind {
+    Normal,
+    Recursive,
+    ErrorChecking,
+}
+
+/// Functions that have our meaning even if the program defines them.
+pub(super) fn is_special(name: &str) -> bool {
+    matches!(name, "reach_error") || name.starts_with("__VERIFIER_") && name != "__VERIFIER_assert"
+}
+
+/// The values of an input, if they are few enough to be tried one by one.
+fn input_values(name: &str) -> Option<u32> {
+    match name.strip_prefix("__VERIFIER_nondet_")? {
+        "bool" | "_Bool" => Some(2),
+        "char" | "uchar" | "schar" | "u8" | "U8" => Some(256),
+        _ => None,
+    }
+}
+
+impl<'m> Machine<'m> {
+    /// Can others see the call, or does it end the execution for them?
+    pub(super) fn call_is_seen(
+        &self,
+        state: &State,
+        thread: usize,
+        name: &str,
+        instruction: &Instruction,
+    ) -> bool {
+        let Op::Call { arguments, .. } = &instruction.op else { return true };
+        match name {
+            "malloc" | "calloc" | "printf" | "puts" | "putchar" | "fprintf" | "fputs"
+            | "fflush" | "usleep" | "sleep" | "sched_yield" | "pthread_self" | "pthread_equal"
+            | "__assert_fail" | "reach_error" | "__VERIFIER_error" => false,
+            "abort" => self.quiet_abort,
+            "__VERIFIER_assume" | "assume_abort_if_not" => {
+                // a failed assumption ends the execution for all: they may do something before
+                let holds = arguments
+                    .first()
+                    .map(|argument| self.operand(state, thread, &argument.value, &argument.kind));
+                !matches!(holds, Some(Ok(Value::Integer(1..))))
+            }
+            name => !name.starts_with("llvm."),
+        }
+    }
+
+    /// In how many ways can the thread take its next step? None if it has to wait.
+    pub fn choices(&self, state: &State, thread: usize) -> u32 {
+        if state.alone.is_some_and(|(alone, _)| usize::from(alone) != thread) {
+            return 0;
+        }
+        let Some(running) = state.threads.get(thread).and_then(Option::as_ref) else { return 0 };
+        match &running.status {
+            Status::Ended(_) | Status::AtBarrier(_) => return 0,
+            Status::Begins | Status::Leaves(_) => return 1,
+            Status::Waits { mutex, timed, .. } => {
+                let free = match self.sync(state, *mutex) {
+                    Some(sync) => sync == Sync::Free,
+                    None => true,
+                };
+                return if free { 1 + u32::from(*timed) } else { 0 };
+            }
+            Status::Runs => {}
+        }
+        let Some(instruction) = self.next(state, thread) else { return 1 };
+        match &instruction.op {
+            Op::Exchange { weak: true, .. } => 2,
+            Op::Call { callee, arguments, .. } => {
+                let callee = self.callee(state, thread, callee);
+                match callee.filter(|id| self.is_library(*id)) {
+                    Some(id) => {
+                        self.call_choices(state, thread, &self.function(id).name, arguments)
+                    }
+                    None => 1,
+                }
+            }
+            _ => 1,
+        }
+    }
+
+    /// Can the thread go on without luck? A wait may end without a signal, but need not.
+    pub fn can_go_on(&self, state: &State, thread: usize) -> bool {
+        let waits = state.threads[thread].as_ref().is_some_and(|running| {
+            matches!(running.status, Status::Waits { signalled: false, timed: false, .. })
+        });
+        !waits && self.choices(state, thread) > 0
+    }
+
+    fn call_choices(
+        &self,
+        state: &State,
+        thread: usize,
+        name: &str,
+        arguments: &[Argument],
+    ) -> u32 {
+        let value = |index: usize| {
+            let argument = arguments.get(index)?;
+            self.operand(state, thread, &argument.value, &argument.kind).ok()
+        };
+        let first = || match value(0)? {
+            Value::Pointer(pointer) => Some(pointer),
+            _ => None,
+        };
+        // what is wrong with a call is said when it is executed
+        let Some(at) = first() else { return input_values(name).unwrap_or(1) };
+        let sync = self.sync(state, at);
+        let waits = match name {
+            "pthread_mutex_lock" => match sync {
+                Some(Sync::Held { owner, .. }) if usize::from(owner) == thread => {
+                    self.mutex_kind(state, Place::default(), at) == Ok(MutexKind::Normal)
+                }
+                Some(Sync::Held { .. }) => true,
+                _ => false,
+            },
+            "pthread_spin_lock" => matches!(sync, Some(Sync::Held { .. })),
+            "pthread_rwlock_rdlock" => {
+                matches!(sync, Some(Sync::Held { owner, .. }) if usize::from(owner) != thread)
+            }
+            "pthread_rwlock_wrlock" => match sync {
+                Some(Sync::Held { owner, .. }) => usize::from(owner) != thread,
+                Some(Sync::Read(_)) => true,
+                _ => false,
+            },
+            "sem_wait" => sync == Some(Sync::Semaphore(0)),
+            "pthread_join" => match at.base {
+                Base::Thread(other) if usize::from(other) != thread => {
+                    let other = state.threads.get(usize::from(other)).and_then(Option::as_ref);
+                    other.is_some_and(|other| !matches!(other.status, Status::Ended(_)))
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        match name {
+            _ if waits => 0,
+            "pthread_cond_signal" if self.signals => self.waiting(state, at).len().max(1) as u32,
+            "pthread_barrier_wait" => match sync {
+                Some(Sync::Barrier { count })
+                    if self.at_barrier(state, at).len() + 1 == count as usize =>
+                {
+                    count
+                }
+                _ => 1,
+            },
+            _ => 1,
+        }
+    }
+
+    /// Threads that wait for a condition and have no signal.
+    fn waiting(&self, state: &State, at: Pointer) -> Vec<usize> {
+        let waits = |index: &usize| {
+            state.threads[*index].as_ref().is_some_and(|thread| {
+                matches!(thread.status, Status::Waits { condition, signalled: false, .. }
+                    if condition == at)
+            })
+        };
+        (0..state.threads.len()).filter(waits).collect()
+    }
+
+    fn at_barrier(&self, state: &State, at: Pointer) -> Vec<usize> {
+        let waits = |index: &usize| {
+            let thread = state.threads[*index].as_ref();
+            thread.is_some_and(|thread| thread.status == Status::AtBarrier(at))
+        };
+        (0..state.threads.len()).filter(waits).collect()
+    }
+
+    fn sync(&self, state: &State, at: Pointer) -> Option<Sync> {
+        let object = state.object(at.base)?;
+        object.sync(usize::try_from(at.offset).ok()?).cloned()
+    }
+
+    fn set_sync(&self, state: &mut State, at: Pointer, length: usize, sync: Option<Sync>) {
+        if let Some(object) = state.object_mut(at.base) {
+            object.set_sync(at.offset as usize, length, sync);
+        }
+    }
+
+    /// Checks that a lock or the like lies there as a whole, and nothing else of the kind.
+    fn region(&self, state: &State, place: Place, at: Pointer, length: usize) -> Step<usize> {
+        match state.object(at.base) {
+            Some(object) if at.offset >= 0 && object.sync(at.offset as usize).is_some() => {
+                Ok(at.offset as usize)
+            }
+            _ => self.bounds(state, place, at, length, true),
+        }
+    }
+
+    fn is_zero(&self, state: &State, at: Pointer, offset: usize, length: usize) -> bool {
+        let offset = at.offset as usize + offset;
+        state.object(at.base).is_some_and(|object| {
+            (0..length).all(|byte| object.load(offset + byte, 1, false) == Value::Integer(0))
+        })
+    }
+
+    fn mutex_kind(&self, state: &State, place: Place, at: Pointer) -> Step<MutexKind> {
+        let offset = self.region(state, place, at, MUTEX)?;
+        let kind = state.object(at.base).map(|object| object.load(offset + 16, 4, false));
+        let zero = self.is_zero(state, at, 0, 16) && self.is_zero(state, at, 20, 20);
+        match kind {
+            Some(Value::Integer(0 | 3)) if zero => Ok(MutexKind::Normal),
+            Some(Value::Integer(1)) if zero => Ok(MutexKind::Recursive),
+            Some(Value::Integer(2)) if zero => Ok(MutexKind::ErrorChecking),
+            _ => Err(Stop::Refused(
+                place,
+                "a mutex that is not initialised, or of a kind that is not known".into(),
+            )),
+        }
+    }
+
+    /// A lock or condition whose initialiser is all zeros.
+    fn zero_initialised(
+        &self,
+        state: &State,
+        place: Place,
+        at: Pointer,
+        length: usize,
+        what: &str,
+    ) -> Step<()> {
+        self.region(state, place, at, length)?;
+        match self.is_zero(state, at, 0, length) {
+            true => Ok(()),
+            false => Err(Stop::Refused(place, format!("{what} that is not initialised"))),
+        }
+    }
+
+    /// Writes what an initialiser writes.
+    fn initialise_region(
+        &self,
+        state: &mut State,
+        place: Place,
+        at: Pointer,
+        length: usize,
+        sync: Option<Sync>,
+    ) -> Step<()> {
+        if self
+            .sync(state, at)
+            .is_some_and(|sync| matches!(sync, Sync::Held { .. } | Sync::Read(_)))
+        {
+            return Err(Stop::Refused(
+                place,
+                "undefined: a lock is initialised while it is held".into(),
+            ));
+        }
+        self.set_sync(state, at, length, None);
+        let offset = self.bounds(state, place, at, length, true)?;
+        if let Some(object) = state.object_mut(at.base) {
+            object.fill(offset, length, 0);
+        }
+        self.set_sync(state, at, length, sync);
+        Ok(())
+    }
+
+    /// Whoever uses it afterwards is refused.
+    fn destroy(&self, state: &mut State, place: Place, at: Pointer, length: usize) -> Step<()> {
+        self.region(state, place, at, length)?;
+        let in_use = match self.sync(state, at) {
+            Some(Sync::Held { .. } | Sync::Read(_)) => true,
+            Some(Sync::Barrier { .. }) => !self.at_barrier(state, at).is_empty(),
+            _ => state.threads.iter().flatten().any(|thread| {
+                matches!(thread.status, Status::Waits { condition, .. } if condition == at)
+            }),
+        };
+        if in_use {
+            return Err(Stop::Refused(
+                place,
+                "undefined: something is destroyed while it is in use".into(),
+            ));
+        }
+        self.set_sync(state, at, length, None);
+        if let Some(object) = state.object_mut(at.base) {
+            object.clear(at.offset as usize, length);
+        }
+        Ok(())
+    }
+
+    fn status(&self, state: &mut State, thread: usize, status: Status) {
+        if let Some(thread) = state.threads[thread].as_mut() {
+            Arc::make_mut(thread).status = status;
+        }
+    }
+
+    /// Goes on after waiting.
+    pub(super) fn wake(&self, state: &mut State, thread: usize, choice: u32) -> Step<()> {
+        let status = state.threads[thread].as_ref().map(|thread| thread.status.clone());
+        let result = self.next(state, thread).and_then(|instruction| instruction.result);
+        let place = self.next(state, thread).map(|i| i.place).unwrap_or_default();
+        self.status(state, thread, Status::Runs);
+        match status {
+            Some(Status::Waits { mutex, count, timed, .. }) => {
+                // it may have been destroyed meanwhile
+                self.mutex_kind(state, place, mutex)?;
+                let owner = thread as u8;
+                self.set_sync(state, mutex, MUTEX, Some(Sync::Held { owner, count }));
+                let code = if timed && choice == 1 { ETIMEDOUT } else { 0 };
+                self.finish(state, thread, result, number(code));
+            }
+            Some(Status::Leaves(code)) => self.finish(state, thread, result, number(code)),
+            Some(Status::Begins | Status::Runs | Status::AtBarrier(_) | Status::Ended(_))
+            | None => {}
+        }
+        Ok(())
+    }
+
+    /// Executes a call of a function that is not the program's own.
+    pub(super) fn library(
+        &self,
+        state: &mut State,
+        thread: usize,
+        id: FunctionId,
+        instruction: &'m Instruction,
+        choice: u32,
+    ) -> Step<()> {
+        let Op::Call { arguments, result: kind, .. } = &instruction.op else { return Ok(()) };
+        let call = Call { machine: self, thread, place: instruction.place, arguments };
+        let name = &*self.function(id).name;
+        let known_kind = match name {
+            _ if name.starts_with("llvm.") => true,
+            _ => !matches!(kind, Type::Float { .. } | Type::Refused(_) | Type::Struct(_)),
+        };
+        if !known_kind {
+            return call.refuse(format!("a call of {name} with a result of type {}", kind.show()));
+        }
+        // otherwise it has moved the thread by itself
+        if let Some(value) = call.run(state, name, kind, choice)? {
+            self.finish(state, thread, instruction.result, value);
+        }
+        Ok(())
+    }
+}
+
+/// A call of a library function.
+struct Call<'a, 'm> {
+    machine: &'a Machine<'m>,
+    thread: usize,
+    place: Place,
+    arguments: &'a [Argument],
+}
+
+fn number(code: i32) -> Value {
+    Value::Integer(code as u32 as u128)
+}
+
+impl Call<'_, '_> {
+    fn refuse<T>(&self, what: impl Into<String>) -> Step<T> {
+        Err(Stop::Refused(self.place, what.into()))
+    }
+
+    fn argument(&self, index: usize) -> Step<&Argument> {
+        match self.arguments.get(index) {
+            Some(argument) => Ok(argument),
+            None => self.refuse("a call with too few arguments"),
+        }
+    }
+
+    fn pointer(&self, state: &State, index: usize) -> Step<Pointer> {
+        let argument = self.argument(index)?;
+        if argument.kind != Type::Pointer {
+            return self.refuse("a call with other types");
+        }
+        self.machine.pointer(state, self.thread, self.place, &argument.value)
+    }
+
+    fn integer(&self, state: &State, index: usize) -> Step<u128> {
+        let argument = self.argument(index)?;
+        let Type::Integer(bits) = argument.kind else {
+            return self.refuse("a call with other types");
+        };
+        self.machine.integer(state, self.thread, self.place, &argument.value, bits)
+    }
+
+    fn value(&self, state: &State, index: usize) -> Step<Value> {
+        let argument = self.argument(index)?;
+        let value = self.machine.operand(state, self.thread, &argument.value, &argument.kind);
+        value.or_else(|why| self.refuse(why))
+    }
+
+    fn null(&self, state: &State, index: usize, what: &str) -> Step<()> {
+        match self.pointer(state, index)? {
+            Pointer::NULL => Ok(()),
+            _ => self.refuse(what),
+        }
+    }
+
+    fn assume(&self, what: &'static str) {
+        self.machine.assumed.borrow_mut().insert(what);
+    }
+
+    /// What the call gives; nothing if the thread does not simply go on behind it.
+    fn run(&self, state: &mut State, name: &str, kind: &Type, choice: u32) -> Step<Option<Value>> {
+        let code = |code: i32| Ok(Some(number(code)));
+        if let Some(intrinsic) = name.strip_prefix("llvm.") {
+            return self.intrinsic(state, intrinsic).map(Some);
+        }
+        if name.starts_with("pthread_mutex") {
+            return self.mutex(state, name);
+        }
+        if name.starts_with("pthread_cond_") {
+            return self.condition(state, name, choice);
+        }
+        if name.starts_with("pthread_rwlock_") || name.starts_with("pthread_spin_") {
+            return self.lock(state, name).map(|code| Some(number(code)));
+        }
+        if name.starts_with("sem_") {
+            return self.semaphore(state, name).map(|code| Some(number(code)));
+        }
+        if name.starts_with("pthread_barrier_") {
+            return self.barrier(state, name, choice);
+        }
+        match name {
+            "__assert_fail" => Err(Stop::Violated(Kind::Assertion, self.place)),
+            "reach_error" | "__VERIFIER_error" => Err(Stop::Violated(Kind::Error, self.place)),
+            "abort" if self.machine.quiet_abort => {
+                self.assume("abort() ends an execution and violates nothing, as in SV-COMP");
+                Err(Stop::Pruned)
+            }
+            "abort" => Err(Stop::Violated(Kind::Abort, self.place)),
+            "exit" | "_exit" | "_Exit" | "quick_exit" => Err(Stop::Over),
+            "__VERIFIER_assume" | "assume_abort_if_not" => match self.integer(state, 0)? {
+                0 => Err(Stop::Pruned),
+                _ => Ok(Some(Value::Undefined)),
+            },
+            "__VERIFIER_atomic_begin" => {
+                self.assume("what stands between __VERIFIER_atomic_begin and _end is one step");
+                let depth = state.alone.map_or(0, |(_, depth)| depth);
+                state.alone = Some((self.thread as u8, depth + 1));
+                Ok(Some(Value::Undefined))
+            }
+            "__VERIFIER_atomic_end" => {
+                let Some((_, depth)) = state.alone else {
+                    return self.refuse("the end of an atomic section that has not begun");
+                };
+                state.alone = (depth > 1).then_some((self.thread as u8, depth - 1));
+                Ok(Some(Value::Undefined))
+            }
+            _ if name.starts_with("__VERIFIER_nondet_") => match (input_values(name), kind) {
+                (Some(values), Type::Integer(bits)) if choice < values => {
+                    let value = match (name.ends_with("char") && !name.ends_with("uchar"), bits) {
+                        (true, bits) => mask(signed(choice.into(), 8) as u128, *bits),
+                        (false, _) => choice.into(),
+                    };
+                    Ok(Some(Value::Integer(value)))
+                }
+                _ => self.refuse(format!("{name} has too many values to try them all")),
+            },
+            "pthread_create" => self.create(state),
+            "pthread_join" => self.join(state),
+            "pthread_detach" => {
+                let Value::Pointer(Pointer { base: Base::Thread(other), .. }) =
+                    self.value(state, 0)?
+                else {
+                    return self.refuse("undefined: a thread is detached that is none");
+                };
+                let other = usize::from(other);
+                let Some(detached) = state.threads[other].as_mut().map(Arc::make_mut) else {
+                    return self.refuse("undefined: a thread is detached that is none");
+                };
+                if detached.detached {
+                    return self.refuse("undefined: a thread is detached twice");
+                }
+                detached.detached = true;
+                if matches!(detached.status, Status::Ended(_)) {
+                    self.machine.remove(state, other);
+                }
+                code(0)
+            }
+            "pthread_exit" => {
+                let value = self.value(state, 0)?;
+                self.machine.end(state, self.thread, value);
+                Ok(None)
+            }
+            "pthread_self" => {
+                Ok(Some(Value::Pointer(Pointer::to(Base::Thread(self.thread as u8)))))
+            }
+            "pthread_equal" => match (self.value(state, 0)?, self.value(state, 1)?) {
+                (
+                    Value::Pointer(Pointer { base: Base::Thread(a), .. }),
+                    Value::Pointer(Pointer { base: Base::Thread(b), .. }),
+                ) => code((a == b).into()),
+                _ => self.refuse("a comparison of threads that are none"),
+            },
+            "sched_yield" => code(0),
+            "usleep" | "sleep" => {
+                self.integer(state, 0)?;
+                code(0)
+            }
+            "malloc" | "calloc" => self.allocate(state, name),
+            "free" => self.free(state),
+            "printf" | "fprintf" | "puts" | "putchar" | "fputs" | "fflush" => {
+                self.print(state, name)
+            }
+            _ => self.refuse(format!("the function {name} has no meaning here")),
+        }
+    }
+
+    // ---- threads ----
+
+    fn create(&self, state: &mut State) -> Step<Option<Value>> {
+        let handle = self.pointer(state, 0)?;
+        self.null(state, 1, "attributes of threads")?;
+        let Pointer { base: Base::Function(id), offset: 0 } = self.pointer(state, 2)? else {
+            return self.refuse("a thread whose function is not known");
+        };
+        let argument = self.value(state, 3)?;
+        self.assume("creating a thread succeeds");
+        self.machine.bounds(state, self.place, handle, 8, true)?;
+        let created = self.machine.start(state, self.place, id, argument)?;
+        let value = Value::Pointer(Pointer::to(Base::Thread(created as u8)));
+        self.machine.store(state, self.place, handle, &Type::Integer(64), &value)?;
+        Ok(Some(number(0)))
+    }
+
+    fn join(&self, state: &mut State) -> Step<Option<Value>> {
+        let Value::Pointer(Pointer { base: Base::Thread(other), .. }) = self.value(state, 0)?
+        else {
+            return self.refuse("undefined: a thread is joined that is none, or joined already");
+        };
+        let other = usize::from(other);
+        let ended = state.threads.get(other).and_then(Option::as_ref);
+        let value = match ended.map(|thread| (&thread.status, thread.detached)) {
+            Some((Status::Ended(value), false)) => value.clone(),
+            _ => return self.refuse("undefined: a thread joins itself or one that is detached"),
+        };
+        let to = self.pointer(state, 1)?;
+        if to != Pointer::NULL {
+            self.machine.store(state, self.place, to, &Type::Pointer, &value)?;
+        }
+        self.machine.remove(state, other);
+        Ok(Some(number(0)))
+    }
+
+    // ---- locks ----
+
+    fn mutex(&self, state: &mut State, name: &str) -> Step<Option<Value>> {
+        let machine = self.machine;
+        let at = self.pointer(state, 0)?;
+        let owner = self.thread as u8;
+        let int = Type::Integer(32);
+        let code = match name {
+            "pthread_mutexattr_init" => {
+                machine.store(state, self.place, at, &int, &number(0))?;
+                0
+            }
+            "pthread_mutexattr_settype" => {
+                let kind = self.integer(state, 1)?;
+                if kind > 3 {
+                    return self.refuse("a mutex of a kind that is not known");
+                }
+                machine.store(state, self.place, at, &int, &Value::Integer(kind))?;
+                0
+            }
+            "pthread_mutexattr_destroy" => {
+                machine.store(state, self.place, at, &int, &Value::Undefined)?;
+                0
+            }
+            "pthread_mutex_init" => {
+                let attributes = self.pointer(state, 1)?;
+                let kind = match attributes {
+                    Pointer::NULL => 0,
+                    attributes => {
+                        let offset = machine.bounds(state, self.place, attributes, 4, false)?;
+                        let object = state.object(attributes.base);
+                        match object.map(|object| object.load(offset, 4, false)) {
+                            Some(Value::Integer(kind @ 0..=3)) => kind,
+                            _ => return self.refuse("attributes of a mutex that are not known"),
+                        }
+                    }
+                };
+                machine.initialise_region(state, self.place, at, MUTEX, None)?;
+                if let Some(object) = state.object_mut(at.base) {
+                    object.store(at.offset as usize + 16, 4, &Value::Integer(kind));
+                }
+                0
+            }
+            "pthread_mutex_destroy" => {
+                machine.mutex_kind(state, self.place, at)?;
+                machine.destroy(state, self.place, at, MUTEX)?;
+                0
+            }
+            "pthread_mutex_lock" | "pthread_mutex_trylock" => {
+                let kind = machine.mutex_kind(state, self.place, at)?;
+                let tries = name.ends_with("trylock");
+                let (taken, code) = match machine.sync(state, at) {
+                    None => (Some(1), 0),
+                    Some(Sync::Held { owner: other, count })
+                        if other == owner && kind == MutexKind::Recursive =>
+                    {
+                        (Some(count + 1), 0)
+                    }
+                    Some(Sync::Held { owner: other, .. })
+                        if other == owner && kind == MutexKind::ErrorChecking && !tries =>
+                    {
+                        (None, EDEADLK)
+                    }
+                    Some(Sync::Held { .. }) if tries => (None, EBUSY),
+                    _ => return self.refuse("a lock that is no mutex"),
+                };
+                if let Some(count) = taken {
+                    machine.set_sync(state, at, MUTEX, Some(Sync::Held { owner, count }));
+                }
+                code
+            }
+            "pthread_mutex_unlock" => {
+                let kind = machine.mutex_kind(state, self.place, at)?;
+                match machine.sync(state, at) {
+                    Some(Sync::Held { owner: other, count }) if other == owner => {
+                        let left = (count > 1).then_some(Sync::Held { owner, count: count - 1 });
+                        machine.set_sync(state, at, MUTEX, left);
+                        0
+                    }
+                    _ if kind != MutexKind::Normal => EPERM,
+                    _ => {
+                        return self.refuse(
+                            "undefined: a mutex is unlocked by a thread that does not hold it",
+                        );
+                    }
+                }
+            }
+            _ => return self.refuse(format!("the function {name} has no meaning here")),
+        };
+        Ok(Some(number(code)))
+    }
+
+    fn condition(&self, state: &mut State, name: &str, choice: u32) -> Step<Option<Value>> {
+        let machine = self.machine;
+        let at = self.pointer(state, 0)?;
+        match name {
+            "pthread_cond_init" => {
+                self.null(state, 1, "attributes of a condition")?;
+                machine.initialise_region(state, self.place, at, CONDITION, None)?;
+            }
+            "pthread_cond_destroy" => machine.destroy(state, self.place, at, CONDITION)?,
+            "pthread_cond_signal" | "pthread_cond_broadcast" => {
+                machine.zero_initialised(state, self.place, at, CONDITION, "a condition")?;
+                let waiting = if machine.signals { machine.waiting(state, at) } else { Vec::new() };
+                for (place, thread) in waiting.into_iter().enumerate() {
+                    if name.ends_with("signal") && place != choice as usize {
+                        continue;
+                    }
+                    if let Some(thread) = state.threads[thread].as_mut()
+                        && let Status::Waits { signalled, .. } = &mut Arc::make_mut(thread).status
+                    {
+                        *signalled = true;
+                    }
+                }
+            }
+            "pthread_cond_wait" | "pthread_cond_timedwait" => {
+                machine.zero_initialised(state, self.place, at, CONDITION, "a condition")?;
+                let mutex = self.pointer(state, 1)?;
+                machine.mutex_kind(state, self.place, mutex)?;
+                let count = match machine.sync(state, mutex) {
+                    Some(Sync::Held { owner, count }) if usize::from(owner) == self.thread => count,
+                    _ => return self.refuse("undefined: a wait without the mutex"),
+                };
+                if state.alone.is_some() {
+                    return self.refuse("a wait inside an atomic section");
+                }
+                machine.set_sync(state, mutex, MUTEX, None);
+                let timed = name.ends_with("timedwait");
+                let condition = at;
+                let status = Status::Waits { condition, mutex, count, signalled: false, timed };
+                machine.status(state, self.thread, status);
+                return Ok(None);
+            }
+            _ => return self.refuse(format!("the function {name} has no meaning here")),
+        }
+        Ok(Some(number(0)))
+    }
+
+    /// Locks for readers and writers, and spin locks.
+    fn lock(&self, state: &mut State, name: &str) -> Step<i32> {
+        let machine = self.machine;
+        let at = self.pointer(state, 0)?;
+        let owner = self.thread as u8;
+        let held = Sync::Held { owner, count: 1 };
+        if name.starts_with("pthread_rwlock_") && !matches!(name, "pthread_rwlock_init") {
+            machine.zero_initialised(state, self.place, at, RW_LOCK, "a lock")?;
+        }
+        let sync = machine.sync(state, at);
+        let mine = matches!(&sync, Some(Sync::Held { owner: other, .. }) if *other == owner);
+        match (name, sync) {
+            ("pthread_rwlock_init", _) => {
+                self.null(state, 1, "attributes of a lock")?;
+                machine.initialise_region(state, self.place, at, RW_LOCK, None)?;
+            }
+            ("pthread_rwlock_destroy", _) => machine.destroy(state, self.place, at, RW_LOCK)?,
+            ("pthread_rwlock_rdlock" | "pthread_rwlock_wrlock", _) if mine => {
+                return self.refuse("undefined: a lock is taken by its writer again");
+            }
+            ("pthread_rwlock_rdlock" | "pthread_rwlock_tryrdlock", None) => {
+                machine.set_sync(state, at, RW_LOCK, Some(Sync::Read(vec![owner])));
+            }
+            (
+                "pthread_rwlock_rdlock" | "pthread_rwlock_tryrdlock",
+                Some(Sync::Read(mut readers)),
+            ) => {
+                readers.push(owner);
+                readers.sort_unstable();
+                if readers.len() > 64 {
+                    return self.refuse("a lock that is held by more than 64 readers");
+                }
+                machine.set_sync(state, at, RW_LOCK, Some(Sync::Read(readers)));
+            }
+            ("pthread_rwlock_wrlock" | "pthread_rwlock_trywrlock", None) => {
+                machine.set_sync(state, at, RW_LOCK, Some(held));
+            }
+            ("pthread_rwlock_tryrdlock" | "pthread_rwlock_trywrlock", Some(_)) => return Ok(EBUSY),
+            ("pthread_rwlock_unlock", Some(Sync::Held { .. })) if mine => {
+                machine.set_sync(state, at, RW_LOCK, None);
+            }
+            ("pthread_rwlock_unlock", Some(Sync::Read(mut readers))) => {
+                let Some(place) = readers.iter().position(|&reader| reader == owner) else {
+                    return self.refuse(
+                        "undefined: a lock is given back by a thread that does not hold it",
+                    );
+                };
+                readers.remove(place);
+                let left = (!readers.is_empty()).then_some(Sync::Read(readers));
+                machine.set_sync(state, at, RW_LOCK, left);
+            }
+            ("pthread_spin_init", _) => {
+                machine.initialise_region(state, self.place, at, SPIN_LOCK, Some(Sync::Free))?;
+            }
+            ("pthread_spin_destroy", Some(Sync::Free)) => {
+                machine.destroy(state, self.place, at, SPIN_LOCK)?;
+            }
+            ("pthread_spin_lock" | "pthread_spin_trylock", Some(Sync::Free)) => {
+                machine.set_sync(state, at, SPIN_LOCK, Some(held));
+            }
+            ("pthread_spin_trylock", Some(Sync::Held { .. })) => return Ok(EBUSY),
+            ("pthread_spin_unlock", Some(Sync::Held { .. })) if mine => {
+                machine.set_sync(state, at, SPIN_LOCK, Some(Sync::Free));
+            }
+            _ => {
+                return self
+                    .refuse(format!("undefined, or without a meaning here: this call of {name}"));
+            }
+        }
+        Ok(0)
+    }
+
+    fn semaphore(&self, state: &mut State, name: &str) -> Step<i32> {
+        let machine = self.machine;
+        let at = self.pointer(state, 0)?;
+        if name == "sem_init" {
+            if self.integer(state, 1)? != 0 {
+                return self.refuse("a semaphore that is shared between processes");
+            }
+            let value = self.integer(state, 2)?;
+            if value > i32::MAX as u128 {
+                return Ok(-1);
+            }
+            let sync = Some(Sync::Semaphore(value as u32));
+            machine.initialise_region(state, self.place, at, SEMAPHORE, sync)?;
+            return Ok(0);
+        }
+        machine.region(state, self.place, at, SEMAPHORE)?;
+        let Some(Sync::Semaphore(value)) = machine.sync(state, at) else {
+            return self.refuse("a semaphore that is not initialised");
+        };
+        let set = |state: &mut State, value| {
+            machine.set_sync(state, at, SEMAPHORE, Some(Sync::Semaphore(value)));
+        };
+        match (name, value) {
+            ("sem_wait" | "sem_trywait", 1..) => set(state, value - 1),
+            ("sem_trywait", 0) => return Ok(-1),
+            ("sem_post", _) if value < i32::MAX as u32 => set(state, value + 1),
+            ("sem_post", _) => return Ok(-1),
+            ("sem_getvalue", _) => {
+                let to = self.pointer(state, 1)?;
+                let value = Value::Integer(value.into());
+                machine.store(state, self.place, to, &Type::Integer(32), &value)?;
+            }
+            ("sem_destroy", _) => machine.destroy(state, self.place, at, SEMAPHORE)?,
+            _ => return self.refuse(format!("the function {name} has no meaning here")),
+        }
+        Ok(0)
+    }
+
+    fn barrier(&self, state: &mut State, name: &str, choice: u32) -> Step<Option<Value>> {
+        let machine = self.machine;
+        let at = self.pointer(state, 0)?;
+        match name {
+            "pthread_barrier_init" => {
+                self.null(state, 1, "attributes of a barrier")?;
+                let count = self.integer(state, 2)?;
+                if !(1..=64).contains(&count) {
+                    return self.refuse("a barrier for no thread, or for very many");
+                }
+                let sync = Some(Sync::Barrier { count: count as u32 });
+                machine.initialise_region(state, self.place, at, BARRIER, sync)?;
+                return Ok(Some(number(0)));
+            }
+            "pthread_barrier_destroy" | "pthread_barrier_wait" => {}
+            _ => return self.refuse(format!("the function {name} has no meaning here")),
+        }
+        machine.region(state, self.place, at, BARRIER)?;
+        let Some(Sync::Barrier { count }) = machine.sync(state, at) else {
+            return self.refuse("a barrier that is not initialised");
+        };
+        if name == "pthread_barrier_destroy" {
+            machine.destroy(state, self.place, at, BARRIER)?;
+            return Ok(Some(number(0)));
+        }
+        if state.alone.is_some() {
+            return self.refuse("a wait inside an atomic section");
+        }
+        let waiting = machine.at_barrier(state, at);
+        if waiting.len() + 1 < count as usize {
+            machine.status(state, self.thread, Status::AtBarrier(at));
+            return Ok(None);
+        }
+        for (place, &other) in waiting.iter().enumerate() {
+            let special = choice as usize == place + 1;
+            machine.status(state, other, Status::Leaves(if special { -1 } else { 0 }));
+        }
+        Ok(Some(number(if choice == 0 { -1 } else { 0 })))
+    }
+
+    // ---- memory and output ----
+
+    fn allocate(&self, state: &mut State, name: &str) -> Step<Option<Value>> {
+        let mut size = self.integer(state, 0)?;
+        if name == "calloc" {
+            size = size.saturating_mul(self.integer(state, 1)?);
+        }
+        if size == 0 || size > LARGEST.into() {
+            return self.refuse(format!("an allocation of {size} bytes"));
+        }
+        self.assume("allocating memory succeeds");
+        let mut object = Object::undefined(size as usize);
+        if name == "calloc" {
+            object.fill(0, size as usize, 0);
+        }
+        let object = Some(Arc::new(object));
+        let free = state.heap.iter().position(Option::is_none);
+        let at = free.unwrap_or(state.heap.len());
+        match free {
+            Some(at) => state.heap[at] = object,
+            None => state.heap.push(object),
+        }
+        Ok(Some(Value::Pointer(Pointer::to(Base::Heap(at as u32)))))
+    }
+
+    fn free(&self, state: &mut State) -> Step<Option<Value>> {
+        match self.pointer(state, 0)? {
+            Pointer::NULL => {}
+            Pointer { base: Base::Heap(id), offset: 0 } => {
+                state.heap[id as usize] = None;
+                state.forget(|base| *base == Base::Heap(id));
+            }
+            Pointer { base: Base::Ended, .. } => {
+                let what = "memory is freed that is no more";
+                return Err(Stop::Violated(Kind::Access(what), self.place));
+            }
+            _ => {
+                let what = "memory is freed that malloc did not give";
+                return Err(Stop::Violated(Kind::Access(what), self.place));
+            }
+        }
+        Ok(Some(Value::Undefined))
+    }
+
+    /// The bytes of a string up to its end.
+    fn string(&self, state: &State, at: Pointer) -> Step<Vec<u8>> {
+        let mut bytes = Vec::new();
+        for further in 0.. {
+            let at = Pointer { offset: at.offset + further, ..at };
+            let offset = self.machine.bounds(state, self.place, at, 1, false)?;
+            match state.object(at.base).map(|object| object.load(offset, 1, false)) {
+                Some(Value::Integer(0)) => break,
+                Some(Value::Integer(byte)) => bytes.push(byte as u8),
+                _ => return self.refuse("a string that is undefined"),
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Output changes nothing that the program could see; its result is not known.
+    fn print(&self, state: &State, name: &str) -> Step<Option<Value>> {
+        let format = match name {
+            "printf" => 0,
+            "fprintf" => 1,
+            "puts" | "fputs" => {
+                self.string(state, self.pointer(state, 0)?)?;
+                return Ok(Some(Value::Undefined));
+            }
+            _ => return Ok(Some(Value::Undefined)),
+        };
+        let text = self.string(state, self.pointer(state, format)?)?;
+        let mut next = format + 1;
+        let mut bytes = text.iter();
+        while let Some(&byte) = bytes.next() {
+            if byte != b'%' {
+                continue;
+            }
+            let conversion = bytes.find(|byte| !b"0123456789-+ #.lhzjt".contains(byte));
+            match conversion {
+                Some(b'%') => continue,
+                Some(b'd' | b'i' | b'u' | b'x' | b'X' | b'o' | b'c' | b'p') => {
+                    self.argument(next)?;
+                }
+                Some(b's') => {
+                    self.string(state, self.pointer(state, next)?)?;
+                }
+                _ => return self.refuse("a format that has no meaning here"),
+            }
+            next += 1;
+        }
+        Ok(Some(Value::Undefined))
+    }
+
+    fn intrinsic(&self, state: &mut State, name: &str) -> Step<Value> {
+        let machine = self.machine;
+        let family = name.split('.').next().unwrap_or_default();
+        match family {
+            "memcpy" | "memmove" => {
+                let (to, from) = (self.pointer(state, 0)?, self.pointer(state, 1)?);
+                let length = self.integer(state, 2)?;
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                if length == 0 {
+                    return Ok(Value::Undefined);
+                }
+                let source = machine.bounds(state, self.place, from, length, false)?;
+                let target = machine.bounds(state, self.place, to, length, true)?;
+                let overlaps = to.base == from.base
+                    && source != target
+                    && source < target + length
+                    && target < source + length;
+                if overlaps && family == "memcpy" {
+                    return self.refuse("undefined: a copy of memory that overlaps");
+                }
+                let copy = state.object(from.base).map(|object| object.slice(source, length));
+                if let (Some(copy), Some(object)) = (copy, state.object_mut(to.base)) {
+                    object.paste(target, &copy);
+                }
+                Ok(Value::Undefined)
+            }
+            "memset" => {
+                let to = self.pointer(state, 0)?;
+                let byte = self.integer(state, 1)? as u8;
+                let length = usize::try_from(self.integer(state, 2)?).unwrap_or(usize::MAX);
+                if length > 0 {
+                    let target = machine.bounds(state, self.place, to, length, true)?;
+                    if let Some(object) = state.object_mut(to.base) {
+                        object.fill(target, length, byte);
+                    }
+                }
+                Ok(Value::Undefined)
+            }
+            "stacksave" => {
+                let locals = machine.top(state, self.thread).locals.len();
+                Ok(Value::Pointer(Pointer { base: Base::Number, offset: locals as i64 }))
+            }
+            "stackrestore" => {
+                let saved = self.pointer(state, 0)?;
+                let depth = state.threads[self.thread].as_ref().map_or(0, |t| t.frames.len());
+                let frame = machine.top(state, self.thread);
+                frame.locals.truncate(saved.offset as usize);
+                let (owner, call) = (self.thread as u8, depth as u16 - 1);
+                state.forget(|base| {
+                    matches!(base, Base::Local { thread, frame, local }
+                        if *thread == owner && *frame == call && i64::from(*local) >= saved.offset)
+                });
+                Ok(Value::Undefined)
+            }
+            "expect" => self.value(state, 0),
+            "trap" | "debugtrap" => Err(Stop::Violated(Kind::Abort, self.place)),
+            "sadd" | "uadd" | "ssub" | "usub" | "smul" | "umul"
+                if name.contains(".with.overflow.") =>
+            {
+                let Type::Integer(bits @ 1..=64) = self.argument(0)?.kind else {
+                    return self.refuse(format!("the intrinsic {name}"));
+                };
+                let (a, b) = (self.integer(state, 0)?, self.integer(state, 1)?);
+                let (a, b) = match family.starts_with('s') {
+                    true => (signed(a, bits), signed(b, bits)),
+                    false => (a as i128, b as i128),
+                };
+                let exact = match &family[1..] {
+                    "add" => a.checked_add(b),
+                    "sub" => a.checked_sub(b),
+                    _ => a.checked_mul(b),
+                };
+                // a product of two words of 64 bits can leave 128 bits only if it is unsigned
+                let Some(exact) = exact else {
+                    return self.refuse("a product of more than 127 bits");
+                };
+                let result = mask(exact as u128, bits);
+                let right = match family.starts_with('s') {
+                    true => signed(result, bits) == exact,
+                    false => exact >= 0 && result as i128 == exact,
+                };
+                let fields = [Value::Integer(result), Value::Integer((!right).into())];
+                Ok(Value::Aggregate(fields.into()))
+            }
+            _ => self.refuse(format!("the intrinsic llvm.{name} has no meaning here")),
+        }
+    }
+}

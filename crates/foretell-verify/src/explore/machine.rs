@@ -1,0 +1,1271 @@
+//! The meaning of instructions: one thread takes a step.
+//!
+//! A *step* is one operation that other threads can see, and then what follows it unseen, up to the
+//! next operation that they can. Unseen are computations and accesses of memory that no other thread
+//! can come to ([`State::others_reach`]): they commute with everything that others do before this
+//! thread is seen again, so no interleaving is lost. Every operation is otherwise a step of its own,
+//! among them the end of a thread and the end of the program.
+//!
+//! What C or LLVM leaves undefined is a violation where a run of the program shows it (signed
+//! overflow, division by zero, accesses outside objects) and a refusal elsewhere; it is never taken
+//! for impossible.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::liveness::Lives;
+use super::memory::{Base, Object, Pointer, Value};
+use super::state::{Frame, State, Status, Thread};
+use crate::ir::{
+    Arithmetic, Cast, Change, Comparison, Constant, Flags, Function, FunctionId, Instruction,
+    Module, Op, Operand, Order, Place, Register, Type, mask, signed,
+};
+
+/// Why a step does not end in another state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// A property is violated.
+    Violated(Kind, Place),
+    /// It has no meaning here.
+    Refused(Place, String),
+    /// An assumption of the program does not hold: this execution is none.
+    Pruned,
+    /// The program is over.
+    Over,
+}
+
+/// What is violated.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// An assertion fails.
+    Assertion,
+    /// `reach_error` is called.
+    Error,
+    /// The program calls `abort` or traps.
+    Abort,
+    /// Signed arithmetic leaves its type.
+    Overflow,
+    /// A division by zero, or of the smallest number by -1.
+    Division,
+    /// An index outside its array.
+    Index,
+    /// An access outside of every object; what is wrong with it.
+    Access(&'static str),
+    /// Nobody can go on.
+    Deadlock,
+}
+
+impl Kind {
+    /// In words.
+    pub fn show(&self) -> String {
+        match self {
+            Kind::Assertion => "the assertion fails".into(),
+            Kind::Error => "reach_error() is called".into(),
+            Kind::Abort => "the program aborts".into(),
+            Kind::Overflow => "signed overflow".into(),
+            Kind::Division => "division by zero, or its result leaves the type".into(),
+            Kind::Index => "index outside the array".into(),
+            Kind::Access(what) => (*what).into(),
+            Kind::Deadlock => "deadlock: no thread can go on".into(),
+        }
+    }
+}
+
+/// Instructions of one step; a thread that computes for longer is interrupted, which changes nothing.
+const LONGEST_STEP: usize = 20_000;
+
+/// Calls inside calls.
+const DEEPEST: usize = 200;
+
+/// Bytes that a program may allocate at once.
+pub(super) const LARGEST: u64 = 1 << 20;
+
+/// Threads at a time.
+const MOST_THREADS: usize = 32;
+
+/// Executes instructions.
+pub struct Machine<'m> {
+    /// The program.
+    pub module: &'m Module,
+    lives: Vec<Lives>,
+    /// Signals are kept until they are received: needed to see that nobody can go on.
+    pub signals: bool,
+    /// `abort` ends the execution and violates nothing.
+    pub quiet_abort: bool,
+    /// An atomic operation weaker than sequentially consistent was executed here.
+    pub weaker: Cell<Option<Place>>,
+    /// What had to be assumed.
+    pub assumed: RefCell<BTreeSet<&'static str>>,
+}
+
+/// A result, or why there is none.
+pub type Step<T> = Result<T, Stop>;
+
+/// An access that is about to happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Where.
+    pub at: Pointer,
+    /// Bytes.
+    pub length: usize,
+    /// Writes.
+    pub write: bool,
+    /// Atomic.
+    pub atomic: bool,
+    /// In the source.
+    pub place: Place,
+}
+
+impl<'m> Machine<'m> {
+    /// A machine for a program.
+    pub fn new(module: &'m Module, signals: bool) -> Self {
+        Self {
+            module,
+            lives: module.functions.iter().map(|f| Lives::of(module, f)).collect(),
+            signals,
+            quiet_abort: module.speaks_sv_comp(),
+            weaker: Cell::new(None),
+            assumed: RefCell::new(BTreeSet::new()),
+        }
+    }
+
+    /// The state in which `main` begins.
+    pub fn first(&self) -> Step<State> {
+        let refuse = |what: String| Stop::Refused(Place::default(), what);
+        let mut globals = Vec::new();
+        for global in &self.module.globals {
+            let size = match (global.content.size(), &global.initial) {
+                (Some(size), _) => size,
+                (None, None) => 0,
+                (None, Some(_)) => {
+                    let shown = global.content.show();
+                    return Err(refuse(format!(
+                        "the variable {}: {shown} has no size",
+                        global.name
+                    )));
+                }
+            };
+            let mut object = Object::undefined(size as usize);
+            if let Some(initial) = &global.initial {
+                self.initialise(&mut object, 0, &global.content, initial)
+                    .map_err(|why| refuse(format!("the variable {}: {why}", global.name)))?;
+            }
+            object.constant = global.constant;
+            globals.push(Arc::new(object));
+        }
+        let Some(main) = self.module.function("main") else {
+            return Err(refuse("there is no main".into()));
+        };
+        let function = self.function(main);
+        if !function.is_defined() || function.variadic {
+            return Err(refuse("there is no main".into()));
+        }
+        // the command line is not known: whatever depends on it is refused
+        let arguments = vec![Value::Undefined; function.parameters.len()];
+        let mut state = State { globals, heap: Vec::new(), threads: Vec::new(), alone: None };
+        let frame = self.frame(main, &arguments, None);
+        let main = Thread { frames: vec![frame], status: Status::Runs, detached: false };
+        state.threads.push(Some(Arc::new(main)));
+        self.unseen(&mut state, 0)?;
+        Ok(state)
+    }
+
+    fn initialise(
+        &self,
+        object: &mut Object,
+        at: usize,
+        kind: &Type,
+        constant: &Constant,
+    ) -> Result<(), String> {
+        let size = kind.size().ok_or_else(|| format!("{} has no size", kind.show()))? as usize;
+        if at + size > object.size() {
+            return Err("its first value is too long".into());
+        }
+        match (constant, kind) {
+            (Constant::Zero, _) => object.fill(at, size, 0),
+            (Constant::Undefined, _) => {}
+            (Constant::Bytes(bytes), Type::Array(..)) => {
+                for (place, byte) in bytes.iter().enumerate().take(size) {
+                    object.store(at + place, 1, &Value::Integer((*byte).into()));
+                }
+            }
+            (Constant::Aggregate(parts), Type::Array(_, element)) => {
+                let stride = element.size().ok_or("an element without a size")? as usize;
+                for (place, (kind, part)) in parts.iter().enumerate() {
+                    self.initialise(object, at + place * stride, kind, part)?;
+                }
+            }
+            (Constant::Aggregate(parts), Type::Struct(fields)) => {
+                for (place, (kind, part)) in parts.iter().enumerate() {
+                    let offset = fields.offset(place).ok_or("a field that is not there")? as usize;
+                    self.initialise(object, at + offset, kind, part)?;
+                }
+            }
+            (Constant::Refused(what), Type::Float { .. }) => {
+                // nobody can look at it: values of this type are refused
+                let _ = what;
+            }
+            _ => {
+                let value = self.constant(constant, kind)?;
+                object.store(at, size, &value);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn function(&self, id: FunctionId) -> &'m Function {
+        &self.module.functions[id as usize]
+    }
+
+    fn frame(&self, function: FunctionId, arguments: &[Value], result: Option<Register>) -> Frame {
+        let body = self.function(function);
+        let mut registers = vec![Value::Undefined; body.registers.len()];
+        for (parameter, value) in body.parameters.iter().zip(arguments) {
+            registers[parameter.register as usize] = value.clone();
+        }
+        Frame { function, block: 0, at: 0, registers, locals: Vec::new(), result }
+    }
+
+    /// The instruction that the thread is about to execute.
+    pub fn next(&self, state: &State, thread: usize) -> Option<&'m Instruction> {
+        let thread = state.threads.get(thread)?.as_ref()?;
+        let frame = thread.frames.last()?;
+        let block = &self.function(frame.function).blocks[frame.block as usize];
+        block.instructions.get(frame.at as usize)
+    }
+
+    /// Takes a step of a thread that can go on ([`Machine::choices`]).
+    pub fn step(&self, state: &mut State, thread: usize, choice: u32) -> Step<()> {
+        self.one(state, thread, choice)?;
+        self.unseen(state, thread)
+    }
+
+    /// Goes on while nobody can see it.
+    fn unseen(&self, state: &mut State, thread: usize) -> Step<()> {
+        for _ in 0..LONGEST_STEP {
+            if self.is_seen(state, thread) {
+                break;
+            }
+            self.one(state, thread, 0)?;
+        }
+        Ok(())
+    }
+
+    /// Can somebody else see what the thread does next, or does it depend on somebody else?
+    fn is_seen(&self, state: &State, thread: usize) -> bool {
+        let Some(running) = state.threads[thread].as_ref() else { return true };
+        if running.status != Status::Runs {
+            return true;
+        }
+        let Some(instruction) = self.next(state, thread) else { return true };
+        if state.alone.is_some() && !matches!(instruction.op, Op::Return(_)) {
+            // nobody else moves, so nobody sees it; only what can wait or has a choice is looked at
+            return self.choices(state, thread) != 1;
+        }
+        match &instruction.op {
+            Op::Return(_) => running.frames.len() == 1,
+            Op::Exchange { weak: true, .. } => true,
+            Op::Call { callee, .. } => match self.callee(state, thread, callee) {
+                Some(id) => {
+                    let function = self.function(id);
+                    match self.is_library(id) {
+                        false => false,
+                        true if function.name.starts_with("llvm.mem") => {
+                            self.accesses_seen(state, thread, instruction)
+                        }
+                        true => self.call_is_seen(state, thread, &function.name, instruction),
+                    }
+                }
+                None => true,
+            },
+            _ => self.accesses_seen(state, thread, instruction),
+        }
+    }
+
+    fn accesses_seen(&self, state: &State, thread: usize, instruction: &Instruction) -> bool {
+        let accesses = self.accesses(state, thread, instruction);
+        accesses.iter().any(|access| self.is_shared(state, thread, access.at.base))
+    }
+
+    /// Can another thread come to the object?
+    pub fn is_shared(&self, state: &State, thread: usize, base: Base) -> bool {
+        // a thread that has ended sees nothing
+        if state.running().count() < 2 {
+            return false;
+        }
+        match (base, state.object(base)) {
+            (Base::Global(_), Some(object)) => !object.constant,
+            (Base::Local { thread: owner, .. }, Some(object)) if usize::from(owner) == thread => {
+                !object.private && state.others_reach(thread, base)
+            }
+            (Base::Local { .. }, Some(_)) => true,
+            (Base::Heap(_), Some(_)) => state.others_reach(thread, base),
+            _ => false,
+        }
+    }
+
+    /// The accesses of an instruction.
+    pub fn accesses(&self, state: &State, thread: usize, instruction: &Instruction) -> Vec<Access> {
+        let place = instruction.place;
+        let access = |operand: &Operand, length: u64, write, atomic| {
+            let value = self.operand(state, thread, operand, &Type::Pointer).ok()?;
+            let Value::Pointer(at) = value else { return None };
+            Some(Access { at, length: length as usize, write, atomic, place })
+        };
+        let size = |kind: &Type| kind.size().unwrap_or(0);
+        match &instruction.op {
+            Op::Load { kind, from, order } => {
+                access(from, size(kind), false, order.is_some()).into_iter().collect()
+            }
+            Op::Store { kind, to, order, .. } => {
+                access(to, size(kind), true, order.is_some()).into_iter().collect()
+            }
+            Op::Modify { kind, at, .. } | Op::Exchange { kind, at, .. } => {
+                access(at, size(kind), true, true).into_iter().collect()
+            }
+            Op::Call { callee: Operand::Constant(Constant::Function(id)), arguments, .. } => {
+                let name = &self.function(*id).name;
+                let length = arguments
+                    .get(2)
+                    .map(|argument| self.operand(state, thread, &argument.value, &argument.kind));
+                let length = match length {
+                    Some(Ok(Value::Integer(length))) => length as u64,
+                    _ => return Vec::new(),
+                };
+                let reads = name.starts_with("llvm.memcpy") || name.starts_with("llvm.memmove");
+                if !reads && !name.starts_with("llvm.memset") {
+                    return Vec::new();
+                }
+                let written = access(&arguments[0].value, length, true, false);
+                let read = reads.then(|| access(&arguments[1].value, length, false, false));
+                written.into_iter().chain(read.flatten()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Is the function ours to give a meaning to?
+    pub(super) fn is_library(&self, id: FunctionId) -> bool {
+        let function = self.function(id);
+        !function.is_defined() || super::library::is_special(&function.name)
+    }
+
+    pub(super) fn callee(
+        &self,
+        state: &State,
+        thread: usize,
+        callee: &Operand,
+    ) -> Option<FunctionId> {
+        match self.operand(state, thread, callee, &Type::Pointer) {
+            Ok(Value::Pointer(Pointer { base: Base::Function(id), offset: 0 })) => Some(id),
+            _ => None,
+        }
+    }
+
+    // ---- values ----
+
+    /// The value of an operand.
+    pub fn operand(
+        &self,
+        state: &State,
+        thread: usize,
+        operand: &Operand,
+        kind: &Type,
+    ) -> Result<Value, String> {
+        match operand {
+            Operand::Register(register) => {
+                let frame = state.threads[thread].as_ref().and_then(|thread| thread.frames.last());
+                Ok(frame.map_or(Value::Undefined, |f| f.registers[*register as usize].clone()))
+            }
+            Operand::Constant(constant) => self.constant(constant, kind),
+        }
+    }
+
+    fn constant(&self, constant: &Constant, kind: &Type) -> Result<Value, String> {
+        let pointer = |pointer| Ok(Value::Pointer(pointer));
+        let value = match (constant, kind) {
+            (Constant::Integer(bits), _) => Value::Integer(*bits),
+            (Constant::Zero, Type::Pointer) => return pointer(Pointer::NULL),
+            (Constant::Zero, Type::Integer(_)) => Value::Integer(0),
+            (Constant::Zero, Type::Struct(fields)) => {
+                let zero = fields.fields.iter().map(|kind| self.constant(&Constant::Zero, kind));
+                Value::Aggregate(zero.collect::<Result<Vec<_>, _>>()?.into())
+            }
+            (Constant::Undefined, _) => Value::Undefined,
+            (Constant::Global(id), _) => return pointer(Pointer::to(Base::Global(*id))),
+            (Constant::Function(id), _) => return pointer(Pointer::to(Base::Function(*id))),
+            (Constant::Behind(base, offset), _) => match self.constant(base, &Type::Pointer)? {
+                Value::Pointer(base) => {
+                    let offset = base.offset.wrapping_add(*offset);
+                    Value::Pointer(Pointer { base: base.base, offset })
+                }
+                _ => return Err("an address behind no address".into()),
+            },
+            (Constant::Same(inner), _) => {
+                let other =
+                    if *kind == Type::Pointer { &Type::Integer(64) } else { &Type::Pointer };
+                self.constant(inner, other)?
+            }
+            (Constant::Aggregate(parts), Type::Struct(_)) => {
+                let parts = parts.iter().map(|(kind, part)| self.constant(part, kind));
+                Value::Aggregate(parts.collect::<Result<Vec<_>, _>>()?.into())
+            }
+            (Constant::Refused(what), _) => return Err(what.to_string()),
+            (_, kind) => return Err(format!("a constant of type {}", kind.show())),
+        };
+        Ok(as_kind(value, kind))
+    }
+
+    fn refuse<T>(&self, place: Place, what: impl Into<String>) -> Step<T> {
+        Err(Stop::Refused(place, what.into()))
+    }
+
+    /// An operand on which something depends.
+    pub(super) fn known(
+        &self,
+        state: &State,
+        thread: usize,
+        place: Place,
+        operand: &Operand,
+        kind: &Type,
+    ) -> Step<Value> {
+        match self.operand(state, thread, operand, kind) {
+            Ok(Value::Undefined | Value::Bytes(_)) => {
+                self.refuse(place, "something depends on a value that is undefined or not known")
+            }
+            Ok(value) => Ok(value),
+            Err(why) => self.refuse(place, why),
+        }
+    }
+
+    /// An integer on which something depends.
+    pub(super) fn integer(
+        &self,
+        state: &State,
+        thread: usize,
+        place: Place,
+        operand: &Operand,
+        bits: u32,
+    ) -> Step<u128> {
+        match self.known(state, thread, place, operand, &Type::Integer(bits))? {
+            Value::Integer(number) => Ok(mask(number, bits)),
+            _ => self.refuse(place, "a computation with an address as a number"),
+        }
+    }
+
+    pub(super) fn pointer(
+        &self,
+        state: &State,
+        thread: usize,
+        place: Place,
+        operand: &Operand,
+    ) -> Step<Pointer> {
+        match self.known(state, thread, place, operand, &Type::Pointer)? {
+            Value::Pointer(pointer) => Ok(pointer),
+            _ => self.refuse(place, "an address that is none"),
+        }
+    }
+
+    /// Checks an access and gives its offset.
+    pub(super) fn bounds(
+        &self,
+        state: &State,
+        place: Place,
+        at: Pointer,
+        length: usize,
+        write: bool,
+    ) -> Step<usize> {
+        let bad = |what| Err(Stop::Violated(Kind::Access(what), place));
+        match at.base {
+            Base::Number if at.offset == 0 => return bad("an access through a null pointer"),
+            Base::Number => return bad("an access through a number as a pointer"),
+            Base::Ended => return bad("an access of memory that is no more"),
+            Base::Function(_) | Base::Thread(_) => {
+                return self.refuse(place, "an access of what is no variable");
+            }
+            Base::Global(id) if self.module.globals[id as usize].initial.is_none() => {
+                let name = &self.module.globals[id as usize].name;
+                return self.refuse(place, format!("the variable {name} is defined elsewhere"));
+            }
+            Base::Global(_) | Base::Heap(_) | Base::Local { .. } => {}
+        }
+        let Some(object) = state.object(at.base) else {
+            return bad("an access of memory that is no more");
+        };
+        if !object.contains(at.offset, length) {
+            return bad("an access outside the variable");
+        }
+        if write && object.constant {
+            return bad("a write to a constant");
+        }
+        if object.is_sync(at.offset as usize, length) {
+            return self.refuse(place, "an access of a lock or semaphore that is in use");
+        }
+        Ok(at.offset as usize)
+    }
+
+    fn load(&self, state: &State, place: Place, at: Pointer, kind: &Type) -> Step<Value> {
+        if let Base::Global(id) = at.base
+            && at.offset == 0
+            && matches!(&*self.module.globals[id as usize].name, "stdout" | "stderr")
+        {
+            // a stream is only handed to the library
+            return Ok(Value::Pointer(at));
+        }
+        if let Type::Struct(fields) = kind {
+            let mut values = Vec::new();
+            for (index, kind) in fields.fields.iter().enumerate() {
+                let offset = at.offset + fields.offset(index).unwrap_or(0) as i64;
+                values.push(self.load(state, place, Pointer { offset, ..at }, kind)?);
+            }
+            return Ok(Value::Aggregate(values.into()));
+        }
+        let size = self.access_size(place, kind)?;
+        let offset = self.bounds(state, place, at, size, false)?;
+        let object = state.object(at.base);
+        Ok(object.map_or(Value::Undefined, |object| {
+            as_kind(object.load(offset, size, *kind == Type::Pointer), kind)
+        }))
+    }
+
+    pub(super) fn store(
+        &self,
+        state: &mut State,
+        place: Place,
+        at: Pointer,
+        kind: &Type,
+        value: &Value,
+    ) -> Step<()> {
+        if let Type::Struct(fields) = kind {
+            for (index, kind) in fields.fields.iter().enumerate() {
+                let offset = at.offset + fields.offset(index).unwrap_or(0) as i64;
+                let field = match value {
+                    Value::Aggregate(values) => values.get(index),
+                    _ => None,
+                };
+                let field = field.unwrap_or(&Value::Undefined);
+                self.store(state, place, Pointer { offset, ..at }, kind, field)?;
+            }
+            return Ok(());
+        }
+        let size = self.access_size(place, kind)?;
+        let offset = self.bounds(state, place, at, size, true)?;
+        if let Some(object) = state.object_mut(at.base) {
+            object.store(offset, size, value);
+        }
+        Ok(())
+    }
+
+    /// Bytes of a type that can be read and written.
+    fn access_size(&self, place: Place, kind: &Type) -> Step<usize> {
+        match kind {
+            Type::Pointer => Ok(8),
+            Type::Integer(bits) if bits % 8 == 0 && bits.div_ceil(8).is_power_of_two() => {
+                Ok(*bits as usize / 8)
+            }
+            other => self.refuse(place, format!("an access of type {}", other.show())),
+        }
+    }
+
+    // ---- instructions ----
+
+    /// Executes one instruction, or what the status of the thread says.
+    fn one(&self, state: &mut State, thread: usize, choice: u32) -> Step<()> {
+        if state.threads[thread].as_ref().is_some_and(|thread| thread.status != Status::Runs) {
+            return self.wake(state, thread, choice);
+        }
+        let Some(instruction) = self.next(state, thread) else {
+            return self.refuse(Place::default(), "a function that does not end");
+        };
+        let (block, at, function) = {
+            let frame = self.top(state, thread);
+            (frame.block, frame.at, frame.function)
+        };
+        let depth = state.threads[thread].as_ref().map_or(0, |thread| thread.frames.len());
+        self.execute(state, thread, instruction, choice)?;
+        // registers and locals that nobody needs any more, of the frame that executed it
+        let jumped = matches!(instruction.op, Op::Jump(_) | Op::Branch { .. } | Op::Switch { .. });
+        if let Some(running) = state.threads[thread].as_mut()
+            && !jumped
+            && let Some(dead) = self.lives[function as usize].behind(block, at)
+            && (!dead.registers.is_empty() || !dead.locals.is_empty())
+            && let Some(frame) = Arc::make_mut(running).frames.get_mut(depth - 1)
+            && frame.function == function
+        {
+            forget(frame, &dead.registers, &dead.locals);
+        }
+        Ok(())
+    }
+
+    pub(super) fn top<'s>(&self, state: &'s mut State, thread: usize) -> &'s mut Frame {
+        let thread = state.threads[thread].as_mut().map(Arc::make_mut);
+        thread.and_then(|thread| thread.frames.last_mut()).expect("a running thread has a frame")
+    }
+
+    /// Writes the result of the instruction and goes to the next one.
+    pub(super) fn finish(
+        &self,
+        state: &mut State,
+        thread: usize,
+        result: Option<Register>,
+        value: Value,
+    ) {
+        let frame = self.top(state, thread);
+        if let Some(register) = result {
+            frame.registers[register as usize] = value;
+        }
+        frame.at += 1;
+    }
+
+    fn jump(&self, state: &mut State, thread: usize, place: Place, target: u32) -> Step<()> {
+        let (from, function) = {
+            let frame = self.top(state, thread);
+            (frame.block, frame.function)
+        };
+        let block = &self.function(function).blocks[target as usize];
+        let mut values = Vec::new();
+        for instruction in &block.instructions {
+            let Op::Phi { kind, incoming } = &instruction.op else { break };
+            let Some((value, _)) = incoming.iter().find(|(_, block)| *block == from) else {
+                return self.refuse(place, "a block that comes from nowhere");
+            };
+            let value = self.operand(state, thread, value, kind);
+            let value = value.or_else(|why| self.refuse(place, why))?;
+            values.push((instruction.result, value));
+        }
+        let dead = self.lives[function as usize].before(target);
+        let frame = self.top(state, thread);
+        forget(frame, &dead.registers, &dead.locals);
+        frame.block = target;
+        frame.at = values.len() as u32;
+        for (register, value) in values {
+            if let Some(register) = register
+                && !dead.registers.contains(&register)
+            {
+                frame.registers[register as usize] = value;
+            }
+        }
+        Ok(())
+    }
+
+    fn note_order(&self, order: Option<Order>, place: Place) {
+        if order == Some(Order::Weaker) && self.weaker.get().is_none() {
+            self.weaker.set(Some(place));
+        }
+    }
+
+    fn execute(
+        &self,
+        state: &mut State,
+        thread: usize,
+        instruction: &'m Instruction,
+        choice: u32,
+    ) -> Step<()> {
+        let place = instruction.place;
+        let value = match &instruction.op {
+            Op::Allocate { content, count, bits } => {
+                let count = self.integer(state, thread, place, count, *bits)?;
+                let size = content.size().and_then(|size| u128::from(size).checked_mul(count));
+                let Some(size) = size.filter(|size| *size <= LARGEST.into()) else {
+                    return self.refuse(place, format!("a local of type {}", content.show()));
+                };
+                let frames = state.threads[thread].as_ref().map_or(0, |t| t.frames.len());
+                let frame = self.top(state, thread);
+                let mut object = Object::undefined(size as usize);
+                let register = instruction.result.unwrap_or_default();
+                object.private = self.lives[frame.function as usize].private[register as usize];
+                object.name = Some((frame.function, register));
+                frame.locals.push(object);
+                let local = frame.locals.len() - 1;
+                Value::Pointer(Pointer::to(Base::Local {
+                    thread: thread as u8,
+                    frame: (frames - 1) as u16,
+                    local: local as u16,
+                }))
+            }
+            Op::Load { kind, from, order } => {
+                self.note_order(*order, place);
+                let at = self.pointer(state, thread, place, from)?;
+                self.load(state, place, at, kind)?
+            }
+            Op::Store { kind, value, to, order } => {
+                self.note_order(*order, place);
+                let at = self.pointer(state, thread, place, to)?;
+                let value = self.operand(state, thread, value, kind);
+                let value = value.or_else(|why| self.refuse(place, why))?;
+                self.store(state, place, at, kind, &value)?;
+                Value::Undefined
+            }
+            Op::Binary { operation, bits, left, right, flags } => {
+                let kind = Type::Integer(*bits);
+                let a = self.known(state, thread, place, left, &kind)?;
+                let b = self.known(state, thread, place, right, &kind)?;
+                match (a, b, operation) {
+                    (Value::Integer(a), Value::Integer(b), _) => {
+                        Value::Integer(self.arithmetic(place, *operation, *bits, a, b, *flags)?)
+                    }
+                    (Value::Pointer(a), Value::Pointer(b), Arithmetic::Subtract)
+                        if a.base == b.base
+                            && matches!(
+                                a.base,
+                                Base::Global(_) | Base::Heap(_) | Base::Local { .. }
+                            ) =>
+                    {
+                        Value::Integer(mask(a.offset.wrapping_sub(b.offset) as u128, *bits))
+                    }
+                    _ => return self.refuse(place, "a computation with an address as a number"),
+                }
+            }
+            Op::Compare { comparison, kind, left, right } => {
+                let a = self.known(state, thread, place, left, kind)?;
+                let b = self.known(state, thread, place, right, kind)?;
+                let truth = self.compare(state, place, *comparison, kind, a, b)?;
+                Value::Integer(truth.into())
+            }
+            Op::Convert { cast, from, to, value, flags } => {
+                let value = self.operand(state, thread, value, from);
+                let value = value.or_else(|why| self.refuse(place, why))?;
+                self.convert(place, *cast, from, to, value, *flags)?
+            }
+            Op::Address { base, offset, indices, inbounds } => {
+                let base = self.pointer(state, thread, place, base)?;
+                let mut sum = i128::from(base.offset) + i128::from(*offset);
+                for index in indices {
+                    let number = self.integer(state, thread, place, &index.value, index.bits)?;
+                    let number = signed(number, index.bits);
+                    if index.length.is_some_and(|n| number < 0 || number > i128::from(n)) {
+                        return Err(Stop::Violated(Kind::Index, place));
+                    }
+                    let step = number.checked_mul(index.stride.into());
+                    let moved = step.and_then(|step| sum.checked_add(step));
+                    let Some(moved) = moved else {
+                        return self.refuse(place, "an address far away");
+                    };
+                    sum = moved;
+                }
+                let Ok(offset) = i64::try_from(sum) else {
+                    return self.refuse(place, "an address far away");
+                };
+                let inside = state
+                    .object(base.base)
+                    .is_none_or(|object| (0..=object.size() as i64).contains(&offset));
+                if *inbounds && !inside {
+                    return self.refuse(place, "undefined: an address outside its variable");
+                }
+                if matches!(base.base, Base::Thread(_) | Base::Function(_)) && offset != 0 {
+                    return self
+                        .refuse(place, "a computation with what is no address of a variable");
+                }
+                Value::Pointer(Pointer { base: base.base, offset })
+            }
+            Op::Select { condition, kind, yes, no } => {
+                let truth = self.integer(state, thread, place, condition, 1)?;
+                let chosen = if truth == 1 { yes } else { no };
+                let value = self.operand(state, thread, chosen, kind);
+                value.or_else(|why| self.refuse(place, why))?
+            }
+            Op::Phi { .. } => return self.refuse(place, "a phi that is not first in its block"),
+            Op::Call { callee, arguments, result } => {
+                let callee = self.known(state, thread, place, callee, &Type::Pointer)?;
+                let Value::Pointer(Pointer { base: Base::Function(id), offset: 0 }) = callee else {
+                    let what = "a call through a pointer to no function";
+                    return Err(Stop::Violated(Kind::Access(what), place));
+                };
+                if self.is_library(id) {
+                    return self.library(state, thread, id, instruction, choice);
+                }
+                let function = self.function(id);
+                let fits = !function.variadic
+                    && function.result == *result
+                    && function.parameters.len() == arguments.len()
+                    && function.parameters.iter().zip(arguments).all(|(parameter, argument)| {
+                        parameter.kind == argument.kind && parameter.by_value == argument.by_value
+                    });
+                if !fits {
+                    let name = &function.name;
+                    return self
+                        .refuse(place, format!("a call of {name} with other types, or variadic"));
+                }
+                let mut values = Vec::new();
+                for argument in arguments {
+                    let value = self.operand(state, thread, &argument.value, &argument.kind);
+                    values.push(value.or_else(|why| self.refuse(place, why))?);
+                }
+                return self.enter(state, thread, place, id, values, instruction.result);
+            }
+            Op::Extract { kind, value, index } => {
+                let value = self.operand(state, thread, value, kind);
+                match value.or_else(|why| self.refuse(place, why))? {
+                    Value::Aggregate(fields) if (*index as usize) < fields.len() => {
+                        fields[*index as usize].clone()
+                    }
+                    _ => return self.refuse(place, "a field of an undefined value"),
+                }
+            }
+            Op::Insert { kind, value, field_kind, field, index } => {
+                let Type::Struct(fields) = kind else {
+                    return self.refuse(place, "a field of what has none");
+                };
+                let value = self.operand(state, thread, value, kind);
+                let mut parts: Vec<Value> = match value {
+                    Ok(Value::Aggregate(parts)) => parts.to_vec(),
+                    Ok(Value::Undefined) | Err(_) => vec![Value::Undefined; fields.fields.len()],
+                    Ok(_) => return self.refuse(place, "a field of what has none"),
+                };
+                let field = self.operand(state, thread, field, field_kind);
+                let Some(part) = parts.get_mut(*index as usize) else {
+                    return self.refuse(place, "a field that is not there");
+                };
+                *part = field.or_else(|why| self.refuse(place, why))?;
+                Value::Aggregate(parts.into())
+            }
+            Op::Modify { change, kind, at, value, order } => {
+                self.note_order(Some(*order), place);
+                let at = self.pointer(state, thread, place, at)?;
+                let old = self.load(state, place, at, kind)?;
+                let operand = self.operand(state, thread, value, kind);
+                let operand = operand.or_else(|why| self.refuse(place, why))?;
+                let new = self.change(place, *change, kind, &old, operand)?;
+                self.store(state, place, at, kind, &new)?;
+                old
+            }
+            Op::Exchange { kind, at, expected, new, order, weak } => {
+                self.note_order(Some(*order), place);
+                let at = self.pointer(state, thread, place, at)?;
+                let old = self.load(state, place, at, kind)?;
+                let expected = self.known(state, thread, place, expected, kind)?;
+                if matches!(old, Value::Undefined | Value::Bytes(_)) {
+                    return self.refuse(place, "something depends on an undefined value");
+                }
+                let same =
+                    self.compare(state, place, Comparison::Equal, kind, old.clone(), expected)?;
+                let writes = same && !(*weak && choice == 1);
+                if writes {
+                    let new = self.operand(state, thread, new, kind);
+                    let new = new.or_else(|why| self.refuse(place, why))?;
+                    self.store(state, place, at, kind, &new)?;
+                }
+                Value::Aggregate([old, Value::Integer(writes.into())].into())
+            }
+            Op::Fence(order) => {
+                self.note_order(Some(*order), place);
+                Value::Undefined
+            }
+            Op::Jump(target) => return self.jump(state, thread, place, *target),
+            Op::Branch { condition, yes, no } => {
+                let truth = self.integer(state, thread, place, condition, 1)?;
+                return self.jump(state, thread, place, if truth == 1 { *yes } else { *no });
+            }
+            Op::Switch { value, bits, cases, default } => {
+                let number = self.integer(state, thread, place, value, *bits)?;
+                let case = cases.iter().find(|(case, _)| *case == number);
+                return self.jump(state, thread, place, case.map_or(*default, |(_, to)| *to));
+            }
+            Op::Return(value) => {
+                let value = match value {
+                    Some((kind, value)) => {
+                        let value = self.operand(state, thread, value, kind);
+                        value.or_else(|why| self.refuse(place, why))?
+                    }
+                    None => Value::Undefined,
+                };
+                return self.leave(state, thread, value);
+            }
+            Op::Unreachable => {
+                return self.refuse(place, "undefined: what the compiler takes for unreachable");
+            }
+            Op::Refused(what) => return self.refuse(place, what.to_string()),
+        };
+        self.finish(state, thread, instruction.result, value);
+        Ok(())
+    }
+
+    /// Calls a function of the program; the caller goes on behind the call.
+    pub(super) fn enter(
+        &self,
+        state: &mut State,
+        thread: usize,
+        place: Place,
+        id: FunctionId,
+        values: Vec<Value>,
+        result: Option<Register>,
+    ) -> Step<()> {
+        let depth = state.threads[thread].as_ref().map_or(0, |thread| thread.frames.len());
+        if depth >= DEEPEST {
+            return self.refuse(place, format!("more than {DEEPEST} calls inside each other"));
+        }
+        let mut frame = self.frame(id, &values, result);
+        for (parameter, value) in self.function(id).parameters.iter().zip(&values) {
+            let Some(kind) = &parameter.by_value else { continue };
+            let (Value::Pointer(from), Some(size)) = (value, kind.size()) else {
+                return self.refuse(place, "a copy of an undefined argument");
+            };
+            let offset = self.bounds(state, place, *from, size as usize, false)?;
+            let copy = state.object(from.base).map(|object| object.slice(offset, size as usize));
+            let mut copy = copy.unwrap_or_else(|| Object::undefined(size as usize));
+            copy.name = Some((id, parameter.register));
+            frame.registers[parameter.register as usize] =
+                Value::Pointer(Pointer::to(Base::Local {
+                    thread: thread as u8,
+                    frame: depth as u16,
+                    local: frame.locals.len() as u16,
+                }));
+            frame.locals.push(copy);
+        }
+        self.top(state, thread).at += 1;
+        if let Some(thread) = state.threads[thread].as_mut() {
+            Arc::make_mut(thread).frames.push(frame);
+        }
+        Ok(())
+    }
+
+    /// Returns from a function; from the first one, the thread ends, and with `main` the program.
+    fn leave(&self, state: &mut State, thread: usize, value: Value) -> Step<()> {
+        let Some(running) = state.threads[thread].as_mut().map(Arc::make_mut) else {
+            return Ok(());
+        };
+        if running.frames.len() == 1 {
+            return match thread {
+                0 => Err(Stop::Over),
+                _ => {
+                    self.end(state, thread, value);
+                    Ok(())
+                }
+            };
+        }
+        let Some(frame) = running.frames.pop() else { return Ok(()) };
+        let depth = running.frames.len() as u16;
+        let caller = running.frames.last_mut();
+        if let (Some(register), Some(caller)) = (frame.result, caller) {
+            caller.registers[register as usize] = value;
+            // nobody may want it
+            let at = caller.at - 1;
+            if let Some(dead) = self.lives[caller.function as usize].behind(caller.block, at) {
+                let registers = dead.registers.clone();
+                forget(caller, &registers, &[]);
+            }
+        }
+        if frame.locals.iter().any(|local| !local.private) {
+            state.forget(|base| {
+                matches!(base, Base::Local { thread: owner, frame, .. }
+                    if usize::from(*owner) == thread && *frame == depth)
+            });
+        }
+        Ok(())
+    }
+
+    /// The thread has ended.
+    pub(super) fn end(&self, state: &mut State, thread: usize, value: Value) {
+        let Some(running) = state.threads[thread].as_mut().map(Arc::make_mut) else { return };
+        running.frames.clear();
+        running.status = Status::Ended(value);
+        let detached = running.detached;
+        state.forget(
+            |base| matches!(base, Base::Local { thread: owner, .. } if usize::from(*owner) == thread),
+        );
+        if detached {
+            self.remove(state, thread);
+        }
+    }
+
+    /// Nobody can ask for the thread any more.
+    pub(super) fn remove(&self, state: &mut State, thread: usize) {
+        state.threads[thread] = None;
+        state.forget(|base| *base == Base::Thread(thread as u8));
+    }
+
+    /// A new thread; its place.
+    pub(super) fn start(
+        &self,
+        state: &mut State,
+        place: Place,
+        id: FunctionId,
+        argument: Value,
+    ) -> Step<usize> {
+        let function = self.function(id);
+        let fits = function.is_defined()
+            && !function.variadic
+            && function.parameters.len() <= 1
+            && function.parameters.iter().all(|p| p.kind == Type::Pointer && p.by_value.is_none())
+            && matches!(function.result, Type::Pointer | Type::Void);
+        if !fits || self.is_library(id) {
+            return self.refuse(place, format!("a thread whose function is {}", function.name));
+        }
+        let free = state.threads.iter().position(Option::is_none);
+        let at = free.unwrap_or(state.threads.len());
+        if at >= MOST_THREADS {
+            return self.refuse(place, format!("more than {MOST_THREADS} threads at a time"));
+        }
+        let arguments = vec![argument; function.parameters.len()];
+        let frame = self.frame(id, &arguments, None);
+        let thread = Thread { frames: vec![frame], status: Status::Runs, detached: false };
+        match free {
+            Some(at) => state.threads[at] = Some(Arc::new(thread)),
+            None => state.threads.push(Some(Arc::new(thread))),
+        }
+        // what nobody sees of it is done at once, unless it ends there: then that is its own step
+        let before = state.clone();
+        if self.unseen(state, at).is_err() {
+            *state = before;
+            if let Some(thread) = state.threads[at].as_mut() {
+                Arc::make_mut(thread).status = Status::Begins;
+            }
+        }
+        Ok(at)
+    }
+
+    // ---- arithmetic ----
+
+    fn arithmetic(
+        &self,
+        place: Place,
+        operation: Arithmetic,
+        bits: u32,
+        a: u128,
+        b: u128,
+        flags: Flags,
+    ) -> Step<u128> {
+        let (a, b) = (mask(a, bits), mask(b, bits));
+        let (sa, sb) = (signed(a, bits), signed(b, bits));
+        let overflow = || Err(Stop::Violated(Kind::Overflow, place));
+        let poison = || self.refuse(place, "undefined: an operation whose promise does not hold");
+        let fits = |exact: Option<i128>| {
+            exact.is_some_and(|exact| signed(mask(exact as u128, bits), bits) == exact)
+        };
+        let fits_unsigned =
+            |exact: Option<u128>| exact.is_some_and(|exact| mask(exact, bits) == exact);
+        let check = |signed: Option<i128>, unsigned: Option<u128>, result: u128| {
+            if flags.no_signed_wrap && !fits(signed) {
+                return overflow();
+            }
+            if flags.no_unsigned_wrap && !fits_unsigned(unsigned) {
+                return poison();
+            }
+            Ok(mask(result, bits))
+        };
+        match operation {
+            Arithmetic::Add => check(sa.checked_add(sb), a.checked_add(b), a.wrapping_add(b)),
+            Arithmetic::Subtract => check(sa.checked_sub(sb), a.checked_sub(b), a.wrapping_sub(b)),
+            Arithmetic::Multiply => check(sa.checked_mul(sb), a.checked_mul(b), a.wrapping_mul(b)),
+            Arithmetic::DivideUnsigned | Arithmetic::RemainderUnsigned => {
+                if b == 0 {
+                    return Err(Stop::Violated(Kind::Division, place));
+                }
+                match operation {
+                    Arithmetic::DivideUnsigned if flags.exact && a % b != 0 => poison(),
+                    Arithmetic::DivideUnsigned => Ok(a / b),
+                    _ => Ok(a % b),
+                }
+            }
+            Arithmetic::DivideSigned | Arithmetic::RemainderSigned => {
+                let smallest = signed(1 << (bits - 1), bits);
+                if b == 0 || sa == smallest && sb == -1 {
+                    return Err(Stop::Violated(Kind::Division, place));
+                }
+                match operation {
+                    Arithmetic::DivideSigned if flags.exact && sa % sb != 0 => poison(),
+                    Arithmetic::DivideSigned => Ok(mask((sa / sb) as u128, bits)),
+                    _ => Ok(mask((sa % sb) as u128, bits)),
+                }
+            }
+            Arithmetic::ShiftLeft | Arithmetic::ShiftRight | Arithmetic::ShiftRightSigned => {
+                if b >= u128::from(bits) {
+                    return self.refuse(place, "undefined: a shift by more than the width");
+                }
+                let by = b as u32;
+                match operation {
+                    Arithmetic::ShiftLeft => {
+                        let result = mask(a << by, bits);
+                        if flags.no_signed_wrap && signed(result, bits) >> by != sa {
+                            return overflow();
+                        }
+                        if flags.no_unsigned_wrap && result >> by != a {
+                            return poison();
+                        }
+                        Ok(result)
+                    }
+                    _ if flags.exact && mask(a, by) != 0 && by > 0 => poison(),
+                    Arithmetic::ShiftRight => Ok(a >> by),
+                    _ => Ok(mask((sa >> by) as u128, bits)),
+                }
+            }
+            Arithmetic::And => Ok(a & b),
+            Arithmetic::Or if flags.disjoint && a & b != 0 => poison(),
+            Arithmetic::Or => Ok(a | b),
+            Arithmetic::Xor => Ok(a ^ b),
+        }
+    }
+
+    fn change(
+        &self,
+        place: Place,
+        change: Change,
+        kind: &Type,
+        old: &Value,
+        operand: Value,
+    ) -> Step<Value> {
+        if change == Change::Exchange {
+            return Ok(operand);
+        }
+        let (Type::Integer(bits), Value::Integer(a), Value::Integer(b)) = (kind, old, operand)
+        else {
+            return self.refuse(place, "an atomic operation on an undefined value or an address");
+        };
+        let flags = Flags::default();
+        Ok(Value::Integer(match change {
+            Change::Exchange => b,
+            Change::Compute(operation) => self.arithmetic(place, operation, *bits, *a, b, flags)?,
+            Change::Nand => mask(!(a & b), *bits),
+            Change::Extreme { greater, signed: as_signed } => {
+                let less = match as_signed {
+                    true => signed(*a, *bits) < signed(b, *bits),
+                    false => mask(*a, *bits) < mask(b, *bits),
+                };
+                if less == greater { b } else { *a }
+            }
+        }))
+    }
+
+    fn convert(
+        &self,
+        place: Place,
+        cast: Cast,
+        from: &Type,
+        to: &Type,
+        value: Value,
+        flags: Flags,
+    ) -> Step<Value> {
+        if cast == Cast::Same {
+            return Ok(match value {
+                Value::Integer(number) => as_kind(Value::Integer(number), to),
+                other => as_kind(other, to),
+            });
+        }
+        let (Type::Integer(from), Type::Integer(to)) = (from, to) else {
+            return self.refuse(place, "a conversion of what is no integer");
+        };
+        let number = match value {
+            Value::Integer(number) => mask(number, *from),
+            Value::Pointer(_) => {
+                return self.refuse(place, "a computation with an address as a number");
+            }
+            Value::Undefined => return Ok(Value::Undefined),
+            _ => return self.refuse(place, "a conversion of a value that is partly undefined"),
+        };
+        let result = match cast {
+            Cast::Truncate => {
+                let result = mask(number, *to);
+                let lost = flags.no_unsigned_wrap && result != number
+                    || flags.no_signed_wrap && signed(result, *to) != signed(number, *from);
+                if lost {
+                    return self.refuse(place, "undefined: a conversion that loses bits");
+                }
+                result
+            }
+            Cast::ZeroExtend if flags.non_negative && signed(number, *from) < 0 => {
+                return self.refuse(place, "undefined: a conversion of a negative number");
+            }
+            Cast::ZeroExtend | Cast::Same => number,
+            Cast::SignExtend => mask(signed(number, *from) as u128, *to),
+        };
+        Ok(Value::Integer(result))
+    }
+
+    fn compare(
+        &self,
+        state: &State,
+        place: Place,
+        comparison: Comparison,
+        kind: &Type,
+        a: Value,
+        b: Value,
+    ) -> Step<bool> {
+        let bits = match kind {
+            Type::Integer(bits) => *bits,
+            _ => 64,
+        };
+        let (a, b) = match (a, b) {
+            (Value::Integer(a), Value::Integer(b)) => {
+                return Ok(compare_numbers(comparison, bits, a, b));
+            }
+            (Value::Pointer(a), Value::Pointer(b)) => (a, b),
+            // a handle or an address in an integer, beside a number
+            (Value::Pointer(a), Value::Integer(b)) => {
+                (a, Pointer { base: Base::Number, offset: b as i64 })
+            }
+            (Value::Integer(a), Value::Pointer(b)) => {
+                (Pointer { base: Base::Number, offset: a as i64 }, b)
+            }
+            _ => return self.refuse(place, "a comparison of an undefined value"),
+        };
+        if a.base == b.base && a.base != Base::Ended {
+            let (a, b) = (a.offset as u64, b.offset as u64);
+            return Ok(compare_numbers(comparison, 64, a.into(), b.into()));
+        }
+        let equal = match comparison {
+            Comparison::Equal => true,
+            Comparison::NotEqual => false,
+            Comparison::Less { .. } => {
+                return self.refuse(place, "a comparison of addresses of two variables");
+            }
+        };
+        // different variables have different addresses, as long as both are inside their variable
+        let inside = |pointer: Pointer| match pointer.base {
+            Base::Number => pointer.offset == 0,
+            Base::Function(_) | Base::Thread(_) => true,
+            Base::Ended => false,
+            base => state
+                .object(base)
+                .is_some_and(|object| (0..object.size() as i64).contains(&pointer.offset)),
+        };
+        match inside(a) && inside(b) {
+            true => Ok(!equal),
+            false => self.refuse(place, "a comparison that depends on where variables lie"),
+        }
+    }
+}
+
+fn compare_numbers(comparison: Comparison, bits: u32, a: u128, b: u128) -> bool {
+    let (a, b) = (mask(a, bits), mask(b, bits));
+    match comparison {
+        Comparison::Equal => a == b,
+        Comparison::NotEqual => a != b,
+        Comparison::Less { signed: as_signed, or_equal, swapped } => {
+            let (a, b) = if swapped { (b, a) } else { (a, b) };
+            match as_signed {
+                true => {
+                    let (a, b) = (signed(a, bits), signed(b, bits));
+                    a < b || or_equal && a == b
+                }
+                false => a < b || or_equal && a == b,
+            }
+        }
+    }
+}
+
+/// A number as a pointer or a pointer that is a number, as the type wants it.
+fn as_kind(value: Value, kind: &Type) -> Value {
+    match (value, kind) {
+        (Value::Integer(number), Type::Pointer) => {
+            Value::Pointer(Pointer { base: Base::Number, offset: number as i64 })
+        }
+        (Value::Pointer(Pointer { base: Base::Number, offset }), Type::Integer(bits)) => {
+            Value::Integer(mask(offset as u64 as u128, *bits))
+        }
+        (Value::Integer(number), Type::Integer(bits)) => Value::Integer(mask(number, *bits)),
+        (value, _) => value,
+    }
+}
+
+fn forget(frame: &mut Frame, registers: &[Register], locals: &[u16]) {
+    for &register in registers {
+        frame.registers[register as usize] = Value::Undefined;
+    }
+    for &local in locals {
+        if let Some(local) = frame.locals.get_mut(usize::from(local)) {
+            let size = local.size();
+            local.clear(0, size);
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Memory: objects of bytes, and pointers that know which object they point into.
+//!
+//! A byte is a number, a part of a pointer, or undefined. Addresses are no numbers: what would depend
+//! on where an object lies is refused by whoever computes with it. Undefined bytes can be copied,
+//! and are refused when something depends on them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::ir::{FunctionId, Register};
+
+/// What a pointer points into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Base {
+    /// Nothing: a number as a pointer, null among them.
+    Number,
+    /// A global.
+    Global(u32),
+    /// Memory of `malloc`.
+    Heap(u32),
+    /// A local of a running function.
+    Local {
+        /// Whose stack.
+        thread: u8,
+        /// Which call, from the outermost.
+        frame: u16,
+        /// Which local.
+        local: u16,
+    },
+    /// A function.
+    Function(FunctionId),
+    /// No address: a handle of a thread.
+    Thread(u8),
+    /// Memory, or a thread, that is no more.
+    Ended,
+}
+
+/// A pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pointer {
+    /// What it points into.
+    pub base: Base,
+    /// Bytes from the beginning.
+    pub offset: i64,
+}
+
+impl Pointer {
+    /// The null pointer.
+    pub const NULL: Pointer = Pointer { base: Base::Number, offset: 0 };
+
+    /// To the beginning of something.
+    pub fn to(base: Base) -> Self {
+        Self { base, offset: 0 }
+    }
+}
+
+/// A value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Value {
+    /// An integer, as bits.
+    Integer(u128),
+    /// A pointer; in an integer type only if it is no number.
+    Pointer(Pointer),
+    /// No value.
+    Undefined,
+    /// Bytes of which some are undefined or parts of pointers; they can only be copied.
+    Bytes(Arc<Object>),
+    /// Fields.
+    Aggregate(Arc<[Value]>),
+}
+
+/// What the threads library keeps in a part of an object, while it is in use.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Sync {
+    /// A mutex or spin lock that is held.
+    Held {
+        /// By whom.
+        owner: u8,
+        /// How often.
+        count: u32,
+    },
+    /// A lock that is held by readers, each as often as it occurs.
+    Read(Vec<u8>),
+    /// A spin lock that was initialised and is free.
+    Free,
+    /// A semaphore.
+    Semaphore(u32),
+    /// A barrier.
+    Barrier {
+        /// Threads that it waits for.
+        count: u32,
+    },
+}
+
+/// A piece of memory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Object {
+    /// Numbers, where they are defined.
+    bytes: Vec<u8>,
+    /// For each byte: [`UNDEFINED`], [`NUMBER`], or the part of a pointer from [`FRAGMENT`] on.
+    states: Vec<u8>,
+    /// Whole pointers by their first byte.
+    pointers: BTreeMap<u32, Pointer>,
+    /// What the threads library keeps here: offset, length, content.
+    sync: BTreeMap<u32, (u32, Sync)>,
+    /// Cannot be written.
+    pub constant: bool,
+    /// A local that no other thread can ever reach.
+    pub private: bool,
+    /// The local's name.
+    pub name: Option<(FunctionId, Register)>,
+}
+
+const UNDEFINED: u8 = 0;
+const NUMBER: u8 = 1;
+const FRAGMENT: u8 = 2;
+
+impl Object {
+    /// Undefined memory.
+    pub fn undefined(size: usize) -> Self {
+        Self {
+            bytes: vec![0; size],
+            states: vec![UNDEFINED; size],
+            pointers: BTreeMap::new(),
+            sync: BTreeMap::new(),
+            constant: false,
+            private: false,
+            name: None,
+        }
+    }
+
+    /// Bytes.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Are these bytes in it?
+    pub fn contains(&self, offset: i64, length: usize) -> bool {
+        offset >= 0 && (offset as usize).checked_add(length).is_some_and(|end| end <= self.size())
+    }
+
+    /// What the threads library keeps at the offset.
+    pub fn sync(&self, offset: usize) -> Option<&Sync> {
+        self.sync.get(&(offset as u32)).map(|(_, sync)| sync)
+    }
+
+    /// Keeps something of the threads library in these bytes, or nothing any more.
+    pub fn set_sync(&mut self, offset: usize, length: usize, sync: Option<Sync>) {
+        match sync {
+            Some(sync) => self.sync.insert(offset as u32, (length as u32, sync)),
+            None => self.sync.remove(&(offset as u32)),
+        };
+    }
+
+    /// Does the threads library use some of these bytes? Then nobody else may touch them.
+    pub fn is_sync(&self, offset: usize, length: usize) -> bool {
+        let end = offset + length;
+        self.sync
+            .iter()
+            .any(|(&at, (kept, _))| (at as usize) < end && at as usize + *kept as usize > offset)
+    }
+
+    /// Reads; the caller has checked the bounds.
+    pub fn load(&self, offset: usize, length: usize, pointer: bool) -> Value {
+        let states = &self.states[offset..offset + length];
+        if states.iter().all(|&state| state == NUMBER) && length <= 16 {
+            let bytes = self.bytes[offset..offset + length].iter().rev();
+            let number = bytes.fold(0, |number, &byte| number << 8 | u128::from(byte));
+            return match pointer {
+                true => Value::Pointer(Pointer { base: Base::Number, offset: number as i64 }),
+                false => Value::Integer(number),
+            };
+        }
+        if length == 8
+            && states[0] == FRAGMENT
+            && let Some(pointer) = self.pointers.get(&(offset as u32))
+        {
+            return Value::Pointer(*pointer);
+        }
+        match states.iter().all(|&state| state == UNDEFINED) {
+            true => Value::Undefined,
+            false => Value::Bytes(Arc::new(self.slice(offset, length))),
+        }
+    }
+
+    /// Writes; the caller has checked the bounds.
+    pub fn store(&mut self, offset: usize, length: usize, value: &Value) {
+        match value {
+            Value::Integer(number) => {
+                self.clear(offset, length);
+                for (at, byte) in number.to_le_bytes().iter().take(length).enumerate() {
+                    self.bytes[offset + at] = *byte;
+                    self.states[offset + at] = NUMBER;
+                }
+            }
+            Value::Pointer(Pointer { base: Base::Number, offset: number }) => {
+                self.store(offset, length, &Value::Integer(*number as u64 as u128));
+            }
+            Value::Pointer(pointer) => {
+                self.clear(offset, length);
+                if length == 8 {
+                    self.pointers.insert(offset as u32, *pointer);
+                    for part in 0..8 {
+                        self.states[offset + part] = FRAGMENT + part as u8;
+                    }
+                }
+            }
+            Value::Bytes(bytes) if bytes.size() == length => self.paste(offset, bytes),
+            Value::Bytes(_) | Value::Undefined | Value::Aggregate(_) => self.clear(offset, length),
+        }
+    }
+
+    /// Makes bytes undefined, and with them the rest of pointers that are cut.
+    pub fn clear(&mut self, offset: usize, length: usize) {
+        let cut: Vec<u32> = self
+            .pointers
+            .range((offset as u32).saturating_sub(7)..(offset + length) as u32)
+            .map(|(&at, _)| at)
+            .collect();
+        for at in cut {
+            self.pointers.remove(&at);
+            let range = at as usize..at as usize + 8;
+            self.states[range].fill(UNDEFINED);
+        }
+        self.bytes[offset..offset + length].fill(0);
+        self.states[offset..offset + length].fill(UNDEFINED);
+    }
+
+    /// A copy of some bytes; pointers that are cut are undefined in it.
+    pub fn slice(&self, offset: usize, length: usize) -> Object {
+        let mut slice = Object::undefined(length);
+        slice.bytes.copy_from_slice(&self.bytes[offset..offset + length]);
+        slice.states.copy_from_slice(&self.states[offset..offset + length]);
+        for state in slice.states.iter_mut() {
+            if *state >= FRAGMENT {
+                *state = UNDEFINED;
+            }
+        }
+        for (&at, &pointer) in self.pointers.range(offset as u32..(offset + length) as u32) {
+            let at = at as usize - offset;
+            if at + 8 <= length {
+                slice.store(at, 8, &Value::Pointer(pointer));
+            }
+        }
+        slice
+    }
+
+    /// Writes a copy of other bytes.
+    pub fn paste(&mut self, offset: usize, other: &Object) {
+        self.clear(offset, other.size());
+        self.bytes[offset..offset + other.size()].copy_from_slice(&other.bytes);
+        self.states[offset..offset + other.size()].copy_from_slice(&other.states);
+        for (&at, &pointer) in &other.pointers {
+            self.pointers.insert(at + offset as u32, pointer);
+        }
+    }
+
+    /// Makes all bytes one number.
+    pub fn fill(&mut self, offset: usize, length: usize, byte: u8) {
+        self.clear(offset, length);
+        self.bytes[offset..offset + length].fill(byte);
+        self.states[offset..offset + length].fill(NUMBER);
+    }
+
+    /// The pointers in it.
+    pub fn pointers(&self) -> impl Iterator<Item = &Pointer> {
+        self.pointers.values()
+    }
+
+    /// The pointers in it, to change them.
+    pub fn pointers_mut(&mut self) -> impl Iterator<Item = &mut Pointer> {
+        self.pointers.values_mut()
+    }
+
+    /// Is anything of the threads library in it?
+    pub fn has_sync(&self) -> bool {
+        !self.sync.is_empty()
+    }
+}
+
+impl Value {
+    /// Does it hold a pointer for which this is true?
+    pub fn any_pointer(&self, is: &mut dyn FnMut(&Pointer) -> bool) -> bool {
+        match self {
+            Value::Pointer(pointer) => is(pointer),
+            Value::Bytes(bytes) => bytes.pointers().any(is),
+            Value::Aggregate(fields) => fields.iter().any(|field| field.any_pointer(is)),
+            Value::Integer(_) | Value::Undefined => false,
+        }
+    }
+
+    /// Changes every pointer in it.
+    pub fn change_pointers(&mut self, change: &mut dyn FnMut(&mut Pointer)) {
+        match self {
+            Value::Pointer(pointer) => change(pointer),
+            Value::Bytes(bytes) => Arc::make_mut(bytes).pointers_mut().for_each(change),
+            Value::Aggregate(fields) => {
+                *fields = fields
+                    .iter()
+                    .map(|field| {
+                        let mut field = field.clone();
+                        field.change_pointers(change);
+                        field
+                    })
+                    .collect();
+            }
+            Value::Integer(_) | Value::Undefined => {}
+        }
+    }
+}

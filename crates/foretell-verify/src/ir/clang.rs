@@ -1,0 +1,47 @@
+//! From a C file to its IR.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::{Module, Refusal, read};
+
+/// The compiler whose IR is read.
+pub const CLANG: &str = "clang-22";
+
+/// How C is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Signed overflow is a violation; otherwise it wraps, as `-fwrapv` has it.
+    pub overflow: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { overflow: true }
+    }
+}
+
+/// Compiles and reads a C file.
+pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
+    let shown = file.display().to_string();
+    let refuse = |what: String| Refusal { place: shown.clone(), what };
+    let mut command = Command::new(CLANG);
+    command.args(["-x", "c", "-S", "-emit-llvm", "-O0", "-g", "-D_GNU_SOURCE", "-pthread"]);
+    // what C leaves undefined between two sequence points has no meaning that could be looked at
+    command.args(["-Wno-everything", "-Werror=unsequenced", "-fno-discard-value-names"]);
+    if !options.overflow {
+        command.arg("-fwrapv");
+    }
+    command.args(["-Xclang", "-disable-O0-optnone", "-o", "-"]).arg(file).stdin(Stdio::null());
+    let output = command.output().map_err(|error| {
+        refuse(format!("cannot run {CLANG}: {error}; scripts/setup.sh installs it"))
+    })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let first = said.lines().find(|line| line.contains("error:")).unwrap_or("it fails");
+        return Err(refuse(format!("{CLANG} refuses the file: {first}")));
+    }
+    let text = String::from_utf8(output.stdout)
+        .map_err(|_| refuse(format!("what {CLANG} writes is no text")))?;
+    read(&shown, &text)
+}

@@ -1,0 +1,557 @@
+//! C as LLVM's intermediate representation, which is what the engines give a meaning to.
+//!
+//! The file is compiled by clang without optimisation, and the text of its IR is read ([`read`]).
+//! Conversions, evaluation order, tentative definitions, typedef names, bit-fields, initialisers and
+//! calling conventions are clang's work: no C semantics is left for us to get wrong. IR of `-O0` has
+//! few kinds of instructions, each with a short definition, and keeps what optimisation would use
+//! up: `nsw` marks every signed operation, and no access is moved or dropped.
+//!
+//! *Refusal.* What the reader does not know is refused. A construct of a whole file (constructors,
+//! aliases, thread-local variables, assembly) refuses the file; an instruction that has no meaning
+//! becomes [`Op::Refused`], and an engine that comes to it gives up with its place.
+//!
+//! *Assumed*: what clang chose where C leaves a choice (the order in which arguments are evaluated,
+//! sizes and alignments of x86-64). Unsequenced effects that clang warns about are refused.
+
+pub mod clang;
+mod lex;
+mod read;
+mod types;
+
+use std::sync::Arc;
+
+pub use read::read;
+pub(crate) use read::{mask, signed};
+pub use types::{Struct, Type};
+
+/// The number of a register in its function.
+pub type Register = u32;
+
+/// The number of a global in its module.
+pub type GlobalId = u32;
+
+/// The number of a function in its module.
+pub type FunctionId = u32;
+
+/// A place in the source; line 0 when unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// Into [`Module::files`].
+    pub file: u32,
+    /// From 1.
+    pub line: u32,
+    /// From 1; 0 when unknown.
+    pub column: u32,
+}
+
+/// A file that cannot be verified, with the place and the construct.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// `file:line`, or the file.
+    pub place: String,
+    /// The construct.
+    pub what: String,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// A compiled file.
+#[derive(Clone, Debug, Default)]
+pub struct Module {
+    /// Source files by number; the first is the one that was compiled.
+    pub files: Vec<Arc<str>>,
+    /// All variables of static lifetime.
+    pub globals: Vec<Global>,
+    /// All functions, declared or defined.
+    pub functions: Vec<Function>,
+}
+
+impl Module {
+    /// The function of that name.
+    pub fn function(&self, name: &str) -> Option<FunctionId> {
+        self.functions.iter().position(|f| &*f.name == name).map(|at| at as FunctionId)
+    }
+
+    /// `file:line`.
+    pub fn show(&self, place: Place) -> String {
+        let file = self.files.get(place.file as usize).map_or("?", |file| &**file);
+        match place.line {
+            0 => file.to_owned(),
+            line => format!("{file}:{line}"),
+        }
+    }
+
+    /// Does the program speak of SV-COMP's functions? Then `abort` ends an execution and violates
+    /// nothing.
+    pub fn speaks_sv_comp(&self) -> bool {
+        self.functions.iter().any(|function| {
+            function.name.starts_with("__VERIFIER_")
+                || matches!(&*function.name, "reach_error" | "assume_abort_if_not")
+        })
+    }
+}
+
+/// A variable of static lifetime.
+#[derive(Clone, Debug)]
+pub struct Global {
+    /// As the IR calls it; a static local has its function's name in front.
+    pub name: Box<str>,
+    /// What it holds.
+    pub content: Type,
+    /// Its first value; absent when it is defined elsewhere.
+    pub initial: Option<Constant>,
+    /// Never written.
+    pub constant: bool,
+}
+
+/// A function.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Its name.
+    pub name: Box<str>,
+    /// Its parameters.
+    pub parameters: Vec<Parameter>,
+    /// What it gives.
+    pub result: Type,
+    /// Takes more arguments than it names.
+    pub variadic: bool,
+    /// Empty when it is only declared; the first is the entry.
+    pub blocks: Vec<Block>,
+    /// Names of the registers.
+    pub registers: Vec<Box<str>>,
+}
+
+impl Function {
+    /// Is its body here?
+    pub fn is_defined(&self) -> bool {
+        !self.blocks.is_empty()
+    }
+}
+
+/// A parameter of a function.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// Where its value is.
+    pub register: Register,
+    /// Its type.
+    pub kind: Type,
+    /// A copy of so much memory is passed, and the register points to it.
+    pub by_value: Option<Type>,
+}
+
+/// Instructions that run one after the other.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// The last one is a jump or a return.
+    pub instructions: Vec<Instruction>,
+}
+
+/// An instruction.
+#[derive(Clone, Debug)]
+pub struct Instruction {
+    /// What it does.
+    pub op: Op,
+    /// Where its result goes.
+    pub result: Option<Register>,
+    /// Where in the source.
+    pub place: Place,
+}
+
+/// Something that an instruction uses.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operand {
+    /// The value of a register.
+    Register(Register),
+    /// A constant.
+    Constant(Constant),
+}
+
+/// A constant; its type is said where it is used.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Constant {
+    /// An integer, as bits.
+    Integer(u128),
+    /// All bytes zero.
+    Zero,
+    /// No value.
+    Undefined,
+    /// The address of a global.
+    Global(GlobalId),
+    /// The address of a function.
+    Function(FunctionId),
+    /// Bytes of a string.
+    Bytes(Arc<[u8]>),
+    /// Fields or elements.
+    Aggregate(Arc<[(Type, Constant)]>),
+    /// So many bytes behind an address.
+    Behind(Arc<Constant>, i64),
+    /// The same bits as an integer or as a pointer.
+    Same(Arc<Constant>),
+    /// Has no meaning here; what it is.
+    Refused(Arc<str>),
+}
+
+/// How an atomic operation orders others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Sequentially consistent.
+    Sequential,
+    /// Anything weaker.
+    Weaker,
+}
+
+/// An operation of two integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// Sum.
+    Add,
+    /// Difference.
+    Subtract,
+    /// Product.
+    Multiply,
+    /// Quotient of unsigned numbers.
+    DivideUnsigned,
+    /// Quotient of signed numbers, towards zero.
+    DivideSigned,
+    /// Remainder of unsigned numbers.
+    RemainderUnsigned,
+    /// Remainder of signed numbers, with the sign of the dividend.
+    RemainderSigned,
+    /// To the left.
+    ShiftLeft,
+    /// To the right, zeros come in.
+    ShiftRight,
+    /// To the right, the sign stays.
+    ShiftRightSigned,
+    /// Bits of both.
+    And,
+    /// Bits of any.
+    Or,
+    /// Bits of one.
+    Xor,
+}
+
+/// What must hold of an operation, or its result has no value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// The result is right as a signed number.
+    pub no_signed_wrap: bool,
+    /// The result is right as an unsigned number.
+    pub no_unsigned_wrap: bool,
+    /// Nothing is lost (quotients and shifts to the right).
+    pub exact: bool,
+    /// No bit is set in both (`or`).
+    pub disjoint: bool,
+    /// Not negative (`zext`).
+    pub non_negative: bool,
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// Equal.
+    Equal,
+    /// Not equal.
+    NotEqual,
+    /// Less, as unsigned or signed numbers.
+    Less {
+        /// As signed numbers.
+        signed: bool,
+        /// Or equal.
+        or_equal: bool,
+        /// With the operands exchanged.
+        swapped: bool,
+    },
+}
+
+/// A change of type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cast {
+    /// Upper bits go.
+    Truncate,
+    /// Zeros come in front.
+    ZeroExtend,
+    /// Copies of the sign come in front.
+    SignExtend,
+    /// Pointer to integer, integer to pointer, or nothing at all.
+    Same,
+}
+
+/// An index of an address computation.
+#[derive(Clone, Debug)]
+pub struct Index {
+    /// The index.
+    pub value: Operand,
+    /// Its width.
+    pub bits: u32,
+    /// Bytes from one element to the next.
+    pub stride: u64,
+    /// Elements of the array; absent for a plain pointer.
+    pub length: Option<u64>,
+}
+
+/// What is read, changed and written in one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The operand is written.
+    Exchange,
+    /// The result of an operation is written.
+    Compute(Arithmetic),
+    /// The complement of `and`.
+    Nand,
+    /// The greater or smaller one.
+    Extreme {
+        /// The greater.
+        greater: bool,
+        /// As signed numbers.
+        signed: bool,
+    },
+}
+
+/// An argument of a call.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    /// Its type.
+    pub kind: Type,
+    /// Its value.
+    pub value: Operand,
+    /// A copy of so much memory is passed.
+    pub by_value: Option<Type>,
+}
+
+/// What an instruction does.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// Memory until the function returns.
+    Allocate {
+        /// Of this type
+        content: Type,
+        /// so many times.
+        count: Operand,
+        /// Width of the count.
+        bits: u32,
+    },
+    /// Reads memory.
+    Load {
+        /// What is read.
+        kind: Type,
+        /// Where.
+        from: Operand,
+        /// If it is atomic.
+        order: Option<Order>,
+    },
+    /// Writes memory.
+    Store {
+        /// What is written.
+        kind: Type,
+        /// Its value.
+        value: Operand,
+        /// Where.
+        to: Operand,
+        /// If it is atomic.
+        order: Option<Order>,
+    },
+    /// An operation of two integers.
+    Binary {
+        /// Which.
+        operation: Arithmetic,
+        /// Their width.
+        bits: u32,
+        /// The first.
+        left: Operand,
+        /// The second.
+        right: Operand,
+        /// What must hold.
+        flags: Flags,
+    },
+    /// A truth value.
+    Compare {
+        /// Which.
+        comparison: Comparison,
+        /// Type of both.
+        kind: Type,
+        /// The first.
+        left: Operand,
+        /// The second.
+        right: Operand,
+    },
+    /// A change of type.
+    Convert {
+        /// Which.
+        cast: Cast,
+        /// From this type
+        from: Type,
+        /// to that.
+        to: Type,
+        /// The value.
+        value: Operand,
+        /// What must hold.
+        flags: Flags,
+    },
+    /// An address.
+    Address {
+        /// From here
+        base: Operand,
+        /// so many bytes further,
+        offset: i64,
+        /// and further by these.
+        indices: Vec<Index>,
+        /// It stays within what `base` points into.
+        inbounds: bool,
+    },
+    /// One of two values.
+    Select {
+        /// True for the first.
+        condition: Operand,
+        /// Type of both.
+        kind: Type,
+        /// The first.
+        yes: Operand,
+        /// The second.
+        no: Operand,
+    },
+    /// The value that belongs to the block we come from.
+    Phi {
+        /// Type of all.
+        kind: Type,
+        /// Values and blocks.
+        incoming: Vec<(Operand, u32)>,
+    },
+    /// A call.
+    Call {
+        /// What is called.
+        callee: Operand,
+        /// With these.
+        arguments: Vec<Argument>,
+        /// What it gives.
+        result: Type,
+    },
+    /// A field of an aggregate.
+    Extract {
+        /// Type of the aggregate.
+        kind: Type,
+        /// The aggregate.
+        value: Operand,
+        /// Which field.
+        index: u32,
+    },
+    /// An aggregate with another field.
+    Insert {
+        /// Type of the aggregate.
+        kind: Type,
+        /// The aggregate.
+        value: Operand,
+        /// Type of the field.
+        field_kind: Type,
+        /// The field.
+        field: Operand,
+        /// Which field.
+        index: u32,
+    },
+    /// Reads, changes and writes memory in one step; gives the old value.
+    Modify {
+        /// How.
+        change: Change,
+        /// What is changed.
+        kind: Type,
+        /// Where.
+        at: Operand,
+        /// By what.
+        value: Operand,
+        /// How others are ordered.
+        order: Order,
+    },
+    /// Writes if the old value is the expected one; gives the old value and whether it was.
+    Exchange {
+        /// What is changed.
+        kind: Type,
+        /// Where.
+        at: Operand,
+        /// The expected value.
+        expected: Operand,
+        /// The new one.
+        new: Operand,
+        /// How others are ordered.
+        order: Order,
+        /// May fail without a reason.
+        weak: bool,
+    },
+    /// Orders other accesses.
+    Fence(Order),
+    /// To another block.
+    Jump(u32),
+    /// To one of two blocks.
+    Branch {
+        /// True for the first.
+        condition: Operand,
+        /// The first.
+        yes: u32,
+        /// The second.
+        no: u32,
+    },
+    /// To one of several blocks.
+    Switch {
+        /// The value that decides.
+        value: Operand,
+        /// Its width.
+        bits: u32,
+        /// The others.
+        cases: Vec<(u128, u32)>,
+        /// If no case fits.
+        default: u32,
+    },
+    /// Back to the caller.
+    Return(Option<(Type, Operand)>),
+    /// Cannot be reached, says the compiler.
+    Unreachable,
+    /// Has no meaning here; what it is.
+    Refused(Box<str>),
+}
+
+impl Op {
+    /// All operands.
+    pub fn operands(&self) -> Vec<&Operand> {
+        match self {
+            Op::Allocate { count, .. } => vec![count],
+            Op::Load { from, .. } => vec![from],
+            Op::Store { value, to, .. } => vec![value, to],
+            Op::Binary { left, right, .. } | Op::Compare { left, right, .. } => vec![left, right],
+            Op::Convert { value, .. } | Op::Extract { value, .. } => vec![value],
+            Op::Address { base, indices, .. } => {
+                [base].into_iter().chain(indices.iter().map(|index| &index.value)).collect()
+            }
+            Op::Select { condition, yes, no, .. } => vec![condition, yes, no],
+            Op::Phi { incoming, .. } => incoming.iter().map(|(value, _)| value).collect(),
+            Op::Call { callee, arguments, .. } => {
+                [callee].into_iter().chain(arguments.iter().map(|a| &a.value)).collect()
+            }
+            Op::Insert { value, field, .. } => vec![value, field],
+            Op::Modify { at, value, .. } => vec![at, value],
+            Op::Exchange { at, expected, new, .. } => vec![at, expected, new],
+            Op::Branch { condition, .. } => vec![condition],
+            Op::Switch { value, .. } => vec![value],
+            Op::Return(Some((_, value))) => vec![value],
+            Op::Fence(_) | Op::Jump(_) | Op::Return(None) | Op::Unreachable | Op::Refused(_) => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// The blocks it may jump to.
+    pub fn targets(&self) -> Vec<u32> {
+        match self {
+            Op::Jump(to) => vec![*to],
+            Op::Branch { yes, no, .. } => vec![*yes, *no],
+            Op::Switch { cases, default, .. } => {
+                cases.iter().map(|(_, to)| *to).chain([*default]).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,1208 @@
+//! A strict reader of the text of LLVM IR.
+//!
+//! Lines are read one by one. Everything that is not expected is a refusal: of the instruction where
+//! that is enough, of the file otherwise. Attributes and flags are accepted by name, from lists of
+//! those that add no behaviour; metadata can be dropped by definition and only gives places.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::lex::{Token, words};
+use super::{
+    Argument, Arithmetic, Block, Cast, Change, Comparison, Constant, Flags, Function, Global,
+    Index, Instruction, Module, Op, Operand, Order, Parameter, Place, Refusal, Register, Struct,
+    Type,
+};
+
+/// Nested types and constants.
+const DEPTH: usize = 64;
+
+/// Reads the IR of a source file.
+pub fn read(source: &str, text: &str) -> Result<Module, Refusal> {
+    let mut reader = Reader { source, ..Reader::default() };
+    reader.module.files.push(source.into());
+    let lines = logical_lines(text);
+    reader.places(&lines);
+    reader.types(&lines)?;
+    reader.declarations(&lines)?;
+    reader.bodies(&lines)?;
+    Ok(reader.module)
+}
+
+/// Lines without comments; the cases of a `switch` are joined to its line.
+fn logical_lines(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut open = false;
+    for line in text.lines() {
+        match lines.last_mut() {
+            Some(last) if open => {
+                last.push(' ');
+                last.push_str(line.trim());
+            }
+            _ => lines.push(line.to_owned()),
+        }
+        let last = lines.last().map_or("", |line| line.trim());
+        open = last.starts_with("switch ") && !last.contains(']');
+    }
+    lines
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    source: &'a str,
+    module: Module,
+    /// What the lines of named types say.
+    type_lines: HashMap<String, Vec<Token>>,
+    named_types: HashMap<String, Type>,
+    globals: HashMap<String, u32>,
+    functions: HashMap<String, u32>,
+    /// Places by number of metadata.
+    places: HashMap<String, Place>,
+}
+
+/// Why something is not read.
+type Because<T> = Result<T, String>;
+
+/// A cursor over the words of a line.
+struct Line<'a> {
+    words: &'a [Token],
+    at: usize,
+}
+
+impl Line<'_> {
+    fn peek(&self) -> Option<&Token> {
+        self.words.get(self.at)
+    }
+
+    fn next(&mut self) -> Because<Token> {
+        let token = self.words.get(self.at).cloned();
+        self.at += 1;
+        token.ok_or_else(|| "the line ends early".into())
+    }
+
+    /// Takes the word if it comes next.
+    fn takes(&mut self, word: &str) -> bool {
+        let found = matches!(self.peek(), Some(Token::Word(next)) if next == word);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn takes_mark(&mut self, mark: char) -> bool {
+        let found = self.peek() == Some(&Token::Mark(mark));
+        self.at += usize::from(found);
+        found
+    }
+
+    fn mark(&mut self, mark: char) -> Because<()> {
+        match self.takes_mark(mark) {
+            true => Ok(()),
+            false => Err(format!("`{mark}` is missing before {}", self.rest())),
+        }
+    }
+
+    fn word(&mut self) -> Because<String> {
+        match self.next()? {
+            Token::Word(word) => Ok(word),
+            other => Err(format!("`{other}` is not expected")),
+        }
+    }
+
+    fn rest(&self) -> String {
+        match self.peek() {
+            Some(token) => format!("`{token}`"),
+            None => "the end of the line".into(),
+        }
+    }
+
+    fn number(&mut self) -> Because<u64> {
+        let word = self.word()?;
+        word.parse().map_err(|_| format!("`{word}` is no number"))
+    }
+
+    /// What may stand at the end of an instruction: alignment, metadata, attribute groups.
+    fn end(&mut self) -> Because<()> {
+        loop {
+            match self.peek() {
+                None => return Ok(()),
+                Some(Token::Attributes) => self.at += 1,
+                Some(Token::Mark(',')) => {
+                    self.at += 1;
+                    match self.next()? {
+                        Token::Word(word) if word == "align" => {
+                            self.number()?;
+                        }
+                        Token::Metadata(_) => match self.next()? {
+                            Token::Metadata(_) => {}
+                            other => return Err(format!("`{other}` is not expected")),
+                        },
+                        other => return Err(format!("`{other}` is not expected")),
+                    }
+                }
+                Some(other) => return Err(format!("`{other}` is not expected")),
+            }
+        }
+    }
+}
+
+/// Attributes of values and functions that add no behaviour: they only promise.
+const PROMISES: [&str; 22] = [
+    "noundef",
+    "nonnull",
+    "noalias",
+    "nocapture",
+    "readonly",
+    "readnone",
+    "writeonly",
+    "writable",
+    "dead_on_unwind",
+    "signext",
+    "zeroext",
+    "returned",
+    "nofree",
+    "immarg",
+    "unnamed_addr",
+    "local_unnamed_addr",
+    "dso_local",
+    "dso_preemptable",
+    "noreturn",
+    "nounwind",
+    "nobuiltin",
+    "noext",
+];
+
+/// Promises with an argument in parentheses.
+const PROMISES_WITH: [&str; 5] =
+    ["dereferenceable", "dereferenceable_or_null", "captures", "range", "sret"];
+
+impl<'a> Reader<'a> {
+    fn refuse(&self, place: Place, what: impl Into<String>) -> Refusal {
+        Refusal { place: self.module.show(place), what: what.into() }
+    }
+
+    fn file_refusal(&self, what: impl Into<String>) -> Refusal {
+        self.refuse(Place::default(), what)
+    }
+
+    fn words(&self, line: &str) -> Result<Vec<Token>, Refusal> {
+        words(line)
+            .ok_or_else(|| self.file_refusal(format!("the IR has a line that is none: {line}")))
+    }
+
+    // ---- places ----
+
+    /// The places that metadata stands for.
+    fn places(&mut self, lines: &[String]) {
+        let mut files: HashMap<&str, u32> = HashMap::new();
+        let mut scopes: HashMap<&str, &str> = HashMap::new();
+        let entries = || {
+            lines.iter().filter_map(|line| {
+                let (number, content) = line.strip_prefix('!')?.split_once(" = ")?;
+                Some((number, content.strip_prefix("distinct ").unwrap_or(content)))
+            })
+        };
+        for (number, content) in entries() {
+            if let Some(rest) = content.strip_prefix("!DIFile(filename: \"") {
+                let name = rest.split('"').next().unwrap_or_default();
+                let file = match self.source.ends_with(name) || name.ends_with(self.source) {
+                    true => 0,
+                    false => {
+                        self.module.files.push(name.into());
+                        self.module.files.len() as u32 - 1
+                    }
+                };
+                files.insert(number, file);
+            } else if content.starts_with("!DISubprogram") || content.starts_with("!DILexicalBlock")
+            {
+                scopes.insert(number, content);
+            }
+        }
+        for (number, content) in entries() {
+            if !content.starts_with("!DILocation(") && !content.starts_with("!DISubprogram(") {
+                continue;
+            }
+            let line = field(content, "line: ").and_then(|n| n.parse().ok()).unwrap_or(0);
+            let column = field(content, "column: ").and_then(|n| n.parse().ok()).unwrap_or(0);
+            let scope = field(content, "scope: !").and_then(|scope| scopes.get(scope).copied());
+            let file = scope.or(Some(content)).and_then(|scope| field(scope, "file: !"));
+            let file = file.and_then(|file| files.get(file).copied()).unwrap_or(0);
+            self.places.insert(number.to_owned(), Place { file, line, column });
+        }
+    }
+
+    /// The place that the words of a line name.
+    fn place(&self, words: &[Token]) -> Place {
+        let named = words.windows(2).find_map(|pair| match pair {
+            [Token::Metadata(kind), Token::Metadata(number)] if kind == "dbg" => Some(number),
+            _ => None,
+        });
+        named.and_then(|number| self.places.get(number).copied()).unwrap_or_default()
+    }
+
+    // ---- types ----
+
+    fn types(&mut self, lines: &[String]) -> Result<(), Refusal> {
+        for line in lines.iter().filter(|line| line.starts_with('%')) {
+            let words = self.words(line)?;
+            match words.as_slice() {
+                [Token::Local(name), Token::Mark('='), Token::Word(word), rest @ ..]
+                    if word == "type" =>
+                {
+                    self.type_lines.insert(name.clone(), rest.to_vec());
+                }
+                _ => {
+                    return Err(
+                        self.file_refusal(format!("the IR has a line that is none: {line}"))
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn kind(&mut self, line: &mut Line<'_>, depth: usize) -> Because<Type> {
+        if depth > DEPTH {
+            return Err("types are nested too deeply".into());
+        }
+        Ok(match line.next()? {
+            Token::Word(word) => match word.as_str() {
+                "void" => Type::Void,
+                "ptr" => Type::Pointer,
+                "half" => Type::Float { size: 2, name: "half" },
+                "bfloat" => Type::Float { size: 2, name: "bfloat" },
+                "float" => Type::Float { size: 4, name: "float" },
+                "double" => Type::Float { size: 8, name: "double" },
+                "x86_fp80" => Type::Float { size: 16, name: "long double" },
+                "fp128" => Type::Float { size: 16, name: "__float128" },
+                "opaque" => Type::Refused("an incomplete type".into()),
+                _ => match word.strip_prefix('i').and_then(|bits| bits.parse::<u32>().ok()) {
+                    Some(bits @ 1..=128) => Type::Integer(bits),
+                    Some(_) => {
+                        Type::Refused(format!("an integer of more than 128 bits ({word})").into())
+                    }
+                    None => return Err(format!("`{word}` is no type that is known")),
+                },
+            },
+            Token::Local(name) => {
+                if let Some(known) = self.named_types.get(&name) {
+                    return Ok(known.clone());
+                }
+                let Some(words) = self.type_lines.get(&name).cloned() else {
+                    return Err(format!("`%{name}` is no type that is known"));
+                };
+                let mut inner = Line { words: &words, at: 0 };
+                let kind = self.kind(&mut inner, depth + 1)?;
+                inner.end()?;
+                self.named_types.insert(name, kind.clone());
+                kind
+            }
+            Token::Mark('[') => {
+                let length = line.number()?;
+                if !line.takes("x") {
+                    return Err("an array without a type".into());
+                }
+                let element = self.kind(line, depth + 1)?;
+                line.mark(']')?;
+                Type::Array(length, Arc::new(element))
+            }
+            Token::Mark('{') => self.fields(line, false, depth)?,
+            Token::Mark('<') if line.takes_mark('{') => {
+                let kind = self.fields(line, true, depth)?;
+                line.mark('>')?;
+                kind
+            }
+            Token::Mark('<') => {
+                let length = line.number()?;
+                if !line.takes("x") {
+                    return Err("a vector without a type".into());
+                }
+                let element = self.kind(line, depth + 1)?;
+                line.mark('>')?;
+                Type::Refused(format!("a vector of {length} x {}", element.show()).into())
+            }
+            other => return Err(format!("`{other}` is no type that is known")),
+        })
+    }
+
+    fn fields(&mut self, line: &mut Line<'_>, packed: bool, depth: usize) -> Because<Type> {
+        let mut fields = Vec::new();
+        while !line.takes_mark('}') {
+            if !fields.is_empty() {
+                line.mark(',')?;
+            }
+            fields.push(self.kind(line, depth + 1)?);
+        }
+        Ok(Type::Struct(Arc::new(Struct { fields, packed })))
+    }
+
+    // ---- globals and signatures ----
+
+    /// Names first: constants and calls may speak of what comes later.
+    fn declarations(&mut self, lines: &[String]) -> Result<(), Refusal> {
+        let mut globals = Vec::new();
+        for line in lines {
+            if line.starts_with('@') {
+                let words = self.words(line)?;
+                let Some(Token::Global(name)) = words.first() else {
+                    return Err(self.file_refusal("a global without a name"));
+                };
+                match name.as_str() {
+                    "llvm.used" | "llvm.compiler.used" => continue,
+                    "llvm.global_ctors" => {
+                        return Err(self.file_refusal("a function with the attribute constructor"));
+                    }
+                    "llvm.global_dtors" => {
+                        return Err(self.file_refusal("a function with the attribute destructor"));
+                    }
+                    _ => {}
+                }
+                let id = globals.len() as u32;
+                self.globals.insert(name.clone(), id);
+                globals.push(words);
+            } else if line.starts_with("define ") || line.starts_with("declare ") {
+                let words = self.words(line)?;
+                let mut cursor = Line { words: &words, at: 1 };
+                let place = self.place(&words);
+                let function = self
+                    .signature(&mut cursor)
+                    .map_err(|why| self.refuse(place, format!("a function: {why}")))?;
+                let id = self.module.functions.len() as u32;
+                self.functions.insert(function.name.to_string(), id);
+                self.module.functions.push(function);
+            } else if line.starts_with("module asm") {
+                return Err(self.file_refusal("assembly outside functions"));
+            } else if line.starts_with("target ") {
+                let ours = line.contains("e-m:e-") || line.contains("x86_64-");
+                if !ours {
+                    return Err(self.file_refusal(format!("another machine than x86-64: {line}")));
+                }
+            }
+        }
+        for words in globals {
+            let mut cursor = Line { words: &words, at: 2 };
+            let name = words[0].to_string();
+            let global = self
+                .global(&words[0], &mut cursor)
+                .map_err(|why| self.file_refusal(format!("the variable {name}: {why}")))?;
+            self.module.globals.push(global);
+        }
+        Ok(())
+    }
+
+    fn global(&mut self, name: &Token, line: &mut Line<'_>) -> Because<Global> {
+        let Token::Global(name) = name else { return Err("it has no name".into()) };
+        let mut external = false;
+        let constant = loop {
+            match line.next()? {
+                Token::Word(word) => match word.as_str() {
+                    "global" => break false,
+                    "constant" => break true,
+                    "external" => external = true,
+                    "private" | "internal" | "common" | "weak" | "weak_odr" | "linkonce"
+                    | "linkonce_odr" | "dso_local" | "dso_preemptable" | "unnamed_addr"
+                    | "local_unnamed_addr" | "hidden" | "protected" | "default" => {}
+                    "thread_local" => return Err("thread-local".into()),
+                    "alias" | "ifunc" => return Err(format!("the attribute {word}")),
+                    "extern_weak" => return Err("weak, and defined elsewhere".into()),
+                    other => return Err(format!("`{other}`")),
+                },
+                other => return Err(format!("`{other}`")),
+            }
+        };
+        let content = self.kind(line, 0)?;
+        let initial = match external {
+            true => None,
+            false => Some(self.constant(&content, line, 0)?),
+        };
+        Ok(Global { name: name.as_str().into(), content, initial, constant })
+    }
+
+    /// Skips promises; what is passed by value is returned.
+    fn attributes(&mut self, line: &mut Line<'_>) -> Because<Option<Type>> {
+        let mut by_value = None;
+        loop {
+            match line.peek() {
+                Some(Token::Word(word)) if PROMISES.contains(&word.as_str()) => line.at += 1,
+                Some(Token::Word(word)) if PROMISES_WITH.contains(&word.as_str()) => {
+                    line.at += 1;
+                    skip_parentheses(line)?;
+                }
+                Some(Token::Word(word)) if word == "align" => {
+                    line.at += 1;
+                    match line.takes_mark('(') {
+                        true => {
+                            line.number()?;
+                            line.mark(')')?;
+                        }
+                        false => {
+                            line.number()?;
+                        }
+                    }
+                }
+                Some(Token::Word(word)) if word == "byval" => {
+                    line.at += 1;
+                    line.mark('(')?;
+                    by_value = Some(self.kind(line, 0)?);
+                    line.mark(')')?;
+                }
+                _ => return Ok(by_value),
+            }
+        }
+    }
+
+    /// From behind `define` or `declare` to the parameters.
+    fn signature(&mut self, line: &mut Line<'_>) -> Because<Function> {
+        loop {
+            match line.peek() {
+                Some(Token::Word(word))
+                    if matches!(
+                        word.as_str(),
+                        "private"
+                            | "internal"
+                            | "weak"
+                            | "weak_odr"
+                            | "linkonce"
+                            | "linkonce_odr"
+                            | "hidden"
+                            | "protected"
+                            | "default"
+                            | "external"
+                    ) =>
+                {
+                    line.at += 1;
+                }
+                _ => break,
+            }
+        }
+        self.attributes(line)?;
+        // `dso_local hidden`: visibility may stand behind
+        while line.takes("hidden") || line.takes("protected") {}
+        self.attributes(line)?;
+        let result = self.kind(line, 0)?;
+        let Token::Global(name) = line.next()? else { return Err("it has no name".into()) };
+        line.mark('(')?;
+        let mut function = Function {
+            name: name.into(),
+            parameters: Vec::new(),
+            result,
+            variadic: false,
+            blocks: Vec::new(),
+            registers: Vec::new(),
+        };
+        while !line.takes_mark(')') {
+            if !function.parameters.is_empty() {
+                line.mark(',')?;
+            }
+            if line.peek() == Some(&Token::Dots) {
+                line.at += 1;
+                function.variadic = true;
+                line.mark(')')?;
+                break;
+            }
+            if matches!(line.peek(), Some(Token::Word(word)) if word == "metadata") {
+                line.at += 1;
+                continue;
+            }
+            let kind = self.kind(line, 0)?;
+            let by_value = self.attributes(line)?;
+            let register = function.registers.len() as Register;
+            let name = match line.peek() {
+                Some(Token::Local(name)) => {
+                    let name = name.clone();
+                    line.at += 1;
+                    name
+                }
+                _ => register.to_string(),
+            };
+            function.registers.push(name.into());
+            function.parameters.push(Parameter { register, kind, by_value });
+        }
+        for token in &line.words[line.at.min(line.words.len())..] {
+            if let Token::Word(word) = token
+                && matches!(word.as_str(), "gc" | "personality" | "prefix" | "prologue" | "section")
+            {
+                return Err(format!("`{word}`"));
+            }
+        }
+        Ok(function)
+    }
+
+    // ---- constants ----
+
+    fn constant(&mut self, kind: &Type, line: &mut Line<'_>, depth: usize) -> Because<Constant> {
+        if depth > DEPTH {
+            return Err("constants are nested too deeply".into());
+        }
+        Ok(match line.next()? {
+            Token::Global(name) => self.address(&name)?,
+            Token::Bytes(bytes) => Constant::Bytes(bytes.into()),
+            Token::Mark(open @ ('[' | '{' | '<')) => {
+                let mut close = vec![match open {
+                    '[' => ']',
+                    '{' => '}',
+                    _ => '>',
+                }];
+                if open == '<' {
+                    if !line.takes_mark('{') {
+                        return Err("a constant vector".into());
+                    }
+                    close = vec!['}', '>'];
+                }
+                let mut parts = Vec::new();
+                while !line.takes_mark(close[0]) {
+                    if !parts.is_empty() {
+                        line.mark(',')?;
+                    }
+                    let kind = self.kind(line, 0)?;
+                    let part = self.constant(&kind, line, depth + 1)?;
+                    parts.push((kind, part));
+                }
+                if let Some(&mark) = close.get(1) {
+                    line.mark(mark)?;
+                }
+                Constant::Aggregate(parts.into())
+            }
+            Token::Word(word) => match word.as_str() {
+                "null" | "zeroinitializer" => Constant::Zero,
+                "true" => Constant::Integer(1),
+                "false" => Constant::Integer(0),
+                "undef" => Constant::Undefined,
+                "poison" => Constant::Refused("a value that the compiler calls poison".into()),
+                "getelementptr" => self.constant_address(line, depth)?,
+                "ptrtoint" | "inttoptr" | "bitcast" => {
+                    line.mark('(')?;
+                    let from = self.kind(line, 0)?;
+                    let inner = self.constant(&from, line, depth + 1)?;
+                    if !line.takes("to") {
+                        return Err("a cast without a type".into());
+                    }
+                    let to = self.kind(line, 0)?;
+                    line.mark(')')?;
+                    match (from.size(), to.size()) {
+                        (Some(8), Some(8)) => Constant::Same(Arc::new(inner)),
+                        _ => {
+                            Constant::Refused(format!("a constant {word} to {}", to.show()).into())
+                        }
+                    }
+                }
+                _ => match kind {
+                    Type::Integer(bits) => {
+                        let value: i128 = match word.strip_prefix('-') {
+                            Some(_) => {
+                                word.parse().map_err(|_| format!("`{word}` is no integer"))?
+                            }
+                            None => word
+                                .parse::<u128>()
+                                .map_err(|_| format!("`{word}` is no constant that is known"))?
+                                as i128,
+                        };
+                        Constant::Integer(mask(value as u128, *bits))
+                    }
+                    Type::Float { .. } => Constant::Refused("a floating-point constant".into()),
+                    _ => return Err(format!("`{word}` is no constant that is known")),
+                },
+            },
+            other => return Err(format!("`{other}` is no constant that is known")),
+        })
+    }
+
+    fn address(&self, name: &str) -> Because<Constant> {
+        let global = self.globals.get(name).map(|&id| Constant::Global(id));
+        let function = || self.functions.get(name).map(|&id| Constant::Function(id));
+        global.or_else(function).ok_or_else(|| format!("`@{name}` is not declared"))
+    }
+
+    /// `getelementptr inbounds (TYPE, ptr BASE, i64 1, ...)`
+    fn constant_address(&mut self, line: &mut Line<'_>, depth: usize) -> Because<Constant> {
+        while line.takes("inbounds") || line.takes("nuw") || line.takes("nusw") {}
+        line.mark('(')?;
+        let mut kind = self.kind(line, 0)?;
+        line.mark(',')?;
+        let pointer = self.kind(line, 0)?;
+        let base = self.constant(&pointer, line, depth + 1)?;
+        let mut offset: i128 = 0;
+        let mut first = true;
+        while line.takes_mark(',') {
+            let index_kind = self.kind(line, 0)?;
+            let Type::Integer(bits) = index_kind else {
+                return Err("an index is no integer".into());
+            };
+            let Constant::Integer(index) = self.constant(&index_kind, line, depth + 1)? else {
+                return Err("an index is no number".into());
+            };
+            let index = signed(index, bits);
+            if std::mem::take(&mut first) {
+                offset += index * i128::from(kind.size().ok_or("a type without a size")?);
+                continue;
+            }
+            let (step, inner) = step_into(&kind, index)?;
+            offset += step;
+            kind = inner;
+        }
+        line.mark(')')?;
+        let offset = i64::try_from(offset).map_err(|_| "an address far away".to_owned())?;
+        Ok(match base {
+            Constant::Behind(base, before) => Constant::Behind(base, before.wrapping_add(offset)),
+            base => Constant::Behind(Arc::new(base), offset),
+        })
+    }
+
+    // ---- bodies ----
+
+    fn bodies(&mut self, lines: &[String]) -> Result<(), Refusal> {
+        let mut defined = Vec::new();
+        for (number, line) in lines.iter().enumerate() {
+            if line.starts_with("define ") {
+                let words = self.words(line)?;
+                let name = words.iter().find_map(|word| match word {
+                    Token::Global(name) => self.functions.get(name).copied(),
+                    _ => None,
+                });
+                defined.push((number, name.unwrap_or_default(), self.place(&words)));
+            }
+        }
+        for (first, id, place) in defined {
+            let length = lines[first..].iter().position(|line| line == "}");
+            let Some(length) = length else {
+                return Err(self.refuse(place, "a function that does not end"));
+            };
+            let body = &lines[first + 1..first + length];
+            let function = self.module.functions[id as usize].clone();
+            let function = self
+                .body(function, body, place)
+                .map_err(|why| self.refuse(place, format!("a function: {why}")))?;
+            self.module.functions[id as usize] = function;
+        }
+        Ok(())
+    }
+
+    fn body(&mut self, function: Function, lines: &[String], place: Place) -> Because<Function> {
+        let mut body = Body { registers: HashMap::new(), blocks: HashMap::new(), function };
+        for (register, name) in body.function.registers.iter().enumerate() {
+            body.registers.insert(name.to_string(), register as Register);
+        }
+        // names first
+        let mut parsed: Vec<Vec<Vec<Token>>> = Vec::new();
+        for line in lines {
+            let trimmed = line.trim();
+            if trimmed.is_empty() || trimmed.starts_with(';') || trimmed.starts_with("#dbg_") {
+                continue;
+            }
+            let words = words(line).ok_or_else(|| format!("a line that is none: {line}"))?;
+            let label = match words.as_slice() {
+                [Token::Word(name) | Token::Text(name), Token::Mark(':')] => Some(name.clone()),
+                _ => None,
+            };
+            if let Some(name) = label {
+                body.blocks.insert(name, parsed.len() as u32);
+                parsed.push(Vec::new());
+                continue;
+            }
+            if parsed.is_empty() {
+                // the entry has a number that nobody speaks of
+                body.blocks.insert(body.function.registers.len().to_string(), 0);
+                parsed.push(Vec::new());
+            }
+            if let [Token::Local(name), Token::Mark('='), ..] = words.as_slice() {
+                let register = body.function.registers.len() as Register;
+                body.registers.insert(name.clone(), register);
+                body.function.registers.push(name.as_str().into());
+            }
+            parsed.last_mut().into_iter().for_each(|block| block.push(words.clone()));
+        }
+        let mut blocks = Vec::new();
+        for block in &parsed {
+            let mut instructions = Vec::new();
+            for words in block {
+                let place_of_words = self.place(words);
+                let place = if place_of_words.line == 0 { place } else { place_of_words };
+                let (result, words) = match words.as_slice() {
+                    [Token::Local(name), Token::Mark('='), rest @ ..] => {
+                        (body.registers.get(name).copied(), rest)
+                    }
+                    words => (None, words),
+                };
+                let mut line = Line { words, at: 0 };
+                let op = self.op(&body, &mut line).and_then(|op| line.end().map(|()| op));
+                let op = op.unwrap_or_else(|why| {
+                    let name = words.first().map(ToString::to_string).unwrap_or_default();
+                    Op::Refused(format!("the instruction {name}: {why}").into())
+                });
+                instructions.push(Instruction { op, result, place });
+            }
+            let ends = instructions.last().is_some_and(|last: &Instruction| {
+                matches!(
+                    last.op,
+                    Op::Jump(_)
+                        | Op::Branch { .. }
+                        | Op::Switch { .. }
+                        | Op::Return(_)
+                        | Op::Unreachable
+                        | Op::Refused(_)
+                )
+            });
+            if !ends {
+                return Err("a block that does not end".into());
+            }
+            blocks.push(Block { instructions });
+        }
+        body.function.blocks = blocks;
+        Ok(body.function)
+    }
+
+    fn operand(&mut self, body: &Body, kind: &Type, line: &mut Line<'_>) -> Because<Operand> {
+        if let Some(Token::Local(name)) = line.peek() {
+            let register = body.registers.get(name).copied();
+            let register = register.ok_or_else(|| format!("`%{name}` is not defined"))?;
+            line.at += 1;
+            return Ok(Operand::Register(register));
+        }
+        Ok(Operand::Constant(self.constant(kind, line, 0)?))
+    }
+
+    /// A type and a value of it.
+    fn typed(&mut self, body: &Body, line: &mut Line<'_>) -> Because<(Type, Operand)> {
+        let kind = self.kind(line, 0)?;
+        let value = self.operand(body, &kind, line)?;
+        Ok((kind, value))
+    }
+
+    fn integer(&mut self, line: &mut Line<'_>) -> Because<u32> {
+        match self.kind(line, 0)? {
+            Type::Integer(bits) => Ok(bits),
+            other => Err(format!("the type {}", other.show())),
+        }
+    }
+
+    fn op(&mut self, body: &Body, line: &mut Line<'_>) -> Because<Op> {
+        let mut name = line.word()?;
+        while matches!(name.as_str(), "tail" | "musttail" | "notail") {
+            name = line.word()?;
+        }
+        if let Some(operation) = arithmetic(&name) {
+            let flags = flags(line);
+            let bits = self.integer(line)?;
+            let left = self.operand(body, &Type::Integer(bits), line)?;
+            line.mark(',')?;
+            let right = self.operand(body, &Type::Integer(bits), line)?;
+            return Ok(Op::Binary { operation, bits, left, right, flags });
+        }
+        let cast = match name.as_str() {
+            "trunc" => Some(Cast::Truncate),
+            "zext" => Some(Cast::ZeroExtend),
+            "sext" => Some(Cast::SignExtend),
+            "ptrtoint" | "inttoptr" | "bitcast" => Some(Cast::Same),
+            _ => None,
+        };
+        if let Some(cast) = cast {
+            let flags = flags(line);
+            let (from, value) = self.typed(body, line)?;
+            if !line.takes("to") {
+                return Err("a cast without a type".into());
+            }
+            let to = self.kind(line, 0)?;
+            let whole = |kind: &Type| matches!(kind, Type::Integer(_) | Type::Pointer);
+            if !whole(&from) || !whole(&to) || cast == Cast::Same && from.size() != to.size() {
+                return Err(format!("from {} to {}", from.show(), to.show()));
+            }
+            return Ok(Op::Convert { cast, from, to, value, flags });
+        }
+        match name.as_str() {
+            "alloca" => self.allocate(body, line),
+            "load" => {
+                let atomic = line.takes("atomic");
+                line.takes("volatile");
+                let kind = self.kind(line, 0)?;
+                line.mark(',')?;
+                let (_, from) = self.typed(body, line)?;
+                let order = if atomic { Some(order(line)?) } else { None };
+                Ok(Op::Load { kind, from, order })
+            }
+            "store" => {
+                let atomic = line.takes("atomic");
+                line.takes("volatile");
+                let (kind, value) = self.typed(body, line)?;
+                line.mark(',')?;
+                let (_, to) = self.typed(body, line)?;
+                let order = if atomic { Some(order(line)?) } else { None };
+                Ok(Op::Store { kind, value, to, order })
+            }
+            "icmp" => {
+                line.takes("samesign");
+                let word = line.word()?;
+                let comparison = comparison(&word).ok_or_else(|| format!("`{word}`"))?;
+                let (kind, left) = self.typed(body, line)?;
+                if !matches!(kind, Type::Integer(_) | Type::Pointer) {
+                    return Err(format!("the type {}", kind.show()));
+                }
+                line.mark(',')?;
+                let right = self.operand(body, &kind, line)?;
+                Ok(Op::Compare { comparison, kind, left, right })
+            }
+            "getelementptr" => self.element(body, line),
+            "select" => {
+                let (_, condition) = self.typed(body, line)?;
+                line.mark(',')?;
+                let (kind, yes) = self.typed(body, line)?;
+                line.mark(',')?;
+                let (_, no) = self.typed(body, line)?;
+                Ok(Op::Select { condition, kind, yes, no })
+            }
+            "phi" => {
+                let kind = self.kind(line, 0)?;
+                let mut incoming = Vec::new();
+                loop {
+                    line.mark('[')?;
+                    let value = self.operand(body, &kind, line)?;
+                    line.mark(',')?;
+                    let block = body.block(line)?;
+                    line.mark(']')?;
+                    incoming.push((value, block));
+                    if !matches!(
+                        line.words.get(line.at..line.at + 2),
+                        Some([Token::Mark(','), Token::Mark('[')])
+                    ) {
+                        break;
+                    }
+                    line.at += 1;
+                }
+                Ok(Op::Phi { kind, incoming })
+            }
+            "call" => self.call(body, line),
+            "extractvalue" => {
+                let (kind, value) = self.typed(body, line)?;
+                line.mark(',')?;
+                let index = line.number()? as u32;
+                Ok(Op::Extract { kind, value, index })
+            }
+            "insertvalue" => {
+                let (kind, value) = self.typed(body, line)?;
+                line.mark(',')?;
+                let (field_kind, field) = self.typed(body, line)?;
+                line.mark(',')?;
+                let index = line.number()? as u32;
+                Ok(Op::Insert { kind, value, field_kind, field, index })
+            }
+            "atomicrmw" => {
+                line.takes("volatile");
+                let word = line.word()?;
+                let change = change(&word).ok_or_else(|| format!("`{word}`"))?;
+                let (_, at) = self.typed(body, line)?;
+                line.mark(',')?;
+                let (kind, value) = self.typed(body, line)?;
+                let order = order(line)?;
+                Ok(Op::Modify { change, kind, at, value, order })
+            }
+            "cmpxchg" => {
+                let weak = line.takes("weak");
+                line.takes("volatile");
+                let (_, at) = self.typed(body, line)?;
+                line.mark(',')?;
+                let (kind, expected) = self.typed(body, line)?;
+                line.mark(',')?;
+                let (_, new) = self.typed(body, line)?;
+                let orders = [order(line)?, order(line)?];
+                let order = match orders.contains(&Order::Weaker) {
+                    true => Order::Weaker,
+                    false => Order::Sequential,
+                };
+                Ok(Op::Exchange { kind, at, expected, new, order, weak })
+            }
+            "fence" => Ok(Op::Fence(order(line)?)),
+            "br" => {
+                if line.takes("label") {
+                    return Ok(Op::Jump(body.block(line)?));
+                }
+                let (_, condition) = self.typed(body, line)?;
+                line.mark(',')?;
+                if !line.takes("label") {
+                    return Err("a branch without a label".into());
+                }
+                let yes = body.block(line)?;
+                line.mark(',')?;
+                if !line.takes("label") {
+                    return Err("a branch without a label".into());
+                }
+                let no = body.block(line)?;
+                Ok(Op::Branch { condition, yes, no })
+            }
+            "switch" => {
+                let bits = self.integer(line)?;
+                let value = self.operand(body, &Type::Integer(bits), line)?;
+                line.mark(',')?;
+                if !line.takes("label") {
+                    return Err("a switch without a label".into());
+                }
+                let default = body.block(line)?;
+                line.mark('[')?;
+                let mut cases = Vec::new();
+                while !line.takes_mark(']') {
+                    let kind = self.kind(line, 0)?;
+                    let Constant::Integer(case) = self.constant(&kind, line, 0)? else {
+                        return Err("a case that is no number".into());
+                    };
+                    line.mark(',')?;
+                    if !line.takes("label") {
+                        return Err("a case without a label".into());
+                    }
+                    cases.push((case, body.block(line)?));
+                }
+                Ok(Op::Switch { value, bits, cases, default })
+            }
+            "ret" => {
+                if line.takes("void") {
+                    return Ok(Op::Return(None));
+                }
+                Ok(Op::Return(Some(self.typed(body, line)?)))
+            }
+            "unreachable" => Ok(Op::Unreachable),
+            _ => Err("it has no meaning here".into()),
+        }
+    }
+
+    fn allocate(&mut self, body: &Body, line: &mut Line<'_>) -> Because<Op> {
+        let content = self.kind(line, 0)?;
+        let mut count = (32, Operand::Constant(Constant::Integer(1)));
+        if line.peek() == Some(&Token::Mark(','))
+            && matches!(line.words.get(line.at + 1), Some(Token::Word(word)) if word != "align")
+        {
+            line.at += 1;
+            let bits = self.integer(line)?;
+            count = (bits, self.operand(body, &Type::Integer(bits), line)?);
+        }
+        let (bits, count) = count;
+        Ok(Op::Allocate { content, count, bits })
+    }
+
+    fn element(&mut self, body: &Body, line: &mut Line<'_>) -> Because<Op> {
+        let mut inbounds = false;
+        loop {
+            if line.takes("inbounds") {
+                inbounds = true;
+            } else if !(line.takes("nuw") || line.takes("nusw")) {
+                break;
+            }
+        }
+        let mut kind = self.kind(line, 0)?;
+        line.mark(',')?;
+        let (_, base) = self.typed(body, line)?;
+        let mut offset: i128 = 0;
+        let mut indices = Vec::new();
+        let mut first = true;
+        while matches!(line.words.get(line.at..line.at + 2), Some([Token::Mark(','), Token::Word(word)]) if word != "align")
+        {
+            line.at += 1;
+            let bits = self.integer(line)?;
+            let value = self.operand(body, &Type::Integer(bits), line)?;
+            if std::mem::take(&mut first) {
+                let stride = kind.size().ok_or_else(|| format!("{} has no size", kind.show()))?;
+                indices.push(Index { value, bits, stride, length: None });
+                continue;
+            }
+            match (&kind, &value) {
+                (Type::Struct(_), Operand::Constant(Constant::Integer(index))) => {
+                    let (step, inner) = step_into(&kind, *index as i128)?;
+                    offset += step;
+                    kind = inner;
+                }
+                (Type::Array(length, element), _) => {
+                    let stride =
+                        element.size().ok_or_else(|| format!("{} has no size", element.show()))?;
+                    // an array of unknown length is declared with none
+                    let length = (*length > 0).then_some(*length);
+                    indices.push(Index { value, bits, stride, length });
+                    kind = (**element).clone();
+                }
+                _ => return Err(format!("an index into {}", kind.show())),
+            }
+        }
+        // clang adds indices of zero for the first step
+        indices.retain(|index| {
+            index.length.is_some() || index.value != Operand::Constant(Constant::Integer(0))
+        });
+        let offset = i64::try_from(offset).map_err(|_| "an address far away".to_owned())?;
+        Ok(Op::Address { base, offset, indices, inbounds })
+    }
+
+    fn call(&mut self, body: &Body, line: &mut Line<'_>) -> Because<Op> {
+        self.attributes(line)?;
+        let result = self.kind(line, 0)?;
+        // the type of a variadic function stands in full
+        if line.takes_mark('(') {
+            let mut depth = 1;
+            while depth > 0 {
+                match line.next()? {
+                    Token::Mark('(') => depth += 1,
+                    Token::Mark(')') => depth -= 1,
+                    _ => {}
+                }
+            }
+        }
+        if line.takes("asm") {
+            return Err("inline assembly".into());
+        }
+        let callee = self.operand(body, &Type::Pointer, line)?;
+        line.mark('(')?;
+        let mut arguments = Vec::new();
+        while !line.takes_mark(')') {
+            if !arguments.is_empty() {
+                line.mark(',')?;
+            }
+            let kind = self.kind(line, 0)?;
+            let by_value = self.attributes(line)?;
+            let value = self.operand(body, &kind, line)?;
+            arguments.push(Argument { kind, value, by_value });
+        }
+        if line.peek() == Some(&Token::Mark('[')) {
+            return Err("a call with operand bundles".into());
+        }
+        Ok(Op::Call { callee, arguments, result })
+    }
+}
+
+/// What is known while a function is read.
+struct Body {
+    registers: HashMap<String, Register>,
+    blocks: HashMap<String, u32>,
+    function: Function,
+}
+
+impl Body {
+    fn block(&self, line: &mut Line<'_>) -> Because<u32> {
+        match line.next()? {
+            Token::Local(name) => {
+                let block = self.blocks.get(&name).copied();
+                block.ok_or_else(|| format!("the block `{name}` is not there"))
+            }
+            other => Err(format!("`{other}` is no block")),
+        }
+    }
+}
+
+/// A field or element: how many bytes further, and its type.
+fn step_into(kind: &Type, index: i128) -> Because<(i128, Type)> {
+    match kind {
+        Type::Struct(fields) => {
+            let at = usize::try_from(index).map_err(|_| "a field that is not there".to_owned())?;
+            let offset = fields.offset(at).ok_or("a field that is not there")?;
+            Ok((offset.into(), fields.fields[at].clone()))
+        }
+        Type::Array(_, element) => {
+            let stride = element.size().ok_or_else(|| format!("{} has no size", element.show()))?;
+            let step = index.checked_mul(stride.into()).ok_or("an address far away")?;
+            Ok((step, (**element).clone()))
+        }
+        other => Err(format!("an index into {}", other.show())),
+    }
+}
+
+fn skip_parentheses(line: &mut Line<'_>) -> Because<()> {
+    line.mark('(')?;
+    let mut depth = 1;
+    while depth > 0 {
+        match line.next()? {
+            Token::Mark('(') => depth += 1,
+            Token::Mark(')') => depth -= 1,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn flags(line: &mut Line<'_>) -> Flags {
+    let mut flags = Flags::default();
+    loop {
+        if line.takes("nsw") {
+            flags.no_signed_wrap = true;
+        } else if line.takes("nuw") {
+            flags.no_unsigned_wrap = true;
+        } else if line.takes("exact") {
+            flags.exact = true;
+        } else if line.takes("disjoint") {
+            flags.disjoint = true;
+        } else if line.takes("nneg") {
+            flags.non_negative = true;
+        } else {
+            return flags;
+        }
+    }
+}
+
+fn order(line: &mut Line<'_>) -> Because<Order> {
+    let word = line.word()?;
+    match word.as_str() {
+        "seq_cst" => Ok(Order::Sequential),
+        "unordered" | "monotonic" | "acquire" | "release" | "acq_rel" => Ok(Order::Weaker),
+        // among other things `syncscope`
+        _ => Err(format!("the order `{word}`")),
+    }
+}
+
+fn arithmetic(name: &str) -> Option<Arithmetic> {
+    Some(match name {
+        "add" => Arithmetic::Add,
+        "sub" => Arithmetic::Subtract,
+        "mul" => Arithmetic::Multiply,
+        "udiv" => Arithmetic::DivideUnsigned,
+        "sdiv" => Arithmetic::DivideSigned,
+        "urem" => Arithmetic::RemainderUnsigned,
+        "srem" => Arithmetic::RemainderSigned,
+        "shl" => Arithmetic::ShiftLeft,
+        "lshr" => Arithmetic::ShiftRight,
+        "ashr" => Arithmetic::ShiftRightSigned,
+        "and" => Arithmetic::And,
+        "or" => Arithmetic::Or,
+        "xor" => Arithmetic::Xor,
+        _ => return None,
+    })
+}
+
+fn comparison(name: &str) -> Option<Comparison> {
+    let less = |signed, or_equal, swapped| Some(Comparison::Less { signed, or_equal, swapped });
+    match name {
+        "eq" => Some(Comparison::Equal),
+        "ne" => Some(Comparison::NotEqual),
+        "ult" => less(false, false, false),
+        "ule" => less(false, true, false),
+        "ugt" => less(false, false, true),
+        "uge" => less(false, true, true),
+        "slt" => less(true, false, false),
+        "sle" => less(true, true, false),
+        "sgt" => less(true, false, true),
+        "sge" => less(true, true, true),
+        _ => None,
+    }
+}
+
+fn change(name: &str) -> Option<Change> {
+    Some(match name {
+        "xchg" => Change::Exchange,
+        "nand" => Change::Nand,
+        "max" => Change::Extreme { greater: true, signed: true },
+        "min" => Change::Extreme { greater: false, signed: true },
+        "umax" => Change::Extreme { greater: true, signed: false },
+        "umin" => Change::Extreme { greater: false, signed: false },
+        "add" | "sub" | "and" | "or" | "xor" => Change::Compute(arithmetic(name)?),
+        _ => return None,
+    })
+}
+
+/// The lowest bits.
+pub(crate) fn mask(value: u128, bits: u32) -> u128 {
+    match bits {
+        128.. => value,
+        bits => value & ((1 << bits) - 1),
+    }
+}
+
+/// The bits as a signed number.
+pub(crate) fn signed(value: u128, bits: u32) -> i128 {
+    let unused = 128 - bits.min(128);
+    ((value << unused) as i128) >> unused
+}
+
+/// The text behind a key, up to a comma or parenthesis.
+fn field<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+    let from = text.find(key)? + key.len();
+    let rest = &text[from..];
+    Some(&rest[..rest.find([',', ')']).unwrap_or(rest.len())])
+}

@@ -1,0 +1,501 @@
+//! C programs get the right verdict by exploration, and what has no meaning is refused with its place.
+
+use std::path::{Path, PathBuf};
+
+use foretell_verify::explore::search::{Options, Report, Verdict, explore};
+use foretell_verify::ir::{Refusal, clang};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What is found; `None` where there is no clang, said aloud.
+fn report(file: &Path, options: &Options) -> Option<Result<Report, Refusal>> {
+    match clang::compile(file, clang::Options::default()) {
+        Ok(module) => Some(Ok(explore(&module, options))),
+        Err(refusal) if refusal.what.contains("cannot run") => {
+            assert!(std::env::var_os("CI").is_none(), "CI has clang: {refusal}");
+            eprintln!("SKIPPED: {refusal}");
+            None
+        }
+        Err(refusal) => Some(Err(refusal)),
+    }
+}
+
+/// In a word: `proved`, `violated`, `unknown`, `refused`, and why.
+fn word(found: &Result<Report, Refusal>) -> (&'static str, String) {
+    match found {
+        Ok(Report { verdict: Verdict::Proved(_), .. }) => ("proved", String::new()),
+        Ok(Report { verdict: Verdict::Violated(found), .. }) => {
+            ("violated", format!("{}: {}", found.place, found.violation))
+        }
+        Ok(Report { verdict: Verdict::Unknown(why), .. }) => ("unknown", why.clone()),
+        Err(refusal) => ("refused", refusal.to_string()),
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("the folder is there");
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("the folder can be read").path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "c"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// The first comment of an example ends with its verdict.
+#[test]
+fn examples_have_the_verdict_that_they_say() {
+    let files = files(&root().join("../../examples/verify"));
+    assert!(files.len() >= 17);
+    for file in files {
+        let source = std::fs::read_to_string(&file).expect("it can be read");
+        let header = source.split("*/").next().unwrap_or_default();
+        let (deadlocks, expected) = match header {
+            _ if header.contains("Deadlock.") => (true, "violated"),
+            _ if header.contains("No deadlock.") => (true, "proved"),
+            _ if header.contains("Unsafe") => (false, "violated"),
+            _ if header.contains("Safe") => (false, "proved"),
+            _ => panic!("{} does not say what is expected", file.display()),
+        };
+        let options = Options { deadlocks, ..Options::default() };
+        let Some(found) = report(&file, &options) else { return };
+        let (found, why) = word(&found);
+        assert_eq!(found, expected, "{}: {why}", file.display());
+    }
+}
+
+/// Each of these fails when it is compiled and run.
+#[test]
+fn what_fails_is_never_proved() {
+    let refused = ["a64_constructor.c", "a80_compound_sub_float.c"];
+    for file in files(&root().join("tests/never_proved")) {
+        let Some(found) = report(&file, &Options::default()) else { return };
+        let (found, why) = word(&found);
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match refused.contains(&&*name) {
+            true => assert!(matches!(found, "refused" | "unknown"), "{name}: {found} {why}"),
+            false => assert_eq!(found, "violated", "{name}: {why}"),
+        }
+    }
+}
+
+const HEADERS: &str = "#include <assert.h>\n#include <limits.h>\n#include <pthread.h>\n\
+    #include <semaphore.h>\n#include <setjmp.h>\n#include <signal.h>\n#include <stdatomic.h>\n\
+    #include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n";
+
+fn verdict_of(name: &str, code: &str, options: &Options) -> Option<(&'static str, String)> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join(format!("{name}.c"));
+    std::fs::write(&file, format!("{HEADERS}{code}\n"))
+        .expect("the folder of tests can be written");
+    Some(word(&report(&file, options)?))
+}
+
+/// Each is a body of `main` and globals before it; the condition holds of C as clang and gcc compile
+/// it, so that its assertion is proved and the assertion of its negation is violated.
+const CONDITIONS: &[(&str, &str, &str)] = &[
+    ("unsigned_wrap", "", "unsigned u = 0; u--; COND(u == UINT_MAX)"),
+    ("mixed_signs", "", "int i = -1; unsigned u = 1; COND(i > u)"),
+    ("char_sum", "", "signed char a = 100, b = 100; int s = a + b; COND(s == 200)"),
+    ("char_wraps", "", "signed char a = 100; a += 100; COND(a == -56)"),
+    (
+        "ushort_product",
+        "",
+        "unsigned short a = 40000; unsigned p = (unsigned)a * a; COND(p == 1600000000u)",
+    ),
+    ("long_shift", "", "unsigned long x = 1ul << 40; COND((unsigned)x == 0 && x >> 40 == 1)"),
+    ("signed_right_shift", "", "int x = -8; COND(x >> 1 == -4)"),
+    ("division", "", "int x = -7; COND(x / 2 == -3 && x % 2 == -1)"),
+    ("bool_of_int", "", "_Bool b = 256; COND(b == 1)"),
+    ("bool_increment", "", "_Bool b = 1; b++; COND(b == 1)"),
+    ("ternary_converts", "", "int c = 1; long x = c ? -1 : 0u; COND(x == 4294967295l)"),
+    ("comma", "", "int x = (1, 2); COND(x == 2)"),
+    (
+        "switch_falls",
+        "",
+        "int x = 1, y = 0; switch (x) { case 1: y++; case 2: y++; break; default: y = 9; } COND(y == 2)",
+    ),
+    (
+        "duff",
+        "",
+        "int n = 0, i = 2; switch (i) { do { case 3: n++; case 2: n++; } while (--i); } COND(n == 3)",
+    ),
+    ("goto_out", "", "int i; for (i = 0; ; i++) if (i == 5) goto out; out: COND(i == 5)"),
+    (
+        "nested_struct",
+        "struct in { short a; int b; }; struct out { char c; struct in i[2]; } s;",
+        "s.i[1].b = 7; struct out t = s; t.i[1].b++; COND(s.i[1].b == 7 && t.i[1].b == 8)",
+    ),
+    (
+        "union_bytes",
+        "union u { unsigned i; unsigned char c[4]; } u;",
+        "u.i = 0x01020304; COND(u.c[0] == 4)",
+    ),
+    (
+        "bit_fields",
+        "struct { unsigned a : 3; int b : 5; unsigned c : 9; } s;",
+        "s.a = 9; s.b = 15; s.b++; s.c = 511; COND(s.a == 1 && s.b == -16 && s.c == 511)",
+    ),
+    (
+        "by_value",
+        "struct big { long x[6]; }; long last(struct big b) { b.x[5]++; return b.x[5]; }",
+        "struct big b = {{0, 0, 0, 0, 0, 4}}; long r = last(b); COND(r == 5 && b.x[5] == 4)",
+    ),
+    (
+        "returns_struct",
+        "struct p { char a; int b; }; struct p f(int x) { struct p p = {1, x}; return p; }",
+        "COND(f(3).b == 3 && f(3).a == 1)",
+    ),
+    (
+        "pair_in_registers",
+        "struct p { long a; long b; }; struct p swap(struct p p) { struct p q = {p.b, p.a}; return q; }",
+        "struct p p = {1, 2}; p = swap(p); COND(p.a == 2 && p.b == 1)",
+    ),
+    (
+        "pointer_into_array",
+        "int a[4] = {1, 2, 3, 4};",
+        "int *p = a + 1; p += 2; *p = 9; COND(a[3] == 9 && p - a == 3)",
+    ),
+    (
+        "pointer_to_pointer",
+        "int x = 1, y = 2;",
+        "int *p = &x, **q = &p; *q = &y; **q = 5; COND(y == 5 && x == 1)",
+    ),
+    ("char_through_int", "int x = 0;", "((unsigned char *)&x)[1] = 1; COND(x == 256)"),
+    ("two_dimensions", "int m[2][3];", "m[1][2] = 5; COND(*(*(m + 1) + 2) == 5)"),
+    ("negative_index", "int a[3] = {1, 2, 3};", "int *p = &a[2]; COND(p[-1] == 2)"),
+    (
+        "function_table",
+        "int add(int a, int b) { return a + b; } int sub(int a, int b) { return a - b; } int (*t[])(int, int) = {add, sub};",
+        "COND(t[1](5, 3) == 2)",
+    ),
+    (
+        "recursion",
+        "int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }",
+        "COND(fib(9) == 34)",
+    ),
+    (
+        "static_counts",
+        "int next(void) { static int n = 3; return n++; }",
+        "next(); COND(next() == 4)",
+    ),
+    ("designated", "int a[4] = {[2] = 5, 6};", "COND(a[0] == 0 && a[2] == 5 && a[3] == 6)"),
+    (
+        "compound_literal",
+        "struct p { int a, b; };",
+        "struct p *p = &(struct p){.b = 2}; COND(p->a == 0 && p->b == 2)",
+    ),
+    ("string", "char *s = \"ab\\377\";", "COND(s[2] == -1 && s[3] == 0)"),
+    ("enum_values", "enum e { A = 3, B, C = -1 };", "enum e e = B; COND(e == 4 && C < 0)"),
+    (
+        "size_of",
+        "",
+        "COND(sizeof(int[3]) == 12 && sizeof(struct { char a; long b; }) == 16 && -1 < (long)sizeof 1)",
+    ),
+    ("sizeof_is_unsigned", "", "COND(!(-1 < sizeof 1))"),
+    ("old_function", "long f(a, b) short a; long b; { return a * b; }", "COND(f(2, 3l) == 6)"),
+    (
+        "heap",
+        "struct n { int v; struct n *next; };",
+        "struct n *l = 0; for (int i = 0; i < 3; i++) { struct n *n = malloc(sizeof *n); n->v = i; n->next = l; l = n; } int s = 0; while (l) { struct n *d = l; s = 10 * s + l->v; l = l->next; free(d); } COND(s == 210)",
+    ),
+    ("zeroed", "", "int *p = calloc(4, sizeof *p); COND(p[3] == 0)"),
+    (
+        "copies",
+        "struct p { char c; int *q; } a, b; int x;",
+        "a.q = &x; memcpy(&b, &a, sizeof a); *b.q = 3; COND(x == 3)",
+    ),
+    (
+        "variable_length",
+        "",
+        "int n = 3; for (int i = 0; i < 2; i++) { int v[n]; v[n - 1] = i; n += v[n - 1]; } COND(n == 4)",
+    ),
+    (
+        "builtin_overflow",
+        "",
+        "int r; int o = __builtin_add_overflow(INT_MAX, 1, &r); COND(o && r == INT_MIN)",
+    ),
+    ("wide", "", "__int128 x = 1; x <<= 100; COND((long)(x >> 90) == 1024)"),
+    ("bit_precise", "", "unsigned _BitInt(5) x = 31; x++; COND(x == 0)"),
+    (
+        "cleanup",
+        "int n; void done(int *p) { n += *p; }",
+        "{ __attribute__((cleanup(done))) int x = 5; } COND(n == 5)",
+    ),
+    (
+        "typedef_shadows",
+        "typedef char T;",
+        "T t = 300; { int T = 300; COND2(T == 300 && t == 44) } COND(t == 44)",
+    ),
+    ("volatile_counts", "volatile int v;", "v++; v += 2; COND(v == 3)"),
+    (
+        "handle_in_struct",
+        "struct t { pthread_t h; int r; } w; void *f(void *a) { ((struct t *)a)->r = 4; return a; }",
+        "pthread_create(&w.h, 0, f, &w); void *r; pthread_join(w.h, &r); COND(r == &w && w.r == 4)",
+    ),
+    (
+        "result_as_number",
+        "void *f(void *a) { return (void *)((long)a * 2); }",
+        "pthread_t t; void *r; pthread_create(&t, 0, f, (void *)21l); pthread_join(t, &r); COND((long)r == 42)",
+    ),
+    (
+        "exit_value",
+        "void *f(void *a) { pthread_exit((void *)7l); }",
+        "pthread_t t; void *r; pthread_create(&t, 0, f, 0); pthread_join(t, &r); COND((long)r == 7)",
+    ),
+    (
+        "checks_errors",
+        "pthread_mutex_t m;",
+        "pthread_mutexattr_t a; pthread_mutexattr_init(&a); pthread_mutexattr_settype(&a, PTHREAD_MUTEX_ERRORCHECK); pthread_mutex_init(&m, &a); int u = pthread_mutex_unlock(&m); pthread_mutex_lock(&m); int l = pthread_mutex_lock(&m); COND(u == 1 && l == 35)",
+    ),
+    (
+        "recursive",
+        "pthread_mutex_t m = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; int r; void *f(void *a) { r = pthread_mutex_trylock(&m); return 0; }",
+        "pthread_t t; pthread_mutex_lock(&m); pthread_mutex_lock(&m); pthread_mutex_unlock(&m); pthread_create(&t, 0, f, 0); pthread_join(t, 0); COND(r == 16)",
+    ),
+    (
+        "readers",
+        "pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;",
+        "pthread_rwlock_rdlock(&l); int a = pthread_rwlock_tryrdlock(&l); int b = pthread_rwlock_trywrlock(&l); COND(a == 0 && b == 16)",
+    ),
+    (
+        "semaphore_value",
+        "sem_t s;",
+        "sem_init(&s, 0, 2); sem_wait(&s); sem_post(&s); sem_post(&s); int v; sem_getvalue(&s, &v); COND(v == 3)",
+    ),
+    (
+        "compare_and_swap",
+        "_Atomic int x = 3;",
+        "int e = 4; _Bool a = atomic_compare_exchange_strong(&x, &e, 5); COND(!a && e == 3 && x == 3)",
+    ),
+    (
+        "fetch_and_max",
+        "_Atomic unsigned char x = 250;",
+        "unsigned char old = atomic_fetch_add(&x, 10); COND(old == 250 && x == 4)",
+    ),
+    (
+        "counted_by_two",
+        "_Atomic int n; void *f(void *a) { n++; n++; return 0; }",
+        "pthread_t a, b; pthread_create(&a, 0, f, 0); pthread_create(&b, 0, f, 0); pthread_join(a, 0); pthread_join(b, 0); COND(n == 4)",
+    ),
+    (
+        "barrier",
+        "pthread_barrier_t b; int x[2]; void *f(void *p) { x[0] = 1; pthread_barrier_wait(&b); return 0; }",
+        "pthread_t t; pthread_barrier_init(&b, 0, 2); pthread_create(&t, 0, f, 0); pthread_barrier_wait(&b); COND(x[0] == 1)",
+    ),
+];
+
+#[test]
+fn conditions_of_c_are_proved_and_their_negations_are_violated() {
+    for (name, globals, body) in CONDITIONS {
+        for (negated, expected) in [(false, "proved"), (true, "violated")] {
+            let body = body.replace("COND2(", "assert(").replace(") }", "); }");
+            let at = body.rfind("COND(").expect("it has a condition");
+            let (before, condition) = body.split_at(at);
+            let condition = &condition["COND(".len()..condition.rfind(')').expect("it ends")];
+            let condition = if negated { format!("!({condition})") } else { condition.to_owned() };
+            let code =
+                format!("{globals}\nint main(void) {{ {before} assert({condition}); return 0; }}");
+            let name = format!("{name}_{negated}");
+            let Some((found, why)) = verdict_of(&name, &code, &Options::default()) else { return };
+            assert_eq!(found, expected, "{name}: {why}");
+        }
+    }
+}
+
+/// Undefined behaviour that a run shows is a violation.
+#[test]
+fn undefined_behaviour_is_found() {
+    let cases = [
+        ("overflow", "int x = INT_MAX; x++;", "signed overflow"),
+        ("overflow_product", "int x = 65536; x *= x;", "signed overflow"),
+        ("negation", "int x = INT_MIN; x = -x;", "signed overflow"),
+        ("zero", "int x = 0; x = 1 / x;", "division"),
+        ("smallest", "int x = INT_MIN, y = -1; x = x % y;", "division"),
+        ("null", "int *p = 0; *p = 1;", "null pointer"),
+        ("outside", "int a[2] = {0}; int i = 2; a[i] = 1;", "outside"),
+        ("far_outside", "int a[2] = {0}; int i = 7; a[i] = 1;", "index outside"),
+        ("freed", "int *p = malloc(4); free(p); *p = 1;", "no more"),
+        ("freed_twice", "int *p = malloc(4); free(p); free(p);", "freed"),
+        ("constant", "char *s = \"a\"; *s = 'b';", "constant"),
+        ("aborts", "abort();", "aborts"),
+    ];
+    for (name, body, expected) in cases {
+        let code = format!("int main(void) {{ {body} return 0; }}");
+        let Some((found, why)) = verdict_of(name, &code, &Options::default()) else { return };
+        assert!(found == "violated" && why.contains(expected), "{name}: {found} {why}");
+    }
+}
+
+/// What has no meaning is refused with the place: the third line behind the headers.
+#[test]
+fn what_has_no_meaning_is_refused_with_its_place() {
+    let cases = [
+        ("float", "double d = 1;", "d = d + 1;", "double"),
+        ("assembly", "", "__asm__ volatile(\"\" ::: \"memory\");", "assembly"),
+        ("unknown_call", "int g(void);", "g();", "g has no meaning"),
+        ("jumps", "jmp_buf b;", "setjmp(b);", "setjmp"),
+        ("handles_signal", "void h(int s) {}", "signal(SIGINT, h);", "signal"),
+        ("uninitialised", "", "int x; if (x) return 1;", "undefined"),
+        ("command_line", "", "if (argc > 1) return 1;", "undefined or not known"),
+        ("compares_addresses", "int a, b;", "if (&a < &b) return 1;", "addresses"),
+        ("address_as_number", "int a;", "long x = (long)&a; if (x & 1) return 1;", "number"),
+        ("shift_too_far", "", "int n = 40; int x = 1 << n;", "shift"),
+        ("foreign_unlock", "pthread_mutex_t m;", "pthread_mutex_unlock(&m);", "does not hold"),
+        (
+            "joined_twice",
+            "pthread_t t; void *f(void *a) { return 0; }",
+            "pthread_create(&t, 0, f, 0); pthread_join(t, 0); pthread_join(t, 0);",
+            "join",
+        ),
+        (
+            "attributes",
+            "pthread_t t; void *f(void *a) { return 0; } pthread_attr_t a;",
+            "pthread_create(&t, &a, f, 0);",
+            "attributes",
+        ),
+        (
+            "cancels",
+            "pthread_t t; void *f(void *a) { return 0; }",
+            "pthread_create(&t, 0, f, 0); pthread_cancel(t);",
+            "pthread_cancel",
+        ),
+        ("bad_format", "int n;", "printf(\"%n\", &n);", "format"),
+        (
+            "mutex_without_value",
+            "",
+            "pthread_mutex_t m; pthread_mutex_lock(&m);",
+            "not initialised",
+        ),
+        (
+            "reads_a_lock",
+            "pthread_mutex_t m;",
+            "pthread_mutex_lock(&m); pthread_mutex_t n = m;",
+            "in use",
+        ),
+        (
+            "any_integer",
+            "extern int __VERIFIER_nondet_int(void);",
+            "if (__VERIFIER_nondet_int() == 7) return 1;",
+            "too many values",
+        ),
+        (
+            "wrong_types",
+            "int f(long a) { return 1; } int (*p)(int) = (int (*)(int))f;",
+            "p(1);",
+            "other types",
+        ),
+        ("at_exit", "void f(void) {}", "atexit(f);", "atexit"),
+    ];
+    for (name, globals, body, expected) in cases {
+        let code = format!("{globals}\nint main(int argc, char **argv) {{\n{body}\nreturn 0; }}");
+        let Some((found, why)) = verdict_of(name, &code, &Options::default()) else { return };
+        let line = HEADERS.lines().count() + 3;
+        assert_eq!(found, "unknown", "{name}: {why}");
+        assert!(why.contains(expected) && why.contains(&format!(".c:{line}:")), "{name}: {why}");
+    }
+    let whole = [
+        ("constructor", "__attribute__((constructor)) void f(void) {}", "constructor"),
+        ("destructor", "__attribute__((destructor)) void f(void) {}", "destructor"),
+        ("thread_local", "__thread int x = 1;", "thread-local"),
+        ("alias", "int f(void) { return 1; } int g(void) __attribute__((alias(\"f\")));", "alias"),
+        ("module_assembly", "__asm__(\".globl zzz\");", "assembly"),
+        ("unsequenced", "int f(int i) { return i++ + i++; }", "unsequenced"),
+        ("no_c", "int f( {", "error"),
+    ];
+    for (name, globals, expected) in whole {
+        let code = format!("{globals}\nint main(void) {{ return 0; }}");
+        let Some((found, why)) = verdict_of(name, &code, &Options::default()) else { return };
+        assert!(found == "refused" && why.contains(expected), "{name}: {found} {why}");
+    }
+}
+
+/// A weaker order may do more than was looked at: violations count, proofs do not.
+#[test]
+fn weaker_orders_are_never_proved() {
+    let program = |order: &str, condition: &str| {
+        format!(
+            "_Atomic int x, y; int a, b;\n\
+             void *f(void *p) {{ atomic_store_explicit(&x, 1, {order}); a = atomic_load_explicit(&y, {order}); return 0; }}\n\
+             void *g(void *p) {{ atomic_store_explicit(&y, 1, {order}); b = atomic_load_explicit(&x, {order}); return 0; }}\n\
+             int main(void) {{ pthread_t s, t; pthread_create(&s, 0, f, 0); pthread_create(&t, 0, g, 0);\n\
+             pthread_join(s, 0); pthread_join(t, 0); assert({condition}); return 0; }}"
+        )
+    };
+    let cases = [
+        ("memory_order_seq_cst", "a == 1 || b == 1", "proved"),
+        ("memory_order_relaxed", "a == 1 || b == 1", "unknown"),
+        ("memory_order_relaxed", "a == 1", "violated"),
+    ];
+    for (number, (order, condition, expected)) in cases.into_iter().enumerate() {
+        let name = format!("store_buffer_{number}");
+        let code = program(order, condition);
+        let Some((found, why)) = verdict_of(&name, &code, &Options::default()) else { return };
+        assert_eq!(found, expected, "{order}, {condition}: {why}");
+    }
+}
+
+#[test]
+fn deadlocks_are_found_or_proved_absent() {
+    let locks = |first: &str, second: &str| {
+        format!(
+            "pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER;\n\
+             void *f(void *p) {{ pthread_mutex_lock(&m); pthread_mutex_lock(&n); pthread_mutex_unlock(&n); pthread_mutex_unlock(&m); return 0; }}\n\
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0);\n\
+             pthread_mutex_lock(&{first}); pthread_mutex_lock(&{second}); pthread_mutex_unlock(&{second}); pthread_mutex_unlock(&{first});\n\
+             pthread_join(t, 0); return 0; }}"
+        )
+    };
+    let waits = |signal: &str| {
+        format!(
+            "pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_cond_t c = PTHREAD_COND_INITIALIZER; int r;\n\
+             void *f(void *p) {{ pthread_mutex_lock(&m); while (!r) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m); return 0; }}\n\
+             int main(void) {{ pthread_t s, t; pthread_create(&s, 0, f, 0); pthread_create(&t, 0, f, 0);\n\
+             pthread_mutex_lock(&m); r = 1; {signal}(&c); pthread_mutex_unlock(&m);\n\
+             pthread_join(s, 0); pthread_join(t, 0); return 0; }}"
+        )
+    };
+    let own = "pthread_mutex_t m; int main(void) { pthread_mutex_lock(&m); pthread_mutex_lock(&m); return 0; }";
+    let cases = [
+        ("opposite", locks("n", "m"), "violated"),
+        ("same", locks("m", "n"), "proved"),
+        ("one_signal", waits("pthread_cond_signal"), "violated"),
+        ("broadcast", waits("pthread_cond_broadcast"), "proved"),
+        ("own_lock", own.to_owned(), "violated"),
+    ];
+    let options = Options { deadlocks: true, ..Options::default() };
+    for (name, code, expected) in cases {
+        let Some((found, why)) = verdict_of(&format!("dead_{name}"), &code, &options) else {
+            return;
+        };
+        assert_eq!(found, expected, "{name}: {why}");
+        // without the property it is none
+        let Some((found, why)) = verdict_of(&format!("live_{name}"), &code, &Options::default())
+        else {
+            return;
+        };
+        assert_eq!(found, "proved", "{name}: {why}");
+    }
+}
+
+/// A sum of 6,000 terms was 5 GB once.
+#[test]
+fn a_long_expression_costs_memory_in_proportion() {
+    let terms = vec!["x"; 6000].join(" + ");
+    let code = format!(
+        "unsigned x = 1;\nint main(void) {{ unsigned y = {terms}; assert(y == 6000); return 0; }}"
+    );
+    let Some((found, why)) = verdict_of("long_sum", &code, &Options::default()) else { return };
+    assert_eq!(found, "proved", "{why}");
+}
+
+#[test]
+fn a_spent_budget_is_unknown() {
+    let file = root().join("../../examples/verify/lazy01_safe.c");
+    let options = Options { states: 5, ..Options::default() };
+    let Some(found) = report(&file, &options) else { return };
+    let (found, why) = word(&found);
+    assert!(found == "unknown" && why.contains("the budget is spent"), "{found} {why}");
+}

@@ -1,0 +1,233 @@
+//! Verification of C files.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use foretell_predict::progress::{Phase, Progress};
+use foretell_report::shell_word;
+use foretell_verify::compiled::{self, Forced, NotForced};
+use foretell_verify::counterexample::Counterexample;
+use foretell_verify::explore::search::{self, Report, Verdict, explore};
+use foretell_verify::ir::{Module, clang};
+use serde_json::json;
+
+use crate::cli::{PropertyName, VerifyArguments};
+use crate::commands::program::Folder;
+use crate::commands::schedules;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::progress::Line;
+
+/// The first line of a file that shows a proof.
+const PROOF: &str = "foretell-states 1\n";
+
+/// Verifies a C file and prints.
+pub fn run(arguments: &VerifyArguments, output: &mut Output) -> Result<Exit, Failure> {
+    let compile = clang::Options { overflow: !arguments.no_overflow };
+    let module = clang::compile(&arguments.program, compile)
+        .map_err(|refusal| Failure::Input(refusal.to_string()))?;
+    let report = search(arguments, &module);
+    if let Some(path) = &arguments.check {
+        return check(path, &report, output);
+    }
+    let forced = match &report.verdict {
+        Verdict::Violated(found) => Some(force(arguments, found, compile)?),
+        _ => None,
+    };
+    let exit = match (&report.verdict, &forced) {
+        (Verdict::Proved(_), _) => Exit::NothingFound,
+        (Verdict::Violated(_), Some(Ok(_))) => Exit::Confirmed,
+        (Verdict::Violated(_), _) => Exit::Predicted,
+        (Verdict::Unknown(_), _) => Exit::Incomplete,
+    };
+    if let (Some(path), Verdict::Proved(summary)) = (&arguments.proof, &report.verdict) {
+        super::write(path, &format!("{PROOF}{}", summary.print()))?;
+    }
+    match output.json() {
+        true => output.object(to_json(arguments, &report, forced.as_ref()))?,
+        false => {
+            write!(output, "{}", render(arguments, &report))?;
+            match &forced {
+                Some(Ok(kept)) => write!(output, "{}", kept.render())?,
+                Some(Err(why)) => writeln!(output, "predicted, not confirmed: {why}")?,
+                None => {}
+            }
+        }
+    }
+    Ok(exit)
+}
+
+fn search(arguments: &VerifyArguments, module: &Module) -> Report {
+    let asked = |property| arguments.property.contains(&property);
+    let options = search::Options {
+        assertions: asked(PropertyName::Assertion),
+        deadlocks: asked(PropertyName::Deadlock),
+        states: arguments.states.unwrap_or(search::Options::default().states),
+        ..search::Options::default()
+    };
+    let progress = Progress::default();
+    progress.begin(Phase::Verifying, 0);
+    let line = Line::show(&progress);
+    let report = explore(module, &options);
+    drop(line);
+    report
+}
+
+/// Looks whether a written proof is what the states say.
+fn check(path: &Path, report: &Report, output: &mut Output) -> Result<Exit, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::Input(format!("cannot read {}: {error}", path.display())))?;
+    let said = text.strip_prefix(PROOF);
+    match (&report.verdict, said) {
+        (Verdict::Proved(summary), Some(said)) if summary.print() == said => {
+            writeln!(output, "the proof holds: {} states", report.states)?;
+            Ok(Exit::NothingFound)
+        }
+        _ => Err(Failure::Input(format!("{}: no proof of this program", path.display()))),
+    }
+}
+
+/// A counterexample that happened, and where its files are.
+struct Kept {
+    forced: Forced,
+    schedule: PathBuf,
+    program: PathBuf,
+}
+
+impl Kept {
+    fn replay(&self) -> String {
+        let word = |path: &Path| shell_word(&path.display().to_string());
+        format!("foretell replay {} -- {}", word(&self.schedule), word(&self.program))
+    }
+
+    fn render(&self) -> String {
+        let Forced { ended, runs, woken, .. } = &self.forced;
+        let woken = match woken {
+            true => " (a wait ended without a signal, as POSIX allows)",
+            false => "",
+        };
+        format!(
+            "confirmed: the compiled program does it, too{woken}: {ended}\n  forced in {runs} runs; \
+             again: {}\n",
+            self.replay()
+        )
+    }
+}
+
+/// Forces a counterexample on the compiled program and keeps what is needed to see it again.
+fn force(
+    arguments: &VerifyArguments,
+    found: &Counterexample,
+    options: clang::Options,
+) -> Result<Result<Kept, NotForced>, Failure> {
+    let folder = Folder::new()?;
+    let source = &arguments.program;
+    let stem = source.file_stem().unwrap_or(source.as_os_str());
+    let kept = arguments.schedules.join(stem);
+    let forced = match compiled::force(found, source, &folder.0, &kept, options) {
+        Ok(forced) => forced,
+        Err(why) => return Ok(Err(why)),
+    };
+    let mut paths = BTreeMap::new();
+    let id = stem.to_string_lossy();
+    schedules::write(&arguments.schedules, [(&*id, forced.schedule.clone())], &mut paths)?;
+    for file in [&forced.program, &forced.companion] {
+        install(file, &arguments.schedules)?;
+    }
+    let schedule = paths.remove(&*id).unwrap_or_default();
+    Ok(Ok(Kept { forced, schedule, program: kept }))
+}
+
+/// Copies a file into a folder; it is there as a whole or not at all.
+fn install(file: &Path, folder: &Path) -> Result<(), Failure> {
+    let name = file.file_name().unwrap_or_default();
+    let begun = folder.join(format!(".{}.{}", name.display(), std::process::id()));
+    std::fs::copy(file, &begun)
+        .and_then(|_| std::fs::rename(&begun, folder.join(name)))
+        .map_err(|error| Failure::Input(format!("{}: {error}", begun.display())))
+}
+
+fn property_names(arguments: &VerifyArguments) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for (property, name) in
+        [(PropertyName::Assertion, "assertion"), (PropertyName::Deadlock, "deadlock")]
+    {
+        if arguments.property.contains(&property) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn render(arguments: &VerifyArguments, report: &Report) -> String {
+    let mut text = match &report.verdict {
+        Verdict::Proved(summary) => {
+            let properties = property_names(arguments).join(", ");
+            let mut text = format!(
+                "proved: no execution violates a property ({properties}); all {} states were looked \
+                 at\n",
+                summary.states
+            );
+            for assumption in &report.assumptions {
+                text.push_str(&format!("  assumed: {assumption}\n"));
+            }
+            text
+        }
+        Verdict::Violated(found) => format!("violated:\n{}", found.render()),
+        Verdict::Unknown(why) => format!("unknown: {why}\n"),
+    };
+    text.push_str(&format!("{} states, {} steps\n", report.states, report.steps));
+    text
+}
+
+fn to_json(
+    arguments: &VerifyArguments,
+    report: &Report,
+    forced: Option<&Result<Kept, NotForced>>,
+) -> serde_json::Value {
+    let (verdict, reason) = match &report.verdict {
+        Verdict::Proved(_) => ("proved", None),
+        Verdict::Violated(_) => ("violated", None),
+        Verdict::Unknown(why) => ("unknown", Some(why)),
+    };
+    let execution = match &report.verdict {
+        Verdict::Violated(found) => {
+            let steps = found
+                .events
+                .iter()
+                .map(|event| json!({"thread": event.name, "line": event.line, "text": event.text}));
+            let last = json!({"thread": found.name, "line": found.line, "text": found.violation});
+            Some(steps.chain([last]).collect::<Vec<_>>())
+        }
+        _ => None,
+    };
+    let forced = forced.map(|forced| match forced {
+        Ok(kept) => json!({
+            "status": "confirmed",
+            "reason": null,
+            "ended": kept.forced.ended,
+            "runs": kept.forced.runs,
+            "schedule": kept.schedule.display().to_string(),
+            "replay": kept.replay(),
+        }),
+        Err(why) => json!({"status": "predicted", "reason": why.to_string()}),
+    });
+    json!({
+        "version": 1,
+        "program": {"command": [arguments.program.display().to_string()]},
+        "verification": {
+            "verdict": verdict,
+            "reason": reason,
+            "engine": "states",
+            "properties": property_names(arguments),
+            "assumptions": report.assumptions,
+            "predicates": [],
+            "iterations": 0,
+            "states": report.states,
+            "questions": 0,
+            "execution": execution,
+            "forced": forced,
+        },
+    })
+}

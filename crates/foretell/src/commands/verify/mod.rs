@@ -1,0 +1,30 @@
+//! `foretell verify`: a proof for all executions, or a counterexample.
+
+mod c;
+mod commands;
+
+use std::io::Write;
+use std::path::Path;
+
+use foretell_trace::format;
+
+use crate::cli::VerifyArguments;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+
+/// Verifies and prints.
+pub fn run(arguments: &VerifyArguments, output: &mut Output) -> Result<Exit, Failure> {
+    match arguments.program.extension().is_some_and(|ending| ending == "c") {
+        true => c::run(arguments, output),
+        false => commands::run(arguments, output),
+    }
+}
+
+/// Writes a file of text; it is there as a whole or not at all.
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    format::write_whole(path, |file| {
+        file.write_all(text.as_bytes())
+            .map_err(|error| format::WriteError::Io { path: path.to_owned(), error })
+    })
+    .map_err(|error| Failure::Input(error.to_string()))
+}
