@@ -1,10 +1,13 @@
-//! The table of 001's Table 4 on `examples/verify`: iterations and time of both refinements; beside
-//! them what a user would do otherwise, plain bounded checking and an outside model checker (Spin).
+//! The programs of `examples/verify`. C programs are explored: verdict, states, time. Guarded commands
+//! are the table of 001's Table 4: iterations and time of both refinements; beside them what a user
+//! would do otherwise, plain bounded checking and an outside model checker (Spin).
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use foretell_verify::bounded::{self, Bounded};
+use foretell_verify::explore::search;
+use foretell_verify::ir::clang;
 use foretell_verify::{Options, Program, Refinement, Verdict, text, verify};
 
 use crate::measure::{children_seconds, cpu_seconds};
@@ -33,6 +36,68 @@ struct Cost {
 
 /// Prints the table; an error if it does not show what it is to show.
 pub fn table() -> Result<(), String> {
+    c_programs()?;
+    guarded_commands()
+}
+
+/// The C programs, explored: what they say of themselves beside what is found.
+fn c_programs() -> Result<(), String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/verify");
+    let entries = std::fs::read_dir(&folder)
+        .map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "c"));
+    files.sort();
+    println!(
+        "{:<24} {:<10} {:<9} {:>8} {:>8} {:>7} {:>7}",
+        "program", "expected", "found", "states", "steps", "clang s", "all s"
+    );
+    let mut counts = [0; 3];
+    let mut wrong = Vec::new();
+    for file in &files {
+        let name = file.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let source = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
+        let header = source.split("*/").next().unwrap_or_default();
+        let deadlocks = header.contains("Deadlock.") || header.contains("No deadlock.");
+        let expected = match header.contains("Deadlock.") || header.contains("Unsafe") {
+            true => "violated",
+            false => "proved",
+        };
+        let started = Instant::now();
+        let module = clang::compile(file, clang::Options::default()).map_err(|e| e.to_string())?;
+        let compiled = started.elapsed();
+        let options = search::Options { deadlocks, ..search::Options::default() };
+        let report = search::explore(&module, &options);
+        let (found, count) = match &report.verdict {
+            search::Verdict::Proved(_) => ("proved", 0),
+            search::Verdict::Violated(_) => ("violated", 1),
+            search::Verdict::Unknown(_) => ("unknown", 2),
+        };
+        counts[count] += 1;
+        println!(
+            "{name:<24} {expected:<10} {found:<9} {:>8} {:>8} {:>7.2} {:>7.2}",
+            report.states,
+            report.steps,
+            compiled.as_secs_f64(),
+            started.elapsed().as_secs_f64()
+        );
+        if found != expected {
+            wrong.push(format!("{name}: {found}, not {expected}"));
+        }
+    }
+    let [proved, violated, unknown] = counts;
+    println!(
+        "{} C programs: {proved} proved, {violated} violated, {unknown} unknown or refused\n",
+        files.len()
+    );
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(wrong.join("; ")),
+    }
+}
+
+/// Guarded commands by both refinements, bounded checking and Spin.
+fn guarded_commands() -> Result<(), String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/verify");
     let entries = std::fs::read_dir(&folder)
         .map_err(|error| format!("cannot read {}: {error}", folder.display()))?;

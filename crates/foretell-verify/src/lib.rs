@@ -30,6 +30,7 @@ pub mod refine;
 pub mod run;
 pub mod solver;
 pub mod text;
+pub mod witness;
 
 pub use cegar::{Budget, Options, Refinement, Report, Statistics, Verdict, verify};
 pub use program::Program;

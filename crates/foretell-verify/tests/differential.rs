@@ -166,7 +166,7 @@ impl Writer<'_> {
                 format!("(({a}) {operation} ({b}))")
             }
             9 => {
-                let operation = self.random.pick(&["&&", "||", ","]);
+                let operation = self.random.pick(&["&&", "||"]);
                 let b = self.expression(depth - 1);
                 format!("(({a}) {operation} ({b}))")
             }
@@ -402,7 +402,8 @@ fn program(random: &mut Random, number: u64) -> String {
     w.text
 }
 
-/// What gcc says: for each program, whether all results are known, and the results.
+/// What gcc says: for each program, whether all results are known, and the results; of none where gcc
+/// itself fails.
 fn truth(folder: &Path, source: &Path, first: u64, count: u64) -> Option<Vec<(bool, Vec<u64>)>> {
     let binary = folder.join(format!("truth{first}"));
     let mut main = String::from("int main(void) {\n");
@@ -430,6 +431,10 @@ fn truth(folder: &Path, source: &Path, first: u64, count: u64) -> Option<Vec<(bo
         }
     };
     let said = String::from_utf8_lossy(&compiled.stderr).into_owned();
+    if said.contains("internal compiler error") {
+        eprintln!("gcc fails by itself on {}", whole.display());
+        return Some(Vec::new());
+    }
     assert!(compiled.status.success(), "{}: {said}", whole.display());
     let output = Command::new(&binary).output().expect("it runs");
     assert!(output.status.success(), "{}: {:?}", binary.display(), output.status);
@@ -482,7 +487,7 @@ fn what_happens_is_never_proved_impossible_and_what_never_happens_is_never_found
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("differential");
     std::fs::create_dir_all(&folder).expect("the folder of tests can be written");
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential/steps.h");
-    let wanted = variable("FORETELL_VERIFY_PROGRAMS", 500);
+    let mut wanted = variable("FORETELL_VERIFY_PROGRAMS", 500);
     let seed = variable("FORETELL_VERIFY_SEED", 1);
     let mut tally = Tally::default();
     let mut wrong = Vec::new();
@@ -497,6 +502,11 @@ fn what_happens_is_never_proved_impossible_and_what_never_happens_is_never_found
         let source = folder.join(format!("batch{first}.c"));
         std::fs::write(&source, text).expect("the folder of tests can be written");
         let Some(truths) = truth(&folder, &source, first, count) else { return };
+        if truths.is_empty() {
+            wanted += count;
+            first += count;
+            continue;
+        }
         let module = match clang::compile(&source, clang::Options::default()) {
             Ok(module) => module,
             Err(refusal) if refusal.what.contains("cannot run") => {

@@ -661,6 +661,9 @@ pub struct VerifyArguments {
     /// Write the proof here.
     #[arg(long, value_name = "FILE")]
     pub proof: Option<PathBuf>,
+    /// C: write a witness of the proof or the violation here, in SV-COMP's format (GraphML).
+    #[arg(long, value_name = "FILE")]
+    pub witness: Option<PathBuf>,
     /// Only check this proof of the program.
     #[arg(long, value_name = "FILE", conflicts_with = "proof")]
     pub check: Option<PathBuf>,

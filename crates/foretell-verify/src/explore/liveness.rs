@@ -12,6 +12,8 @@ use crate::ir::{Constant, Function, Module, Op, Operand, Register};
 pub struct Lives {
     /// For each register: a local whose address never leaves the function.
     pub private: Vec<bool>,
+    /// For each register: something is read or written there, or at a part of it.
+    pub accessed: Vec<bool>,
     /// For each register: the place among the locals of one that can be forgotten.
     slot: Vec<Option<u16>>,
     /// For each block and instruction: what nobody reads behind it.
@@ -35,6 +37,18 @@ impl Lives {
         let count = function.registers.len();
         let mut lives =
             Lives { private: vec![false; count], slot: vec![None; count], ..Self::default() };
+        lives.accessed = vec![false; count];
+        for instruction in function.blocks.iter().flat_map(|block| &block.instructions) {
+            if let Op::Load { from: at, .. }
+            | Op::Store { to: at, .. }
+            | Op::Modify { at, .. }
+            | Op::Exchange { at, .. }
+            | Op::Address { base: at, .. } = &instruction.op
+                && let Operand::Register(register) = at
+            {
+                lives.accessed[*register as usize] = true;
+            }
+        }
         lives.find_private(module, function);
         lives.find_slots(function);
         lives.flow(function);

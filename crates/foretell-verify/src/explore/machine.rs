@@ -81,6 +81,9 @@ const DEEPEST: usize = 200;
 /// Bytes that a program may allocate at once.
 pub(super) const LARGEST: u64 = 1 << 20;
 
+/// Locals of one call.
+const MOST_LOCALS: usize = 1000;
+
 /// Threads at a time.
 const MOST_THREADS: usize = 32;
 
@@ -672,6 +675,9 @@ impl<'m> Machine<'m> {
                 };
                 let frames = state.threads[thread].as_ref().map_or(0, |t| t.frames.len());
                 let frame = self.top(state, thread);
+                if frame.locals.len() >= MOST_LOCALS {
+                    return self.refuse(place, format!("more than {MOST_LOCALS} locals in a call"));
+                }
                 let mut object = Object::undefined(size as usize);
                 let register = instruction.result.unwrap_or_default();
                 object.private = self.lives[frame.function as usize].private[register as usize];
@@ -731,10 +737,15 @@ impl<'m> Machine<'m> {
             Op::Address { base, offset, indices, inbounds } => {
                 let base = self.pointer(state, thread, place, base)?;
                 let mut sum = i128::from(base.offset) + i128::from(*offset);
+                // the address behind the last element may be computed, but not used
+                let function = self.top(state, thread).function as usize;
+                let used =
+                    instruction.result.is_some_and(|r| self.lives[function].accessed[r as usize]);
                 for index in indices {
                     let number = self.integer(state, thread, place, &index.value, index.bits)?;
                     let number = signed(number, index.bits);
-                    if index.length.is_some_and(|n| number < 0 || number > i128::from(n)) {
+                    let last = |n: u64| i128::from(n) - i128::from(used);
+                    if index.length.is_some_and(|n| number < 0 || number > last(n)) {
                         return Err(Stop::Violated(Kind::Index, place));
                     }
                     let step = number.checked_mul(index.stride.into());
@@ -1210,6 +1221,11 @@ impl<'m> Machine<'m> {
                 return self.refuse(place, "a comparison of addresses of two variables");
             }
         };
+        // the bits of a pointer stay when what it points to ends: they are not those of null
+        let null = |pointer: Pointer| pointer == Pointer::NULL;
+        if null(a) && b.base == Base::Ended || null(b) && a.base == Base::Ended {
+            return Ok(!equal);
+        }
         // different variables have different addresses, as long as both are inside their variable
         let inside = |pointer: Pointer| match pointer.base {
             Base::Number => pointer.offset == 0,

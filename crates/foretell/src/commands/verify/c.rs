@@ -10,6 +10,7 @@ use foretell_verify::compiled::{self, Forced, NotForced};
 use foretell_verify::counterexample::Counterexample;
 use foretell_verify::explore::search::{self, Report, Verdict, explore};
 use foretell_verify::ir::{Module, clang};
+use foretell_verify::witness;
 use serde_json::json;
 
 use crate::cli::{PropertyName, VerifyArguments};
@@ -44,6 +45,9 @@ pub fn run(arguments: &VerifyArguments, output: &mut Output) -> Result<Exit, Fai
     if let (Some(path), Verdict::Proved(summary)) = (&arguments.proof, &report.verdict) {
         super::write(path, &format!("{PROOF}{}", summary.print()))?;
     }
+    if let Some(path) = &arguments.witness {
+        write_witness(arguments, path, &report)?;
+    }
     match output.json() {
         true => output.object(to_json(arguments, &report, forced.as_ref()))?,
         false => {
@@ -72,6 +76,20 @@ fn search(arguments: &VerifyArguments, module: &Module) -> Report {
     let report = explore(module, &options);
     drop(line);
     report
+}
+
+/// Writes a witness for other tools; there is none of what is not known.
+fn write_witness(arguments: &VerifyArguments, path: &Path, report: &Report) -> Result<(), Failure> {
+    let shown = arguments.program.display().to_string();
+    let source = std::fs::read(&arguments.program)
+        .map_err(|error| Failure::Input(format!("cannot read {shown}: {error}")))?;
+    match &report.verdict {
+        Verdict::Proved(summary) => {
+            super::write(path, &witness::correctness(summary, &shown, &source))
+        }
+        Verdict::Violated(found) => super::write(path, &witness::violation(found, &source)),
+        Verdict::Unknown(_) => Ok(()),
+    }
 }
 
 /// Looks whether a written proof is what the states say.

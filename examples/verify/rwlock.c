@@ -1,0 +1,30 @@
+/* Readers see both halves of a pair. Safe. */
+#include <assert.h>
+#include <pthread.h>
+
+pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+int left, right;
+
+void *writer(void *arg) {
+  pthread_rwlock_wrlock(&lock);
+  left++;
+  right++;
+  pthread_rwlock_unlock(&lock);
+  return 0;
+}
+
+void *reader(void *arg) {
+  pthread_rwlock_rdlock(&lock);
+  assert(left == right);
+  pthread_rwlock_unlock(&lock);
+  return 0;
+}
+
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, writer, 0);
+  pthread_create(&b, 0, reader, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+  return 0;
+}

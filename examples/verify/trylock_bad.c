@@ -1,0 +1,25 @@
+/* Nobody is skipped, it is believed. Unsafe. */
+#include <assert.h>
+#include <pthread.h>
+
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+
+int count;
+
+void *worker(void *arg) {
+  if (pthread_mutex_trylock(&m) == 0) {
+    count++;
+    pthread_mutex_unlock(&m);
+  }
+  return 0;
+}
+
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, worker, 0);
+  pthread_create(&b, 0, worker, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+  assert(count == 2);
+  return 0;
+}

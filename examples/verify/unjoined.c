@@ -1,0 +1,17 @@
+/* main returns while a thread runs that cannot fail. Safe. */
+#include <assert.h>
+#include <pthread.h>
+
+int done;
+
+void *worker(void *arg) {
+  assert(done == 0 || done == 1);
+  return 0;
+}
+
+int main(void) {
+  pthread_t t;
+  pthread_create(&t, 0, worker, 0);
+  done = 1;
+  return 0;
+}
