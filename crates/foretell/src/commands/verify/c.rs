@@ -1,9 +1,11 @@
 //! Verification of C files.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use foretell_guard::{Keep, Replacement};
 use foretell_predict::progress::{Phase, Progress};
 use foretell_report::shell_word;
 use foretell_verify::compiled::{self, Forced, NotForced};
@@ -14,7 +16,7 @@ use foretell_verify::witness;
 use serde_json::json;
 
 use crate::cli::{PropertyName, VerifyArguments};
-use crate::commands::program::Folder;
+use crate::commands::program::temporary;
 use crate::commands::schedules;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -139,11 +141,11 @@ fn force(
     found: &Counterexample,
     options: clang::Options,
 ) -> Result<Result<Kept, NotForced>, Failure> {
-    let folder = Folder::new()?;
+    let folder = temporary()?;
     let source = &arguments.program;
     let stem = source.file_stem().unwrap_or(source.as_os_str());
     let kept = arguments.schedules.join(stem);
-    let forced = match compiled::force(found, source, &folder.0, &kept, options) {
+    let forced = match compiled::force(found, source, folder.path(), &kept, options) {
         Ok(forced) => forced,
         Err(why) => return Ok(Err(why)),
     };
@@ -160,10 +162,14 @@ fn force(
 /// Copies a file into a folder; it is there as a whole or not at all.
 fn install(file: &Path, folder: &Path) -> Result<(), Failure> {
     let name = file.file_name().unwrap_or_default();
-    let begun = folder.join(format!(".{}.{}", name.display(), std::process::id()));
-    std::fs::copy(file, &begun)
-        .and_then(|_| std::fs::rename(&begun, folder.join(name)))
-        .map_err(|error| Failure::Input(format!("{}: {error}", begun.display())))
+    let place = folder.join(name);
+    let copy = || {
+        let replacement = Replacement::new(&place, Keep::Mode)?;
+        io::copy(&mut File::open(file)?, &mut replacement.file())?;
+        replacement.file().set_permissions(file.metadata()?.permissions())?;
+        replacement.complete()
+    };
+    copy().map_err(|error: io::Error| Failure::Input(format!("{}: {error}", place.display())))
 }
 
 fn property_names(arguments: &VerifyArguments) -> Vec<&'static str> {
