@@ -442,7 +442,7 @@ mod tests {
 
     /// Options that run a command or write a file. With [`HARMLESS`] these are all options: whoever
     /// adds one has to think about it.
-    const DANGEROUS: [&str; 18] = [
+    const DANGEROUS: [&str; 19] = [
         "apply",
         "dump-smt2",
         "gdb",
@@ -459,6 +459,7 @@ mod tests {
         "solver-cmd",
         "svg",
         "text",
+        "witness",
         "write-baseline",
         "writes",
     ];
