@@ -128,8 +128,7 @@ pub fn replay(
 ) -> Result<Replayed, ReplayError> {
     let violation = check(schedule, program)?;
     let runner = Runner::new(program).map_err(ReplayError::Run)?;
-    let points = (100 * schedule.steps.len() as u64 + 500_000).min(MOST_POINTS);
-    let limits = Limits { time: run_time, points };
+    let limits = limits(schedule, run_time);
     let run = forced_run(&runner, schedule, violation, after, limits).map_err(ReplayError::Run)?;
     let (difference, plain) = match fatal(&run) {
         Some((effect, sentence)) => {
@@ -147,4 +146,22 @@ pub fn replay(
         Controls::new(&runner, plain, &UNINTERRUPTED, limits).apply(&mut verdict, &run);
     }
     Ok(Replayed { violation, verdict, run })
+}
+
+/// Forces the schedule once more and gives the run, without judging it: that takes other runs.
+pub fn rerun(
+    schedule: &Schedule,
+    program: &Program,
+    after: &Policy,
+    run_time: Duration,
+) -> Result<Run, ReplayError> {
+    let violation = check(schedule, program)?;
+    let runner = Runner::new(program).map_err(ReplayError::Run)?;
+    forced_run(&runner, schedule, violation, after, limits(schedule, run_time))
+        .map_err(ReplayError::Run)
+}
+
+fn limits(schedule: &Schedule, time: Duration) -> Limits {
+    let points = (100 * schedule.steps.len() as u64 + 500_000).min(MOST_POINTS);
+    Limits { time, points }
 }

@@ -140,23 +140,43 @@ pub struct Setting<'s> {
 }
 
 impl<'a> Engine<'a> {
-    /// Encodes the CTP for goals that speak of these values.
+    /// Encodes what of the CTP these goals depend on.
     pub fn new<'g>(
         ctp: &'a ConcurrentTraceProgram,
         order: &'a MustOrder,
         goals: impl Iterator<Item = &'g Goal>,
         setting: &Setting<'_>,
     ) -> Result<Self, SolveError> {
-        let goals: Vec<&Goal> = goals.collect();
+        // What is left out would have to be put back without a context switch.
+        Self::build(ctp, order, goals.collect(), setting, setting.context_switches.is_none())
+    }
+
+    /// Encodes the whole CTP, for these goals and later ones about any of its events and the same
+    /// values.
+    pub fn unsliced<'g>(
+        ctp: &'a ConcurrentTraceProgram,
+        order: &'a MustOrder,
+        goals: impl Iterator<Item = &'g Goal>,
+        setting: &Setting<'_>,
+    ) -> Result<Self, SolveError> {
+        Self::build(ctp, order, goals.collect(), setting, false)
+    }
+
+    fn build(
+        ctp: &'a ConcurrentTraceProgram,
+        order: &'a MustOrder,
+        goals: Vec<&Goal>,
+        setting: &Setting<'_>,
+        sliced: bool,
+    ) -> Result<Self, SolveError> {
         let mut needed: Vec<(Moment, VariableId)> =
             goals.iter().flat_map(|goal| goal.values.iter().copied()).collect();
         needed.sort_unstable();
         needed.dedup();
         let (instrumented, ghosts) = add_ghosts(ctp, &needed);
-        let part = match setting.context_switches {
-            None => Part::slice(instrumented, &goals, &needed, setting.mode),
-            // What is left out would have to be put back without a switch.
-            Some(_) => Part::everything(instrumented),
+        let part = match sliced {
+            true => Part::slice(instrumented, &goals, &needed, setting.mode),
+            false => Part::everything(instrumented),
         };
         let cssa = Cssa::build(&part.ctp, order);
         let mut values: HashMap<(Moment, VariableId), TermId> = HashMap::new();

@@ -13,7 +13,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use foretell_force::program::Program;
-use foretell_force::replay::replay;
+use foretell_force::replay::{replay, rerun};
+use foretell_force::run::Run;
 use foretell_force::session::UNINTERRUPTED;
 use foretell_trace::schedule::Schedule;
 use serde_json::Value;
@@ -215,21 +216,23 @@ impl Confirmed {
         let text = std::fs::read_to_string(&self.schedule).map_err(|error| error.to_string())?;
         let schedule = Schedule::parse(&text).map_err(|error| error.to_string())?;
         let limit = Duration::from_secs(900);
-        let mut first = None;
-        for round in 1..=times {
-            let replayed = replay(&schedule, &self.program, &UNINTERRUPTED, limit)
+        let outcome = |run: &Run| {
+            (run.ended(), run.written.stdout.clone(), run.written.stderr.clone())
+        };
+        let replayed = replay(&schedule, &self.program, &UNINTERRUPTED, limit)
+            .map_err(|error| format!("replay 1: {error}"))?;
+        let effect = replayed.verdict.effect().map(|effect| effect.name());
+        if effect != Some(&self.effect) {
+            let outcome = &replayed.verdict.outcome;
+            return Err(format!("replay 1 gives {outcome:?}, not {}", self.effect));
+        }
+        let first = outcome(&replayed.run);
+        for round in 2..=times {
+            let run = rerun(&schedule, &self.program, &UNINTERRUPTED, limit)
                 .map_err(|error| format!("replay {round}: {error}"))?;
-            let effect = replayed.verdict.effect().map(|effect| effect.name());
-            if effect != Some(&self.effect) {
-                let outcome = &replayed.verdict.outcome;
-                return Err(format!("replay {round} gives {outcome:?}, not {}", self.effect));
-            }
-            let written = &replayed.run.written;
-            let outcome = (replayed.run.ended(), written.stdout.clone(), written.stderr.clone());
-            match &first {
-                None => first = Some(outcome),
-                Some(first) if *first == outcome => {}
-                Some(first) => return Err(format!("replay {round}: {outcome:?}, not {first:?}")),
+            let again = outcome(&run);
+            if again != first {
+                return Err(format!("replay {round}: {again:?}, not {first:?}"));
             }
         }
         Ok(())

@@ -1,0 +1,258 @@
+//! The questions about one class: can this choice come out differently in a way that no known class
+//! covers?
+
+use foretell_model::ctp::Action;
+use foretell_predict::engine::{Engine, Setting, Verdict};
+use foretell_predict::goal::{END, Goal, GoalBuilder, Moment};
+use foretell_solve::encode::Mode;
+use foretell_solve::{Backend, SolveError};
+use foretell_trace::schedule::{Schedule, Step};
+use foretell_trace::{EventId, Op, TermId, Value};
+
+use crate::Limits;
+use crate::class::{Class, Kind, ThreadPath, demanded};
+
+/// A place at which a thread may do something else: an event of the thread that is a choice, or the
+/// end of what it did where its run was cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    thread: usize,
+    number: usize,
+    cut: bool,
+}
+
+impl Choice {
+    /// The thread is to go on where its run was cut off.
+    pub fn is_cut(self) -> bool {
+        self.cut
+    }
+}
+
+/// What came of a question.
+pub(crate) enum Answer {
+    /// A prefix, as events of the class's trace.
+    Yes(Vec<EventId>),
+    No,
+    Unknown,
+    /// The validator refused the solver's answer.
+    Refused,
+}
+
+impl Class {
+    /// The step that a try becomes when it comes out differently: it has to be taken while the state
+    /// is the one that was asked for.
+    pub fn other_outcome(&self, choice: Choice) -> Option<Step> {
+        let event = self.threads[choice.thread].events.get(choice.number)?;
+        let origin = self.ctp.event(event.id).origin;
+        let operation = match self.trace.event(origin).op {
+            Op::Acquire(step) if step.by_try => "acquire-failed",
+            Op::AcquireFailed(_) => "acquire",
+            Op::SemaphoreWaitFailed(_) => "sem-wait",
+            _ => return None,
+        };
+        let mut step = Schedule::of_trace(&self.trace, [origin], []).steps.pop()?;
+        step.operation = operation.into();
+        Some(step)
+    }
+
+    /// Every place at which a thread may do something else.
+    pub fn choices(&self) -> Vec<Choice> {
+        let mut choices = Vec::new();
+        for (thread, path) in self.threads.iter().enumerate() {
+            for (number, event) in path.events.iter().enumerate() {
+                let asked = match event.kind {
+                    Kind::Branch | Kind::Addressed | Kind::Try | Kind::Assertion(false) => true,
+                    // That it fails is a property, not a deviation: nothing comes after it.
+                    Kind::Step | Kind::Assertion(true) => false,
+                };
+                if asked {
+                    choices.push(Choice { thread, number, cut: false });
+                }
+            }
+            if !path.ended {
+                choices.push(Choice { thread, number: path.events.len(), cut: true });
+            }
+        }
+        choices
+    }
+}
+
+/// Asks about one class.
+pub(crate) struct Questions<'c> {
+    class: &'c Class,
+    engine: Engine<'c>,
+}
+
+impl<'c> Questions<'c> {
+    /// Encodes the class once for all its questions.
+    pub fn new(class: &'c Class, limits: &Limits) -> Result<Self, SolveError> {
+        let goals: Vec<Goal> =
+            class.choices().into_iter().map(|choice| goal(class, choice, &[], &[])).collect();
+        let setting = Setting {
+            mode: Mode::Prefix,
+            backend: &Backend::Embedded,
+            budget: limits.budget,
+            context_switches: None,
+            deadline: limits.deadline,
+            dump: None,
+        };
+        let engine = Engine::unsliced(&class.ctp, &class.order, goals.iter(), &setting)?;
+        Ok(Self { class, engine })
+    }
+
+    /// Can it come out differently in a way that none of the known classes covers?
+    pub fn ask<'k>(
+        &mut self,
+        choice: Choice,
+        known: impl Iterator<Item = &'k Class>,
+        faults: &[u64],
+    ) -> Answer {
+        let known: Vec<&Class> =
+            known.filter(|known| may_cover(self.class, choice, known)).collect();
+        let goal = goal(self.class, choice, &known, faults);
+        if goal.is_impossible() {
+            return Answer::No;
+        }
+        match self.engine.ask(&[&goal]) {
+            Verdict::Possible(_, witness) => {
+                let origin = |&event: &EventId| self.class.ctp.event(event).origin;
+                Answer::Yes(witness.order.iter().map(origin).collect())
+            }
+            Verdict::Impossible { .. } => Answer::No,
+            Verdict::Unknown(_) => Answer::Unknown,
+            Verdict::Refused(_) => Answer::Refused,
+        }
+    }
+}
+
+/// Does the known class have the thread's choices up to the one in question, and another outcome of
+/// that?
+fn may_cover(class: &Class, choice: Choice, known: &Class) -> bool {
+    let path = &class.threads[choice.thread];
+    let Some(other) = known.thread(&path.creation) else { return false };
+    let agrees = path.agrees_before(choice.number, other);
+    let theirs = other.events.get(choice.number).map(|event| &event.signature);
+    let ours = path.events.get(choice.number).map(|event| &event.signature);
+    agrees && theirs.is_some() && theirs != ours
+}
+
+/// The prefixes that are asked for.
+///
+/// `faults` are addresses at which the program is known to crash there: that is a failure, which no
+/// step follows.
+fn goal(class: &Class, choice: Choice, known: &[&Class], faults: &[u64]) -> Goal {
+    let mut builder = GoalBuilder::new(&class.ctp);
+    let mut parts = Vec::new();
+    for (thread, path) in class.threads.iter().enumerate() {
+        let until = if thread == choice.thread { choice.number } else { path.events.len() };
+        whole_steps(&mut builder, path, until, &mut parts);
+    }
+    let path = &class.threads[choice.thread];
+    if let Some(before) = path.step_before(choice.number) {
+        parts.push(builder.taken(before));
+    }
+    if let Some(next) = path.events[choice.number..].iter().find(|event| event.kind.is_step()) {
+        parts.push(builder.terms.before(END, next.id));
+    }
+    if let Some(event) = path.events.get(choice.number) {
+        let same = match event.kind {
+            Kind::Try => {
+                let Action::Guarded { guard, .. } = class.ctp.event(event.id).action else {
+                    unreachable!("a try is a guarded step")
+                };
+                builder.at(Moment::End, guard, None)
+            }
+            _ => as_in_class(&mut builder, event.id, event.kind),
+        };
+        parts.push(builder.terms.not(same));
+    }
+    for known in known {
+        let clause = not_covered(&mut builder, class, choice, known);
+        parts.push(clause);
+    }
+    if let Some(event) = path.events.get(choice.number) {
+        for &address in faults {
+            parts.extend(is_other_than(&mut builder, event.id, address));
+        }
+    }
+    let formula = builder.terms.and(&parts);
+    builder.finish(formula)
+}
+
+/// Who has taken a step has taken the choices after it as in the class. A step that a failing
+/// assertion follows is not taken at all: the run would be over.
+fn whole_steps(
+    builder: &mut GoalBuilder<'_>,
+    path: &ThreadPath,
+    until: usize,
+    parts: &mut Vec<TermId>,
+) {
+    for (number, event) in path.events[..until].iter().enumerate() {
+        if !event.kind.decides() {
+            continue;
+        }
+        let Some(step) = path.step_before(number) else { continue };
+        let taken = builder.taken(step);
+        let part = match event.kind {
+            Kind::Assertion(false) => builder.terms.not(taken),
+            _ => {
+                let same = as_in_class(builder, event.id, event.kind);
+                builder.terms.implies(taken, same)
+            }
+        };
+        parts.push(part);
+    }
+}
+
+/// The choice comes out as in the class; of an assertion: it comes out as it did.
+fn as_in_class(builder: &mut GoalBuilder<'_>, event: EventId, kind: Kind) -> TermId {
+    match (kind, &builder.ctp().event(event).action) {
+        (Kind::Assertion(held), Action::Assert { condition }) => {
+            let holds = builder.at(Moment::Before(event), *condition, None);
+            match held {
+                true => holds,
+                false => builder.terms.not(holds),
+            }
+        }
+        _ => builder.local_guard(event),
+    }
+}
+
+/// The known class does not cover the prefix: the outcome is another one than its, or a thread has
+/// taken a step that it does not take there.
+fn not_covered(
+    builder: &mut GoalBuilder<'_>,
+    class: &Class,
+    choice: Choice,
+    known: &Class,
+) -> TermId {
+    let mut literals = Vec::new();
+    for (thread, path) in class.threads.iter().enumerate() {
+        if thread == choice.thread {
+            continue;
+        }
+        if let Some(step) = path.first_uncovered(known.thread(&path.creation)) {
+            literals.push(builder.taken(step));
+        }
+    }
+    let path = &class.threads[choice.thread];
+    if let (Some(event), Some(other)) =
+        (path.events.get(choice.number), known.thread(&path.creation))
+        && let Some(theirs) = other.events.get(choice.number)
+        && let Some(value) = theirs.signature.value
+        && theirs.signature.value != event.signature.value
+    {
+        literals.extend(is_other_than(builder, event.id, value));
+    }
+    builder.terms.or(&literals)
+}
+
+/// What the choice demands to be a certain constant is not this one. `None` where the choice is not of
+/// that form.
+fn is_other_than(builder: &mut GoalBuilder<'_>, event: EventId, value: u64) -> Option<TermId> {
+    let (demanded, _) = demanded(builder.ctp(), event)?;
+    let sort = builder.ctp().terms.sort(demanded);
+    let demanded = builder.at(Moment::Before(event), demanded, None);
+    let value = builder.terms.constant(Value::from_bits(sort, value)?);
+    Some(builder.differ(demanded, value))
+}

@@ -1,0 +1,302 @@
+//! A program as a tree, and how a random one is made.
+
+use crate::machine::{Constraint, Machine};
+use crate::random::Random;
+use crate::source::{Emitted, emit};
+
+/// Plain shared integers `g0`, `g1`, ...
+pub const GLOBALS: usize = 3;
+/// Atomic shared integers `a0`, ...
+pub const ATOMICS: usize = 1;
+/// Elements of the shared array `arr`.
+pub const ELEMENTS: usize = 2;
+/// Mutexes `m0`, ...
+pub const MUTEXES: usize = 2;
+/// Semaphores `s0`, ..., initially 0.
+pub const SEMAPHORES: usize = 1;
+/// Functions that are called.
+pub const FUNCTIONS: usize = 2;
+/// Local variables `x`, `y` of each function.
+pub const LOCALS: usize = 2;
+
+/// A shared variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// `gN`.
+    Global(usize),
+    /// `arr[local & 1]`.
+    Element(usize),
+}
+
+/// An expression over local variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A constant.
+    Constant(i32),
+    /// A local variable plus a constant.
+    Local(usize, i32),
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `==`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `<`
+    Less,
+}
+
+/// `local OP constant`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The local variable.
+    pub local: usize,
+    /// How it is compared.
+    pub comparison: Comparison,
+    /// With what.
+    pub constant: i32,
+}
+
+impl Condition {
+    /// Does it hold for this value of the local variable?
+    pub fn holds(self, value: i32) -> bool {
+        match self.comparison {
+            Comparison::Equal => value == self.constant,
+            Comparison::NotEqual => value != self.constant,
+            Comparison::Less => value < self.constant,
+        }
+    }
+}
+
+/// A statement. Each makes at most one access of shared memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Statement {
+    /// `local = place;`
+    Load(usize, Place),
+    /// `place = value;`
+    Store(Place, Value),
+    /// `local = value;`
+    Assign(usize, Value),
+    /// `local = atomic_fetch_add(&aN, constant);`
+    FetchAdd(usize, usize, i32),
+    /// `local = atomic_load(&aN);`
+    AtomicLoad(usize, usize),
+    /// `atomic_store(&aN, value);`
+    AtomicStore(usize, Value),
+    /// `expected = constant; local = atomic_compare_exchange_strong(&aN, &expected, value);`
+    CompareExchange(usize, usize, i32, Value),
+    /// The body under the mutex.
+    Locked(usize, Vec<Statement>),
+    /// The body if `pthread_mutex_trylock` succeeds.
+    Tried(usize, Vec<Statement>),
+    /// The body under the read-write lock, as a writer or a reader.
+    ReadWriteLocked(bool, Vec<Statement>),
+    /// Waits under mutex 0 until `g0` is not 0.
+    AwaitFlag,
+    /// Sets `g0` under mutex 0 and wakes one waiter, or all.
+    SetFlag(bool),
+    /// `sem_wait`.
+    Wait(usize),
+    /// `sem_post`.
+    Post(usize),
+    /// `if (condition) ... else ...`
+    If(Condition, Vec<Statement>, Vec<Statement>),
+    /// The body so many times.
+    Repeat(usize, Vec<Statement>),
+    /// Calls a function by its number; it has local variables of its own.
+    Call(usize),
+    /// `assert(condition);`
+    Assert(Condition),
+}
+
+/// A program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Initial values of the plain shared integers.
+    pub globals: Vec<i32>,
+    /// Bodies of the functions that are called.
+    pub functions: Vec<Vec<Statement>>,
+    /// Bodies of the threads that `main` creates.
+    pub threads: Vec<Vec<Statement>>,
+    /// What `main` does between creating and joining the threads.
+    pub meanwhile: Vec<Statement>,
+    /// What `main` does after joining them, before it prints all shared variables.
+    pub finally: Vec<Statement>,
+}
+
+/// Which statements a random program may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Branches whose condition is read from shared memory, loops that wait, tries.
+    pub branches: bool,
+    /// Condition variables, semaphores, read-write locks.
+    pub waiting: bool,
+    /// Array elements with computed indices.
+    pub indices: bool,
+}
+
+/// No program is larger than this: all its states are enumerated.
+const MOST_STATES: usize = 60_000;
+
+impl Program {
+    /// A random program with at most [`MOST_STATES`] states whose run without preemption passes, in C
+    /// and compiled for the machine. Constants of final assertions are what such a run computes, so
+    /// that an assertion is about an order that somebody may have relied on.
+    pub fn random(seed: u64, shape: Shape) -> (Self, Emitted) {
+        let mut random = Random::new(seed);
+        loop {
+            let mut maker = Maker { random: &mut random, shape, calls: false, read_write: false };
+            let mut program = maker.program();
+            if !program.fill_assertions() {
+                continue;
+            }
+            let emitted = emit(&program);
+            let machine = Machine::new(&emitted.code);
+            if machine.explore(&Constraint::default(), MOST_STATES).is_some() {
+                return (program, emitted);
+            }
+        }
+    }
+
+    /// Gives the final assertions the values of the run without preemption; false where that run
+    /// fails or gets stuck.
+    fn fill_assertions(&mut self) -> bool {
+        let before = std::mem::take(&mut self.finally);
+        for statement in before {
+            if let Statement::Assert(mut condition) = statement {
+                let emitted = emit(self);
+                let Some(locals) = Machine::new(&emitted.code).run_without_preemption() else {
+                    return false;
+                };
+                condition.comparison = Comparison::Equal;
+                condition.constant = locals[condition.local];
+                self.finally.push(Statement::Assert(condition));
+            } else {
+                self.finally.push(statement);
+            }
+        }
+        Machine::new(&emit(self).code).run_without_preemption().is_some()
+    }
+}
+
+struct Maker<'r> {
+    random: &'r mut Random,
+    shape: Shape,
+    /// Functions may be called here; they call none themselves.
+    calls: bool,
+    /// The read-write lock is held here. It is never taken twice: what happens then depends on the C
+    /// library.
+    read_write: bool,
+}
+
+impl Maker<'_> {
+    fn program(&mut self) -> Program {
+        let globals = (0..GLOBALS).map(|_| self.random.between(0, 1)).collect();
+        // Their callers may hold the read-write lock.
+        self.read_write = true;
+        let functions = (0..FUNCTIONS).map(|_| self.body(1, 1, 3)).collect();
+        (self.calls, self.read_write) = (true, false);
+        let threads =
+            (0..2 + usize::from(self.random.percent(25))).map(|_| self.body(2, 2, 4)).collect();
+        let meanwhile = if self.random.percent(25) { self.body(1, 1, 2) } else { Vec::new() };
+        let mut finally = Vec::new();
+        for local in 0..1 + self.random.below(2) {
+            finally.push(Statement::Load(local, Place::Global(self.random.below(GLOBALS))));
+            let comparison = Comparison::Equal;
+            let condition = Condition { local, comparison, constant: 0 };
+            finally.push(Statement::Assert(condition));
+        }
+        if self.random.percent(40) {
+            finally.clear();
+        }
+        Program { globals, functions, threads, meanwhile, finally }
+    }
+
+    /// Statements, nested at most so deep.
+    fn body(&mut self, depth: usize, least: i32, most: i32) -> Vec<Statement> {
+        (0..self.random.between(least, most)).map(|_| self.statement(depth)).collect()
+    }
+
+    fn branch(&mut self, depth: usize) -> Statement {
+        let otherwise =
+            if self.random.percent(40) { self.body(depth - 1, 1, 2) } else { Vec::new() };
+        Statement::If(self.condition(), self.body(depth - 1, 1, 2), otherwise)
+    }
+
+    fn statement(&mut self, depth: usize) -> Statement {
+        if self.shape.branches && depth > 0 && self.random.percent(20) {
+            return self.branch(depth);
+        }
+        let kind = self.random.below(100);
+        let local = self.random.below(LOCALS);
+        let nested = depth > 0;
+        match kind {
+            0..=17 => Statement::Load(local, self.place()),
+            18..=35 => Statement::Store(self.place(), self.value()),
+            36..=38 => Statement::Assign(local, self.value()),
+            39..=43 => Statement::FetchAdd(local, self.random.below(ATOMICS), 1),
+            44..=47 => Statement::AtomicLoad(local, self.random.below(ATOMICS)),
+            48..=50 => Statement::AtomicStore(self.random.below(ATOMICS), self.value()),
+            51..=52 if self.shape.branches => Statement::CompareExchange(
+                local,
+                self.random.below(ATOMICS),
+                self.random.between(0, 1),
+                self.value(),
+            ),
+            53..=67 if nested => {
+                Statement::Locked(self.random.below(MUTEXES), self.body(depth - 1, 1, 3))
+            }
+            68..=69 if nested && self.shape.branches => {
+                Statement::Tried(self.random.below(MUTEXES), self.body(depth - 1, 1, 2))
+            }
+            70..=72 if nested && self.shape.waiting && !self.read_write => {
+                self.read_write = true;
+                let body = self.body(depth - 1, 1, 2);
+                self.read_write = false;
+                Statement::ReadWriteLocked(self.random.percent(50), body)
+            }
+            73 if nested && self.shape.waiting && self.shape.branches => Statement::AwaitFlag,
+            74..=75 if nested && self.shape.waiting => Statement::SetFlag(self.random.percent(50)),
+            76..=77 if nested && self.shape.waiting => {
+                Statement::Wait(self.random.below(SEMAPHORES))
+            }
+            78..=81 if nested && self.shape.waiting => {
+                Statement::Post(self.random.below(SEMAPHORES))
+            }
+            82..=88 if nested && self.shape.branches => self.branch(depth),
+            89..=90 if nested => Statement::Repeat(2, self.body(depth - 1, 1, 2)),
+            91..=96 if nested && self.calls => Statement::Call(self.random.below(FUNCTIONS)),
+            97..=99 => Statement::Assert(Condition {
+                comparison: Comparison::NotEqual,
+                constant: self.random.between(2, 3),
+                ..self.condition()
+            }),
+            _ => Statement::Load(local, self.place()),
+        }
+    }
+
+    fn place(&mut self) -> Place {
+        match self.shape.indices && self.random.percent(25) {
+            true => Place::Element(self.random.below(LOCALS)),
+            false => Place::Global(self.random.below(GLOBALS)),
+        }
+    }
+
+    fn value(&mut self) -> Value {
+        match self.random.percent(35) {
+            true => Value::Constant(self.random.between(0, 3)),
+            false => Value::Local(self.random.below(LOCALS), self.random.between(0, 2)),
+        }
+    }
+
+    fn condition(&mut self) -> Condition {
+        let comparisons = [Comparison::Equal, Comparison::NotEqual, Comparison::Less];
+        Condition {
+            local: self.random.below(LOCALS),
+            comparison: *self.random.pick(&comparisons),
+            constant: self.random.between(0, 2),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Exploration against an enumerator: the classes that are found stand for exactly the executions that
+//! the program has.
+//!
+//! `foretell-truth` makes random programs and runs each of them under all schedules. What can happen in
+//! the classes of a complete exploration, each enumerated with its choices held fixed, must be what can
+//! happen at all: the same outputs, the same failing assertions, the same deadlocks.
+//! `FORETELL_TRUTH_PROGRAMS` and `FORETELL_TRUTH_SEED` as in the truth test.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use foretell_explore::{Execute, Executed, Limits, explore};
+use foretell_force::program::Program;
+use foretell_force::run::{self, Run, Runner};
+use foretell_force::session::UNINTERRUPTED;
+use foretell_record::RunEnd;
+use foretell_trace::schedule::Step;
+use foretell_trace::{Op, Trace};
+use foretell_truth::machine::{Choice, Constraint, Machine, Truth};
+use foretell_truth::program::{Program as Random, Shape};
+use foretell_truth::source::Emitted;
+
+struct Runs<'r> {
+    runner: Runner<'r>,
+    failed: BTreeSet<u32>,
+    deadlock: bool,
+}
+
+impl Runs<'_> {
+    fn run(&mut self, steps: Vec<Step>) -> Option<Executed> {
+        let limits = run::Limits { time: Duration::from_secs(600), points: 100_000 };
+        let wanted = steps.len();
+        let run = self.runner.run(steps, UNINTERRUPTED, limits).ok()?;
+        self.note(&run);
+        Some(Executed {
+            followed: run.steps_taken == wanted && !matches!(run.end, RunEnd::Diverged(_)),
+            ended: matches!(run.end, RunEnd::Exit(_)),
+            fault: run.crash.as_ref().map(|crash| crash.address),
+            trace: run.trace,
+        })
+    }
+
+    fn note(&mut self, run: &Run) {
+        if let Some(Some(site)) = run.failed_assertion() {
+            self.failed.insert(site.line);
+        }
+        self.deadlock |= matches!(run.end, RunEnd::Deadlock(_));
+    }
+}
+
+impl Execute for Runs<'_> {
+    fn execute(&mut self, steps: Vec<Step>) -> Option<Executed> {
+        self.run(steps)
+    }
+}
+
+/// What each thread did where it had a choice.
+fn choices(trace: &Trace, threads: usize) -> Vec<Vec<Choice>> {
+    let mut choices = vec![Vec::new(); threads];
+    for event in &trace.events {
+        let path = &trace.threads[event.thread.index()].path;
+        let thread = path.last().map_or(0, |last| *last as usize + 1);
+        let element = |variable: foretell_trace::VariableId| {
+            let name = &trace.variables[variable.index()].name;
+            let offset = name.strip_prefix("arr")?;
+            Some(offset.strip_prefix('+').map_or(0, |bytes| bytes.parse().unwrap_or(0)) / 4)
+        };
+        let outcome = match &event.op {
+            Op::Branch(condition) => Some(i32::from(condition.outcome)),
+            Op::AcquireFailed(_) => Some(0),
+            Op::Acquire(step) if step.by_try => Some(1),
+            Op::Read(access) | Op::Write(access) => element(access.variable),
+            _ => None,
+        };
+        if let (Some(outcome), Some(site)) = (outcome, event.site) {
+            let line = trace.sites[site.index()].line;
+            choices[thread].push(Choice { line, outcome });
+        }
+    }
+    choices
+}
+
+fn foretell(folder: &Path, words: &[&str]) -> bool {
+    let test = std::env::current_exe().expect("path of the test");
+    let output = Command::new(env!("CARGO_BIN_EXE_foretell"))
+        .args(words)
+        .current_dir(folder)
+        // Cargo leaves the plugin and the runtime beside the test.
+        .env("FORETELL_LIB_DIR", test.parent().expect("a folder"))
+        .output()
+        .expect("foretell runs");
+    output.status.success()
+}
+
+#[derive(Default)]
+struct Tally {
+    complete: usize,
+    open: usize,
+    classes: usize,
+    asked: usize,
+    runs: usize,
+}
+
+fn check(seed: u64, folder: &Path, emitted: &Emitted, tally: &Mutex<Tally>) -> Result<(), String> {
+    std::fs::write(folder.join("p.c"), &emitted.c).map_err(|error| error.to_string())?;
+    if !foretell(folder, &["cc", "-O0", "-g", "-pthread", "p.c", "-o", "p"]) {
+        return Err("not built".into());
+    }
+    let program = Program::new(folder.join("p"), Vec::new());
+    let runner = Runner::new(&program).map_err(|error| error.to_string())?;
+    let mut runs = Runs { runner, failed: BTreeSet::new(), deadlock: false };
+    let first = runs.run(Vec::new()).ok_or("no run")?;
+    let found = explore(first, &mut runs, &Limits::default());
+    let all = |constraint: &Constraint| {
+        Machine::new(&emitted.code).explore(constraint, usize::MAX).expect("no limit")
+    };
+    let truth = all(&Constraint::default());
+    let mut union = Truth::default();
+    for trace in &found.classes {
+        let choices = Some(choices(trace, emitted.code.threads.len()));
+        let of_class = all(&Constraint { choices, functions_are_atomic: false });
+        union.outputs.extend(of_class.outputs);
+        union.failures.extend(of_class.failures);
+        union.deadlock |= of_class.deadlock;
+    }
+    {
+        let mut tally = tally.lock().expect("no panic");
+        tally.runs += runs.runner.runs();
+        tally.classes += found.classes.len();
+        tally.asked += found.asked;
+        match found.is_complete() {
+            true => tally.complete += 1,
+            false => tally.open += 1,
+        }
+    }
+    let reached = |what: &str, holds: bool| match holds {
+        true => Ok(()),
+        false => Err(format!("{what}: {union:?}, not {truth:?}")),
+    };
+    reached("a failure that cannot be", runs.failed.is_subset(&truth.failures))?;
+    reached("a deadlock that cannot be", !runs.deadlock || truth.deadlock)?;
+    if found.is_complete() {
+        reached("outputs are missing", union.outputs == truth.outputs)?;
+        reached("failures are missing", union.failures == truth.failures)?;
+        reached("a deadlock is missing", union.deadlock == truth.deadlock)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_complete_exploration_has_every_behaviour() {
+    let number = |variable: &str, otherwise: u64| {
+        std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+    };
+    let first = number("FORETELL_TRUTH_SEED", 0);
+    let last = first + number("FORETELL_TRUTH_PROGRAMS", 60);
+    let next = AtomicU64::new(first);
+    let faults = Mutex::new(Vec::new());
+    let tally = Mutex::new(Tally::default());
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= last {
+                return;
+            }
+            let shape = Shape { branches: true, waiting: seed % 4 >= 2, indices: seed % 8 >= 4 };
+            let (_, emitted) = Random::random(1_000_000 + seed, shape);
+            let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR"))
+                .join(format!("explore-{}-{seed}", std::process::id()));
+            std::fs::create_dir_all(&folder).expect("a folder");
+            match check(seed, &folder, &emitted, &tally) {
+                Ok(()) => _ = std::fs::remove_dir_all(&folder),
+                Err(fault) => {
+                    let fault = format!("seed {seed}, in {}: {fault}", folder.display());
+                    faults.lock().expect("no panic").push(fault);
+                }
+            }
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| (0..cores).for_each(|_| _ = scope.spawn(work)));
+    let Tally { complete, open, classes, asked, runs } = tally.into_inner().expect("no panic");
+    println!("{complete} complete, {open} open; {classes} classes, {asked} questions, {runs} runs");
+    let faults = faults.into_inner().expect("no panic");
+    assert!(faults.is_empty(), "{} wrong:\n{}", faults.len(), faults.join("\n\n"));
+    assert!(complete > open, "few explorations are complete");
+}

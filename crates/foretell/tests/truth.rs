@@ -1,0 +1,251 @@
+//! The truth test of `foretell test`: random programs of which everything is known.
+//!
+//! `foretell-truth` makes a program, writes it as C and enumerates all its executions itself. foretell
+//! must not confirm what no execution does, and must not end with 0 where an execution on the recorded
+//! path fails. `FORETELL_TRUTH_PROGRAMS` sets how many programs are tried (`ci/nightly.sh`: 1,000), and
+//! `FORETELL_TRUTH_SEED` the first of them, to repeat one.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use foretell_truth::machine::{Choice, Constraint, Machine, Truth};
+use foretell_truth::program::{Program, Shape};
+use foretell_truth::source::Emitted;
+use serde_json::Value;
+
+/// The generator has made sure that this is enough.
+const ENOUGH: usize = usize::MAX;
+
+/// One program in a folder of its own.
+struct Case {
+    seed: u64,
+    folder: PathBuf,
+    emitted: Emitted,
+}
+
+/// What came of one program.
+#[derive(Default)]
+struct Tally {
+    /// Confirmed as reachable.
+    found: usize,
+    /// Nothing can go wrong, and foretell says so.
+    clear: usize,
+    /// Neither: a limit, code not seen, or a prediction that was not confirmed.
+    open: usize,
+    /// Off the recorded path only, and not found.
+    off_path: usize,
+}
+
+impl Case {
+    fn new(seed: u64) -> Self {
+        let shape =
+            Shape { branches: seed % 2 == 1, waiting: seed % 4 >= 2, indices: seed % 8 >= 4 };
+        let (_, emitted) = Program::random(seed, shape);
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("truth-{}-{seed}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("p.c"), &emitted.c).expect("a file");
+        Self { seed, folder, emitted }
+    }
+
+    fn foretell(&self, words: &[&str]) -> Output {
+        let test = std::env::current_exe().expect("path of the test");
+        Command::new(env!("CARGO_BIN_EXE_foretell"))
+            .args(words)
+            .current_dir(&self.folder)
+            // Cargo leaves the plugin and the runtime beside the test.
+            .env("FORETELL_LIB_DIR", test.parent().expect("a folder"))
+            .stdin(Stdio::null())
+            .output()
+            .expect("foretell runs")
+    }
+
+    /// What each thread did where it had a choice in the recorded run.
+    fn recorded_choices(&self) -> Result<Vec<Vec<Choice>>, String> {
+        let recorded = self.foretell(&["record", "-o", "p.ftrace", "--", "./p"]);
+        let printed = self.foretell(&["trace", "cat", "p.ftrace"]);
+        if !printed.status.success() {
+            return Err(format!("no trace: {}", text(&recorded.stderr)));
+        }
+        let mut choices = vec![Vec::new(); self.emitted.code.threads.len()];
+        let (mut names, mut sites) = (Vec::new(), Vec::new());
+        for line in text(&printed.stdout).lines() {
+            if let Some(thread) = line.strip_prefix("thread ") {
+                let (name, path) = thread.split_once(" path ").ok_or("a thread has a path")?;
+                // `main` creates them in order: `0.0` is thread 1.
+                let number = match path.rsplit_once('.') {
+                    Some((_, last)) => last.parse::<usize>().map_err(|e| e.to_string())? + 1,
+                    None => 0,
+                };
+                names.push((name.to_owned(), number));
+            }
+            sites.extend(line.strip_prefix("site ").map(str::to_owned));
+            let Some((thread, number)) = names
+                .iter()
+                .find(|(name, _)| line.split(' ').next() == Some(name))
+                .map(|(name, number)| (name, *number))
+            else {
+                continue;
+            };
+            let event = &line[thread.len() + 1..];
+            let Some((what, place)) = event.rsplit_once(" @ ") else { continue };
+            if let Some(outcome) = outcome(what) {
+                let named = place.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
+                let place = named.map_or(place, |number| &sites[number]);
+                let line = place.split(':').nth(1).and_then(|number| number.parse().ok());
+                let line = line.ok_or_else(|| format!("no line in `{event}`"))?;
+                choices[number].push(Choice { line, outcome });
+            }
+        }
+        Ok(choices)
+    }
+
+    /// Compares what foretell says with the truth.
+    fn check(&self, tally: &Mutex<Tally>) -> Result<(), String> {
+        let built = self.foretell(&["cc", "-O0", "-g", "-pthread", "p.c", "-o", "p"]);
+        if !built.status.success() {
+            return Err(text(&built.stderr));
+        }
+        let all = |constraint: &Constraint| -> Truth {
+            Machine::new(&self.emitted.code).explore(constraint, ENOUGH).expect("no limit")
+        };
+        let truth = all(&Constraint::default());
+        let choices = Some(self.recorded_choices()?);
+        let on_path = all(&Constraint { choices, functions_are_atomic: false });
+        let serial = all(&Constraint { choices: None, functions_are_atomic: true });
+
+        let tested = self.foretell(&["--format", "json", "test", "--jobs", "1", "./p"]);
+        let code = tested.status.code();
+        let said = || format!("{}\n{}", text(&tested.stdout), text(&tested.stderr));
+        let report: Value = serde_json::from_slice(&tested.stdout).map_err(|_| said())?;
+        let mut found = false;
+        for finding in report["findings"].as_array().into_iter().flatten() {
+            if finding["status"] == "confirmed" {
+                found = true;
+                self.is_real(finding, &truth, &serial)
+                    .map_err(|why| format!("{why}: {finding:#}"))?;
+            }
+        }
+        let fails = |truth: &Truth| !truth.failures.is_empty() || truth.deadlock;
+        let mut tally = tally.lock().expect("no panic");
+        match code {
+            Some(10) if found => tally.found += 1,
+            Some(0) if fails(&on_path) || !on_path.races.is_empty() => {
+                return Err(format!("ends with 0, but on the recorded path {on_path:?}"));
+            }
+            Some(0) if fails(&truth) => tally.off_path += 1,
+            Some(0) => tally.clear += 1,
+            Some(11 | 12) => tally.open += 1,
+            _ => return Err(format!("ends with {code:?}\n{}", said())),
+        }
+        Ok(())
+    }
+
+    /// Can the program do what was confirmed?
+    fn is_real(&self, finding: &Value, truth: &Truth, serial: &Truth) -> Result<(), String> {
+        let lines = |op: &[&str]| -> Vec<u32> {
+            let accesses = finding["accesses"].as_array().into_iter().flatten();
+            accesses
+                .filter(|access| op.iter().any(|op| access["op"] == *op))
+                .filter_map(|access| access["line"].as_u64())
+                .map(|line| line as u32)
+                .collect()
+        };
+        let ended = finding["forced"]["ended"].as_str().unwrap_or_default();
+        let known = |holds: bool, what: &str| match holds {
+            true => Ok(()),
+            false => Err(format!("{what} ({truth:?})")),
+        };
+        if finding["kind"] == "race" {
+            let accesses = lines(&["read", "write"]);
+            let [one, other] = accesses[..] else { return Err("a race of two".into()) };
+            known(
+                truth.races.contains(&(one.min(other), one.max(other))),
+                &format!("no race of lines {one} and {other}"),
+            )?;
+        }
+        match finding["effect"].as_str() {
+            Some("assertion") => {
+                let line = ended.rsplit(':').next().and_then(|line| line.parse().ok());
+                let line = line.ok_or_else(|| format!("where does it fail: `{ended}`"))?;
+                known(truth.failures.contains(&line), &format!("line {line} cannot fail"))
+            }
+            Some("hang") => known(truth.deadlock, "no deadlock is possible"),
+            Some("output") => {
+                let schedule = finding["schedule"].as_str().ok_or("a schedule")?;
+                let replayed = self.foretell(&["replay", schedule, "--", "./p"]);
+                let printed = text(&replayed.stdout);
+                let reachable = truth.outputs.iter().any(|output| printed.contains(output));
+                known(reachable, &format!("`{printed}` is never printed"))?;
+                let lawful = serial.outputs.iter().any(|output| printed.contains(output));
+                known(
+                    finding["kind"] != "atomicity" || !lawful,
+                    &format!("`{printed}` is printed without preemption too"),
+                )
+            }
+            Some("crash") => Err("no program here crashes".into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The outcome of an event that is a choice.
+fn outcome(event: &str) -> Option<i32> {
+    let words: Vec<&str> = event.split(' ').collect();
+    let index = |name: &str| {
+        let offset = name.strip_prefix("arr")?;
+        Some(offset.strip_prefix('+').map_or(0, |bytes| bytes.parse().unwrap_or(0)) / 4)
+    };
+    match words[0] {
+        "branch" => Some(i32::from(words.last() == Some(&"true"))),
+        "try-acquire-failed" => Some(0),
+        "try-acquire" => Some(1),
+        "write" => index(words[1]),
+        // `r5 = read arr+4 = 7`, where a later event uses it, or without the name.
+        "read" => index(words[1]),
+        _ if words.get(2) == Some(&"read") => index(words[3]),
+        _ => None,
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+#[test]
+fn nothing_is_confirmed_that_cannot_be_and_no_failure_on_the_path_is_missed() {
+    let first = number("FORETELL_TRUTH_SEED", 0);
+    let last = first + number("FORETELL_TRUTH_PROGRAMS", 150);
+    let next = AtomicU64::new(first);
+    let faults = Mutex::new(Vec::new());
+    let tally = Mutex::new(Tally::default());
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= last {
+                return;
+            }
+            let case = Case::new(seed);
+            match case.check(&tally) {
+                Ok(()) => _ = std::fs::remove_dir_all(&case.folder),
+                Err(fault) => {
+                    let place = case.folder.display();
+                    let fault = format!("seed {}, in {place}: {fault}", case.seed);
+                    faults.lock().expect("no panic").push(fault);
+                }
+            }
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| (0..cores).for_each(|_| _ = scope.spawn(work)));
+    let Tally { found, clear, open, off_path } = tally.into_inner().expect("no panic");
+    println!("{found} confirmed, {clear} clear, {open} open, {off_path} missed off the path");
+    let faults = faults.into_inner().expect("no panic");
+    assert!(faults.is_empty(), "{} wrong answers:\n{}", faults.len(), faults.join("\n\n"));
+}
