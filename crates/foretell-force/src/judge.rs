@@ -192,6 +192,25 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_leaves_its_schedule_refutes_nothing() {
+        let recorded = run(RunEnd::Exit(0), "fine\n", "main begin\nmain end");
+        let schedule = Schedule::of_trace(&recorded.trace, [foretell_trace::EventId(0)], []);
+        let short = run(RunEnd::Exit(0), "fine\n", "main begin");
+        for violation in [Violation::Race, Violation::Assertion, Violation::InferredBlock] {
+            let verdict = judge(&schedule, violation, &recorded, &short);
+            assert!(verdict.is_open(), "{violation:?}: {:?}", verdict.outcome);
+        }
+    }
+
+    #[test]
+    fn other_output_is_no_failed_assertion() {
+        let other = run(RunEnd::Exit(0), "wrong\n", "main begin");
+        for violation in [Violation::Assertion, Violation::Fault, Violation::Deadlock] {
+            assert!(matches!(judged(violation, &other).0, Outcome::Refuted(_)), "{violation:?}");
+        }
+    }
+
+    #[test]
     fn a_limit_decides_nothing() {
         for end in [RunEnd::Hang, RunEnd::Stopped, RunEnd::Refused("a device".into())] {
             let (outcome, counts) = judged(Violation::Race, &run(end, "", "main begin"));

@@ -14,7 +14,7 @@ use cadical_sys::{ExternalPropagator, Status, Terminator};
 use foretell_trace::{TermId, TermStore};
 
 use crate::cnf::{Cnf, FALSE, Lit, TRUE};
-use crate::literals::{Encoder, Unsupported};
+use crate::literals::{EAGER_CHOICES, Encoder, Unsupported};
 use crate::must::MustOrder;
 use crate::order::OrderTheory;
 use crate::problem::OrderProblem;
@@ -32,6 +32,7 @@ pub struct Embedded {
     must: MustOrder,
     engine: Engine,
     width: usize,
+    eager: usize,
     statistics: Statistics,
 }
 
@@ -51,10 +52,15 @@ struct Engine {
 impl Embedded {
     /// Encodes the problem.
     pub fn new(problem: OrderProblem) -> Result<Self, SolveError> {
+        Self::with_eager_choices(problem, EAGER_CHOICES)
+    }
+
+    /// Problems with more choices than this get the clauses of their values as they are needed.
+    fn with_eager_choices(problem: OrderProblem, eager: usize) -> Result<Self, SolveError> {
         let mut problem = problem;
         let must = MustOrder::new(&problem)?;
-        let engine = Engine::new(&mut problem, &must, WIDTHS[0]);
-        Ok(Self { problem, must, engine, width: 0, statistics: Statistics::default() })
+        let engine = Engine::new(&mut problem, &must, WIDTHS[0], eager);
+        Ok(Self { problem, must, engine, width: 0, eager, statistics: Statistics::default() })
     }
 
     /// Starts again with more bits; false when there are no more.
@@ -62,7 +68,7 @@ impl Embedded {
         let Some(&bits) = WIDTHS.get(self.width + 1) else { return false };
         self.width += 1;
         self.statistics = self.statistics();
-        self.engine = Engine::new(&mut self.problem, &self.must, bits);
+        self.engine = Engine::new(&mut self.problem, &self.must, bits, self.eager);
         true
     }
 }
@@ -114,7 +120,12 @@ enum Outcome {
 }
 
 impl Engine {
-    fn new(problem: &mut OrderProblem, must: &MustOrder, width: usize) -> Self {
+    fn new(
+        problem: &mut OrderProblem,
+        must: &MustOrder,
+        width: usize,
+        eager_choices: usize,
+    ) -> Self {
         let theory = Rc::new(RefCell::new(OrderTheory::new(must.clone())));
         let last = Rc::new(RefCell::new(None));
         let mut cnf = Cnf::new();
@@ -126,7 +137,7 @@ impl Engine {
             reason: Vec::new(),
             explained: None,
         });
-        let encoder = Encoder::new(cnf, theory, &problem.terms, &problem.pis, width);
+        let encoder = Encoder::new(cnf, theory, &problem.terms, &problem.pis, width, eager_choices);
         let mut engine = Self {
             encoder,
             last,
@@ -352,5 +363,52 @@ impl ExternalPropagator for Propagator {
 
     fn cb_add_external_clause_lit(&mut self) -> i32 {
         self.clause.pop().map_or(0, |literal| literal.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use foretell_model::cssa::Cssa;
+    use foretell_model::ctp::ConcurrentTraceProgram;
+    use foretell_model::must_order::MustOrder;
+    use foretell_model::testing::random_trace;
+    use foretell_trace::EventId;
+
+    use super::*;
+    use crate::encode::{Mode, Observed, encode};
+
+    /// What the solver says to each assertion: can it fail?
+    fn answers(trace: &foretell_trace::Trace, eager: usize) -> Option<Vec<Option<bool>>> {
+        let ctp = ConcurrentTraceProgram::build(trace).ok()?;
+        let cssa = Cssa::build(&ctp, &MustOrder::new(trace).ok()?);
+        let encoding = encode(&ctp, &cssa, Mode::Prefix, Observed::Everything);
+        let executed = encoding.executed;
+        let mut solver = Embedded::with_eager_choices(encoding.problem, eager).ok()?;
+        let asserted = (0..ctp.events.len()).map(EventId::from).filter_map(|event| {
+            Some((executed[event.index()], cssa.events[event.index()].assertion?))
+        });
+        let answers = asserted.map(|(executed, demand)| {
+            let fails = solver.terms().not(demand);
+            match solver.check(&[executed, fails], Budget::default()) {
+                Answer::Satisfiable(_) => Some(true),
+                Answer::Unsatisfiable { .. } => Some(false),
+                Answer::Unknown(_) => None,
+            }
+        });
+        Some(answers.collect())
+    }
+
+    #[test]
+    fn values_that_are_added_as_needed_change_no_answer() {
+        let mut decided = [0; 2];
+        for seed in 0..600 {
+            let trace = random_trace(seed);
+            let (eager, lazy) = (answers(&trace, usize::MAX), answers(&trace, 0));
+            assert_eq!(eager, lazy, "seed {seed}");
+            for answer in eager.into_iter().flatten().flatten() {
+                decided[usize::from(answer)] += 1;
+            }
+        }
+        assert!(decided.iter().all(|&count| count > 50), "{decided:?}");
     }
 }

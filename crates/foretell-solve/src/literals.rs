@@ -54,7 +54,7 @@ struct Choices {
 /// From so many choices of all π-functions on, a choice gets the clauses of its value only when a
 /// solution makes it. In a loop, each read can see each write of the other threads, and each such
 /// pair would cost clauses for all bits of the value: a cubic number, of which few are ever needed.
-const EAGER_CHOICES: usize = 4096;
+pub(crate) const EAGER_CHOICES: usize = 4096;
 
 /// Writes terms as clauses.
 pub(crate) struct Encoder {
@@ -95,9 +95,10 @@ impl Encoder {
         terms: &TermStore,
         pis: &[Pi],
         width: usize,
+        eager_choices: usize,
     ) -> Self {
         let domains = Domains::new(terms, pis, theory.borrow().must());
-        let lazy = pis.iter().map(|pi| pi.choices.len()).sum::<usize>() > EAGER_CHOICES;
+        let lazy = pis.iter().map(|pi| pi.choices.len()).sum::<usize>() > eager_choices;
         let mut cnf = cnf;
         let narrow = cnf.fresh();
         Self {
