@@ -151,12 +151,8 @@ impl ThreadPath {
 /// The expression of which a branch or an address demands a constant, and the constant: `x == 5`, or a
 /// value that code which is not seen was given, and that is therefore held.
 pub(crate) fn demanded(ctp: &ConcurrentTraceProgram, event: EventId) -> Option<(TermId, u64)> {
-    let Action::Guarded { guard, .. } = ctp.event(event).action else { return None };
-    let conjuncts = match ctp.terms.term(guard) {
-        Term::Apply(Operator::And, parts) => parts.to_vec(),
-        _ => vec![guard],
-    };
-    conjuncts.into_iter().find_map(|part| {
+    let parts = GoalBuilder::new(ctp).local_parts(event);
+    parts.into_iter().find_map(|part| {
         let Term::Apply(Operator::Eq, sides) = ctp.terms.term(part) else { return None };
         let [one, two] = sides[..] else { return None };
         let constant = |term: TermId| match ctp.terms.term(term) {

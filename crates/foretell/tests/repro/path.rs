@@ -245,8 +245,8 @@ fn loops_are_decided_for_all_iterations() {
             ),
             (
                 "atomics",
-                "atomic_int x; void *f(void *a) { for (int i = 0; i < 40; i++) x++; return 0; }
-                int main() { two(f, f); return x != 80; }",
+                "atomic_int x; void *f(void *a) { for (int i = 0; i < 10; i++) x++; return 0; }
+                int main() { two(f, f); return x != 20; }",
             ),
             (
                 "turns",
