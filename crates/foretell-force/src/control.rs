@@ -29,8 +29,10 @@ use crate::run::{Limits, Run, Runner, Written};
 
 /// Events of a turn that is not interrupted.
 pub const LONG_TURN: u32 = 10_000;
-/// Serial runs besides the recorded policy's.
-const SERIAL: u64 = 6;
+/// Serial runs besides the recorded policy's at most. Who goes first is random in each.
+const SERIAL: u64 = 40;
+/// So many serial runs in a row that write nothing new are enough.
+const NOTHING_NEW: usize = 16;
 /// Turns of mixed runs, in events.
 const MIXED: [u32; 4] = [1, 2, 3, 7];
 /// Digits from which on a decimal number is taken for an address.
@@ -99,7 +101,15 @@ impl<'a> Controls<'a> {
         };
         let orders = (1..=SERIAL).map(|seed| Policy::Random { seed, mean: LONG_TURN });
         let mut serial: Vec<Output> = Output::of(self.recorded).into_iter().collect();
-        serial.extend(outputs(&mut std::iter::once(self.base.clone()).chain(orders)));
+        let mut nothing_new = 0;
+        for policy in std::iter::once(self.base.clone()).chain(orders) {
+            let Some(output) = run(policy).and_then(|run| Output::of(&run)) else { continue };
+            nothing_new = if serial.contains(&output) { nothing_new + 1 } else { 0 };
+            serial.push(output);
+            if nothing_new >= NOTHING_NEW {
+                break;
+            }
+        }
         let turns = MIXED.map(|quantum| Policy::RoundRobin { quantum });
         Made { serial, mixed: outputs(&mut turns.into_iter()) }
     }

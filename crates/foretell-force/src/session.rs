@@ -662,7 +662,7 @@ impl Campaign<'_> {
     fn force(&mut self, bases: &[Trace], jobs: Vec<Job>) -> Vec<Trace> {
         self.options.predict.progress.begin(Phase::Forcing, jobs.len());
         let next = AtomicUsize::new(0);
-        let results: Mutex<Vec<(usize, Option<Result<Forced, Lost>>)>> = Mutex::new(Vec::new());
+        let results = Mutex::new(Vec::new());
         let (this, queue) = (&*self, &jobs);
         // Which of them may go on in other ways does not depend on who is first.
         let share = (this.options.runs / SHARE_OF_WAYS).saturating_sub(this.counts.other_ways);

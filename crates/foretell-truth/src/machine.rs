@@ -63,7 +63,6 @@ pub enum Op {
     Assert(Condition),
     /// Into a function: its local variables are 0.
     Enter,
-    Leave,
     /// Prints all shared variables.
     Print,
     End,
@@ -84,8 +83,9 @@ pub struct Constraint {
     /// Only those in which every thread keeps to these choices. A branch that is not listed depends on
     /// nothing that another thread can change.
     pub choices: Option<Vec<Vec<Choice>>>,
-    /// Only those in which a thread inside a function is left alone as long as it can go on.
-    pub functions_are_atomic: bool,
+    /// Only those in which a thread that runs goes on as long as it can: every block is atomic then,
+    /// whatever its borders are.
+    pub without_preemption: bool,
 }
 
 /// Everything that a program can do.
@@ -117,8 +117,6 @@ struct Thread {
     status: Status,
     next: usize,
     locals: [i32; FRAME * FRAMES],
-    /// Inside a function.
-    inside: bool,
     /// Choices taken so far; counted under a constraint only.
     choices: usize,
 }
@@ -133,6 +131,8 @@ struct State {
     writer: Option<u8>,
     readers: u8,
     semaphores: [u32; SEMAPHORES],
+    /// Who runs; known only where it matters.
+    running: Option<usize>,
 }
 
 /// How a step ended.
@@ -160,7 +160,6 @@ impl<'c> Machine<'c> {
             status: if number == 0 { Status::Runs } else { Status::NotCreated },
             next: 0,
             locals: [0; FRAME * FRAMES],
-            inside: false,
             choices: 0,
         };
         State {
@@ -172,6 +171,7 @@ impl<'c> Machine<'c> {
             writer: None,
             readers: 0,
             semaphores: [0; SEMAPHORES],
+            running: None,
         }
     }
 
@@ -188,9 +188,8 @@ impl<'c> Machine<'c> {
             if enabled.is_empty() && state.threads[0].status != Status::Ended {
                 truth.deadlock = true;
             }
-            let alone = enabled.iter().find(|&&thread| state.threads[thread].inside);
-            let moving = match alone {
-                Some(&thread) if constraint.functions_are_atomic => vec![thread],
+            let moving = match state.running {
+                Some(thread) if enabled.contains(&thread) => vec![thread],
                 _ => enabled,
             };
             for thread in moving {
@@ -293,6 +292,7 @@ impl<'c> Machine<'c> {
     /// One step, with what follows it up to the next step.
     fn step(&self, state: &State, thread: usize, constraint: &Constraint) -> Stepped {
         let mut state = state.clone();
+        state.running = constraint.without_preemption.then_some(thread);
         let mut woken: Vec<usize> = Vec::new();
         let mut first = true;
         loop {
@@ -388,11 +388,7 @@ impl<'c> Machine<'c> {
                         return Stepped::Failed(line);
                     }
                 }
-                Op::Enter => {
-                    own.locals[FRAME..].fill(0);
-                    own.inside = true;
-                }
-                Op::Leave => own.inside = false,
+                Op::Enter => own.locals[FRAME..].fill(0),
                 Op::Print => {
                     let all = globals.iter().chain(atomics.iter()).chain(elements.iter());
                     let all: Vec<String> = all.map(i32::to_string).collect();
@@ -431,10 +427,7 @@ impl<'c> Machine<'c> {
 
 /// Can another thread notice it, or hinder it?
 fn is_shared(op: Op) -> bool {
-    !matches!(
-        op,
-        Op::Assign(..) | Op::Branch(..) | Op::Jump(_) | Op::Assert(_) | Op::Enter | Op::Leave
-    )
+    !matches!(op, Op::Assign(..) | Op::Branch(..) | Op::Jump(_) | Op::Assert(_) | Op::Enter)
 }
 
 fn element(thread: &Thread, local: usize) -> usize {

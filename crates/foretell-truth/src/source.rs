@@ -295,7 +295,6 @@ impl Emitter<'_> {
                 let first = self.functions[*function] + 3;
                 let body = &self.program.functions[*function];
                 self.again(first, frame + FRAME, body, code);
-                code.push(Instruction { line: 0, op: Op::Leave });
             }
             Statement::Assert(condition) => {
                 let line = self.text(depth, &format!("assert({});", c_condition(*condition)));

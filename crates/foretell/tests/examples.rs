@@ -216,9 +216,8 @@ impl Confirmed {
         let text = std::fs::read_to_string(&self.schedule).map_err(|error| error.to_string())?;
         let schedule = Schedule::parse(&text).map_err(|error| error.to_string())?;
         let limit = Duration::from_secs(900);
-        let outcome = |run: &Run| {
-            (run.ended(), run.written.stdout.clone(), run.written.stderr.clone())
-        };
+        let outcome =
+            |run: &Run| (run.ended(), run.written.stdout.clone(), run.written.stderr.clone());
         let replayed = replay(&schedule, &self.program, &UNINTERRUPTED, limit)
             .map_err(|error| format!("replay 1: {error}"))?;
         let effect = replayed.verdict.effect().map(|effect| effect.name());

@@ -122,7 +122,7 @@ fn check(seed: u64, folder: &Path, emitted: &Emitted, tally: &Mutex<Tally>) -> R
     let mut union = Truth::default();
     for trace in &found.classes {
         let choices = Some(choices(trace, emitted.code.threads.len()));
-        let of_class = all(&Constraint { choices, functions_are_atomic: false });
+        let of_class = all(&Constraint { choices, without_preemption: false });
         union.outputs.extend(of_class.outputs);
         union.failures.extend(of_class.failures);
         union.deadlock |= of_class.deadlock;
