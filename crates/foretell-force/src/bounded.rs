@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(bounded(long, || 7), Ok(7));
         assert_eq!(bounded(long, || -> u8 { panic!("oh") }), Err(Lost::Panicked("oh".into())));
         let (_keep, never) = channel::<()>();
-        let waits = move || drop(never.recv());
+        let waits = move || _ = never.recv();
         assert_eq!(bounded(Duration::from_millis(1), waits), Err(Lost::Late));
         assert_eq!(guarded(|| -> u8 { panic!("{}", 1) }), Err(Lost::Panicked("1".into())));
     }

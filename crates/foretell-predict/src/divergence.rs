@@ -21,7 +21,7 @@
 //! before its write, or before it takes the lock that both use (so that both have looked before
 //! either changes), and without.
 //!
-//! Which reads another thread can have an influence on at all is found first ([`crate::influence`]);
+//! Which reads another thread can have an influence on at all is found first (`influence`);
 //! a value may go through memory of the thread's own before it comes to the branch.
 //!
 //! Guaranteed: the prefix is feasible and its last step sees what is told. Missed: values that

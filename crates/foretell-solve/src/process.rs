@@ -6,7 +6,7 @@
 //! the reason, never wrong; the next question starts a new process.
 //!
 //! The budget is a resource limit that the solver counts itself (Z3's `rlimit`). A solver that
-//! ignores `:reproducible-resource-limit` is killed after [`QUESTION`], as is one that hangs; how much
+//! ignores `:reproducible-resource-limit` is killed after `QUESTION`, as is one that hangs; how much
 //! it may say is limited, too. Whatever it says is data: a model is checked by whoever asked for it.
 
 use std::collections::HashMap;

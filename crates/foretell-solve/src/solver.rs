@@ -53,7 +53,7 @@ pub enum Answer {
 pub enum UnknownReason {
     /// The budget is spent.
     Budget,
-    /// The time is over ([`OrderProblem::deadline`]), or the user ended the run.
+    /// The time is over ([`crate::problem::OrderProblem::deadline`]), or the user ended the run.
     Late,
     /// The backend does not support a construct, or the solver process said something else.
     Unsupported(String),

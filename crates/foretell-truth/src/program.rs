@@ -141,7 +141,7 @@ pub struct Shape {
 const MOST_STATES: usize = 60_000;
 
 impl Program {
-    /// A random program with at most [`MOST_STATES`] states whose run without preemption passes, in C
+    /// A random program with at most 60,000 states whose run without preemption passes, in C
     /// and compiled for the machine. Constants of final assertions are what such a run computes, so
     /// that an assertion is about an order that somebody may have relied on.
     pub fn random(seed: u64, shape: Shape) -> (Self, Emitted) {

@@ -105,7 +105,7 @@ struct Tally {
     runs: usize,
 }
 
-fn check(seed: u64, folder: &Path, emitted: &Emitted, tally: &Mutex<Tally>) -> Result<(), String> {
+fn check(folder: &Path, emitted: &Emitted, tally: &Mutex<Tally>) -> Result<(), String> {
     std::fs::write(folder.join("p.c"), &emitted.c).map_err(|error| error.to_string())?;
     if !foretell(folder, &["cc", "-O0", "-g", "-pthread", "p.c", "-o", "p"]) {
         return Err("not built".into());
@@ -172,7 +172,7 @@ fn a_complete_exploration_has_every_behaviour() {
             let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR"))
                 .join(format!("explore-{}-{seed}", std::process::id()));
             std::fs::create_dir_all(&folder).expect("a folder");
-            match check(seed, &folder, &emitted, &tally) {
+            match check(&folder, &emitted, &tally) {
                 Ok(()) => _ = std::fs::remove_dir_all(&folder),
                 Err(fault) => {
                     let fault = format!("seed {seed}, in {}: {fault}", folder.display());

@@ -97,7 +97,7 @@ interpose! {
         match Session::begin() {
             Some(mut session) => {
                 let number = number(&mut session, "arc4random_uniform");
-                (u64::from(number) * u64::from(bound) >> 32) as u32
+                ((u64::from(number) * u64::from(bound)) >> 32) as u32
             }
             None => real!(arc4random_uniform(bound: u32) -> u32),
         }
