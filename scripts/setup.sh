@@ -20,6 +20,9 @@ for entry in "${needed[@]}"; do
   command -v "${entry%%:*}" >/dev/null 2>&1 || missing+=("${entry#*:}")
 done
 
+# Linked with by a test of OpenMP.
+[ -e /usr/lib/llvm-22/lib/libomp.so ] || missing+=(libomp-22-dev)
+
 # Compiled against by the real program of the tests.
 [ -e /usr/include/bzlib.h ] || missing+=(libbz2-dev)
 

@@ -186,7 +186,16 @@ mod tests {
         let written = Written { stdout: stdout.into(), ..Written::default() };
         let trace = text::read(&text).unwrap_or_else(|error| panic!("{error}"));
         let path = ExecutionPath::default();
-        Run { end, crash: None, steps_taken: 0, trace, path, written, time: Duration::ZERO }
+        Run {
+            end,
+            crash: None,
+            outside: Vec::new(),
+            steps_taken: 0,
+            trace,
+            path,
+            written,
+            time: Duration::ZERO,
+        }
     }
 
     #[test]

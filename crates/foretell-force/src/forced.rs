@@ -172,7 +172,16 @@ mod tests {
     fn run(trace: Trace, steps_taken: usize) -> Run {
         let written = Written::default();
         let (end, path) = (RunEnd::Exit(0), ExecutionPath::default());
-        Run { end, crash: None, steps_taken, trace, path, written, time: Duration::ZERO }
+        Run {
+            end,
+            crash: None,
+            outside: Vec::new(),
+            steps_taken,
+            trace,
+            path,
+            written,
+            time: Duration::ZERO,
+        }
     }
 
     const RECORDED: &str = "main read x @ a.c:1\nmain write x @ a.c:2\nworker write x @ b.c:5";

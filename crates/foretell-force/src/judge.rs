@@ -140,6 +140,7 @@ mod tests {
         Run {
             end,
             crash: None,
+            outside: Vec::new(),
             steps_taken: 0,
             trace: text::read(&text).unwrap_or_else(|error| panic!("{error}")),
             path: ExecutionPath::default(),

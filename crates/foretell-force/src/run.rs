@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use foretell_guard::PrivateFolder;
 use foretell_record::{
-    Capture, Crash, Debugger, ExecutionPath, Policy, RecordError, RecordOptions, RunEnd, mended,
+    Capture, Crash, Debugger, ExecutionPath, Outside, Policy, RecordError, RecordOptions, RunEnd, mended,
     record,
 };
 use foretell_trace::format::{self, ReadError};
@@ -53,6 +53,8 @@ pub struct Run {
     pub end: RunEnd,
     /// Where it died, if of a signal.
     pub crash: Option<Crash>,
+    /// What it depended on that the scheduler does not control.
+    pub outside: Vec<Outside>,
     /// How many steps of its schedule were taken.
     pub steps_taken: usize,
     /// Its events.
@@ -237,6 +239,7 @@ impl<'p> Runner<'p> {
         Ok(Run {
             end,
             crash,
+            outside: outcome.outside,
             steps_taken: outcome.steps_taken,
             trace,
             path: outcome.path,

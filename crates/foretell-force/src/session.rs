@@ -22,7 +22,7 @@ use foretell_predict::{
     Divergences, Finding, FindingKind, NOT_ASKED, PredictError, Prediction, Status,
     WitnessSchedule, divergences, predict,
 };
-use foretell_record::{Policy, RunEnd};
+use foretell_record::{Cause, Policy, RunEnd};
 use foretell_solve::Budget;
 use foretell_trace::schedule::Schedule;
 use foretell_trace::validate::validate;
@@ -572,6 +572,11 @@ impl Campaign<'_> {
 
     /// What can be predicted from a trace; from forced runs with less effort, as there are many.
     fn predict(&self, trace: &Trace, effort: Effort) -> Result<Prediction, TestError> {
+        if self.recorded.outside.iter().any(|outside| outside.cause == Cause::Library) {
+            // What is ordered by means that are not seen would be predicted in any order.
+            let unseen = trace.metadata.gaps.iter().map(ToString::to_string).collect();
+            return Ok(Prediction { unseen, ..Prediction::default() });
+        }
         let mut options = self.options.predict.clone();
         // Half of the time is for runs.
         let time = self.options.time;

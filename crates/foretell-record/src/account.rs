@@ -45,7 +45,7 @@ impl Account {
     pub fn thread(&mut self, path: &[u8]) {
         let step = |part: &[u8]| part.try_into().map_or(0, u64::from_le_bytes) as u32;
         let path: Vec<u32> = path.chunks_exact(8).map(step).collect();
-        self.paths.push(format_path(&path));
+        self.paths.push(if path.is_empty() { "main".into() } else { format_path(&path) });
     }
 
     /// A [`Kind::Task`]: what follows its first word.

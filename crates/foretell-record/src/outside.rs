@@ -15,7 +15,7 @@ use crate::words::Words;
 pub struct Outside {
     /// What it was.
     pub cause: Cause,
-    /// The thread's creation path: `-` for the main thread, else `0.1`; empty if it is about none.
+    /// The thread's creation path: `main`, else `0.1`; empty if it is about none.
     pub thread: String,
     /// The function or system call, the signal, or what else the cause is about; may be empty.
     pub subject: String,

@@ -51,6 +51,7 @@ impl Report {
                 symbolic: trace.metadata.symbolic,
                 gaps: trace.metadata.gaps.iter().map(ToString::to_string).collect(),
                 restrictions: trace.metadata.restrictions.iter().map(ToString::to_string).collect(),
+                outside: Vec::new(),
                 thread_names: trace.threads.iter().map(|thread| thread.name.to_string()).collect(),
             },
             properties: prediction.properties.iter().map(property).collect(),

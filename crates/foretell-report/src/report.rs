@@ -102,9 +102,39 @@ pub struct TraceSummary {
     /// What was held at its recorded value, one sentence each.
     #[serde(default)]
     pub restrictions: Vec<String>,
+    /// What the run depended on that is not controlled; each is also a sentence in `gaps`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<Outside>,
     /// The threads' names, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thread_names: Vec<String>,
+}
+
+/// Something that a run depended on and that is not controlled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outside {
+    /// What it is: `blocked-call`, `spinning`, `passed-call`, `signal`, `handler`, `alarm`, `timer`,
+    /// `aio`, `process`, `shared-object`, `task`, `exec`, `asynchronous-cancellation`, `library`,
+    /// `still-in-call`, `size-limit`, `busy`.
+    pub cause: String,
+    /// The thread: `main`, else its creation path, `0.1`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub thread: String,
+    /// The function or system call, the signal, the process, or what else the cause is about.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub subject: String,
+    /// Where in the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// As `file`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// No thread could run, and this could still have woken one when the run was ended.
+    #[serde(default)]
+    pub awaited: bool,
+    /// How often.
+    #[serde(default)]
+    pub times: u64,
 }
 
 /// The kinds of findings.

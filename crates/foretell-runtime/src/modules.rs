@@ -14,6 +14,8 @@ struct Segment {
     pass: bool,
     /// Of the C library, see [`LIBC`].
     libc: bool,
+    /// Of a runtime library of OpenMP.
+    openmp: bool,
 }
 
 /// How the names of the files begin that are the C library, with the loader and what it loads for
@@ -73,7 +75,8 @@ unsafe extern "C" fn visit(
             };
             let file = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
             let libc = LIBC.iter().any(|beginning| file.starts_with(beginning.as_bytes()));
-            segments().push(Segment { first, end, pass: false, libc });
+            let openmp = OPENMP.iter().any(|name| file.starts_with(name));
+            segments().push(Segment { first, end, pass: false, libc, openmp });
             recorder().put_texts(
                 [head(Kind::DefineModule, 0, 0), info.dlpi_addr, first, end],
                 &[Text::C(info.dlpi_name)],
@@ -112,6 +115,14 @@ pub fn reports_copies(place: u64) -> bool {
 /// Whether the address lies in code of the program that was compiled by the pass.
 pub fn is_program_code(place: u64) -> bool {
     segment_of(place).is_some_and(|segment| segment.pass)
+}
+
+/// The runtime libraries of OpenMP.
+const OPENMP: [&[u8]; 3] = [b"libomp.so", b"libiomp5.so", b"libgomp.so"];
+
+/// Whether code at the address is of a runtime library of OpenMP.
+pub fn is_openmp(place: u64) -> bool {
+    segment_of(place).is_some_and(|segment| segment.openmp)
 }
 
 /// Whether code at the address is the C library's own.

@@ -137,6 +137,9 @@ pub unsafe fn create(
     argument: *mut c_void,
 ) -> c_int {
     session.point();
+    if crate::modules::is_openmp(session.place) {
+        outside::note(session.me.number, Cause::Library, 0, "OpenMP", 0);
+    }
     let thread = scheduler::create(Some(session.me));
     let mut detached = 0;
     // SAFETY: the program's attributes, our state.

@@ -148,6 +148,7 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>, trials: &mut
         }
     }
     explain(session, &mut report, trials);
+    report.trace.outside = session.recorded.outside.iter().map(outside).collect();
     report.respell();
     let place = |finding: &report::Finding| {
         session.tested.iter().position(|tested| tested.finding.id == finding.id)
@@ -175,6 +176,20 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>, trials: &mut
         report.statistics.more.insert(name.into(), value);
     }
     report
+}
+
+/// What the recorded run depended on, for the report.
+fn outside(outside: &foretell_record::Outside) -> report::Outside {
+    let site = outside.site.as_ref().filter(|site| site.line > 0);
+    report::Outside {
+        cause: outside.cause.name().into(),
+        thread: outside.thread.clone(),
+        subject: outside.subject.clone(),
+        file: site.map(|site| site.file.to_string()),
+        line: site.map(|site| site.line),
+        awaited: outside.awaited,
+        times: outside.times,
+    }
 }
 
 /// Explains the first findings that count, as far as they are about the events of a run and as the
