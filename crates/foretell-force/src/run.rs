@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use foretell_guard::PrivateFolder;
 use foretell_record::{
-    Capture, Crash, Debugger, ExecutionPath, Outside, Policy, RecordError, RecordOptions, RunEnd, mended,
-    record,
+    Capture, Crash, Debugger, ExecutionPath, Outside, Policy, RecordError, RecordOptions, RunEnd,
+    mended, record,
 };
 use foretell_trace::format::{self, ReadError};
 use foretell_trace::schedule::Step;

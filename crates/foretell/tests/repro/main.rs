@@ -10,6 +10,7 @@ mod common;
 mod end;
 mod every_example;
 mod path;
+mod posix;
 mod same_run;
 mod synchronisation;
 mod world;

@@ -55,12 +55,19 @@ fn a_timer_calls_its_function_in_a_thread_of_the_program() {
 fn calls_that_are_not_controlled_end_and_are_named() {
     let workshop = Workshop::new();
     let program = workshop.build(&source("world/othersync.c"), &["-O1", "-w"]);
-    for (way, cause, subject) in
-        [("mq", "passed-call", "mq_receive"), ("semop", "passed-call", "semop"), ("asm", "spinning", "")]
-    {
+    for (way, cause, subject) in [
+        ("mq", "passed-call", "mq_receive"),
+        ("semop", "passed-call", "semop"),
+        ("asm", "spinning", ""),
+    ] {
         let answer = workshop.test(&program, &["--run-limit", "20"], &[way]);
         // What they order is not seen: an order that they rule out may be predicted, not confirmed.
-        assert!(matches!(answer.code, Some(11 | 12)), "{way}: {:?}\n{}", answer.code, answer.stderr);
+        assert!(
+            matches!(answer.code, Some(11 | 12)),
+            "{way}: {:?}\n{}",
+            answer.code,
+            answer.stderr
+        );
         assert_cause(&answer, cause, subject);
         let recorded = &answer.report["trace"]["outside"][0];
         assert!(recorded["file"].as_str().is_some_and(|file| file.ends_with("othersync.c")));
@@ -115,7 +122,7 @@ void stop(int signal) { sem_post(&quit); }
 int main(void) { sem_init(&quit, 0, 0); signal(SIGTERM, stop); while (sem_wait(&quit)) {} puts("bye"); return 0; }
 "#,
     );
-    let answer = workshop.test(&program, &["--run-limit", "2"], &[]).ends_with(12);
+    let answer = workshop.test(&program, &["--run-limit", "10"], &[]).ends_with(12);
     assert_nothing_found(&answer);
     assert_cause(&answer, "handler", "SIGTERM");
     assert_eq!(answer.report["trace"]["outside"][0]["awaited"], true);
