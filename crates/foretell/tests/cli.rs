@@ -253,7 +253,7 @@ fn bad_input_is_told_with_place_and_advice_and_exit_code_2() {
     let mut flipped = std::fs::read(&binary).unwrap();
     let middle = flipped.len() / 2;
     flipped[middle] ^= 0xff;
-    let unlocked = "foretell-trace 1\nobserved\nthread A, B\nmutex m\nA acquire m\nB release m\n";
+    let twice = "foretell-trace 1\nobserved\nthread A, B\nmutex m\nA acquire m\nB acquire m\n";
     for (name, content, expected) in [
         ("empty.ft", &b""[..], "empty"),
         ("garbage", b"\x00\x01\x02hello", "not a trace"),
@@ -275,7 +275,7 @@ fn bad_input_is_told_with_place_and_advice_and_exit_code_2() {
             );
         }
     }
-    let file = scratch.file("unlocked.ft", unlocked.as_bytes());
+    let file = scratch.file("twice.ft", twice.as_bytes());
     let output = foretell(&["trace", "validate", &file]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stdout(&output).contains('B'), "{}", stdout(&output));
