@@ -169,3 +169,67 @@ fn memory_of_the_c_library_is_no_step() {
         fails(workshop.test(&program, &[], &[]));
     }
 }
+
+/// Three threads that each print something of which the order of the threads must not matter.
+fn telling(what: &str) -> String {
+    format!(
+        "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <pthread.h>\n#include <stdint.h>\n\
+         #include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/random.h>\n\
+         #include <time.h>\n#include <unistd.h>\n\
+         int shared; static __thread int own; pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+         void *tell(void *name) {{\n\
+           uint64_t n = 0; int local = 0; (void)local; (void)own;\n\
+           for (int i = 0; i < 3; i++) {{\n\
+             pthread_mutex_lock(&m); shared++; pthread_mutex_unlock(&m);\n\
+             {what};\n\
+             printf(\"%s %d %llx\\n\", (char *)name, i, (unsigned long long)n);\n\
+           }}\n\
+           return 0;\n}}\n\
+         int main(void) {{\n\
+           pthread_t t[3];\n\
+           char *names[] = {{\"a\", \"b\", \"c\"}};\n\
+           for (int i = 0; i < 3; i++) pthread_create(&t[i], 0, tell, names[i]);\n\
+           for (int i = 0; i < 3; i++) pthread_join(t[i], 0);\n\
+           return 0;\n}}\n"
+    )
+}
+
+#[test]
+fn addresses_and_random_numbers_do_not_depend_on_the_interleaving() {
+    let tellings = [
+        ("block", "n = (uintptr_t)malloc(40)"),
+        ("reused", "char *p = malloc(100 + i); free(p); n = (uintptr_t)malloc(100 + i)"),
+        ("grown", "char *p = realloc(malloc(10), 5000); n = (uintptr_t)p"),
+        ("large", "char *p = calloc(1, 300000); n = (uintptr_t)p; if (i == 1) free(p)"),
+        ("aligned", "void *p; posix_memalign(&p, 256, 100); n = (uintptr_t)p"),
+        ("text", "n = (uintptr_t)strdup((char *)name)"),
+        ("stack", "n = (uintptr_t)&local"),
+        ("variable", "n = (uintptr_t)&own"),
+        ("handle", "n = pthread_self()"),
+        ("random", "getrandom(&n, 8, 0)"),
+        ("entropy", "getentropy(&n, 8)"),
+        ("file", "int f = open(\"/dev/urandom\", O_RDONLY); read(f, &n, 8); close(f)"),
+        ("number", "n = arc4random_uniform(1000000)"),
+    ];
+    let workshop = Workshop::new();
+    for (name, what) in tellings {
+        let program = workshop.build_text(name, &telling(what));
+        let told = |policy: &str| {
+            let output = workshop
+                .foretell()
+                .args(["record", "--schedule", policy, "-o", "run.ftrace", "--"])
+                .arg(&program)
+                .output()
+                .expect("foretell runs");
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines.sort_unstable();
+            assert_eq!(lines.len(), 9, "{name}: {}", String::from_utf8_lossy(&output.stderr));
+            lines
+        };
+        let first = told("round-robin:1");
+        for policy in ["round-robin:50", "random:1:3", "random:2:10"] {
+            assert_eq!(told(policy), first, "{name} under {policy}");
+        }
+    }
+}
