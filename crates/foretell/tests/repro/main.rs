@@ -9,6 +9,7 @@ mod common;
 
 mod end;
 mod every_example;
+mod misuse;
 mod path;
 mod posix;
 mod same_run;
