@@ -43,6 +43,9 @@ fn a_slice_answers_as_the_whole_does() {
     let (mut smaller, mut feasible, mut infeasible) = (0, 0, 0);
     for seed in 0..3000 {
         let whole = ConcurrentTraceProgram::build(&random_trace(seed)).expect("it ran");
+        if whole.events.is_empty() {
+            continue;
+        }
         let mut random = Random::new(!seed);
         for mode in [Mode::Whole, Mode::Prefix] {
             let mut order: Vec<EventId> = Vec::new();

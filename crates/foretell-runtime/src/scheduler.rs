@@ -185,8 +185,11 @@ fn took_turn(me: &mut Thread) {
     me.slots.cursor = recorder.cursor();
     recorder.turn(me);
     recorder.progress();
-    for channel in std::mem::take(&mut me.handled_signals) {
-        me.event([head(Kind::Receive, 0, 0), channel.into(), 1]);
+    // Before its first event a thread has not begun: what was sent to it then is noted at its next turn.
+    if me.slots.index > 0 {
+        for channel in std::mem::take(&mut me.handled_signals) {
+            me.event([head(Kind::Receive, 0, 0), channel.into(), 1]);
+        }
     }
     if let Some(policy) = &mut scheduler.policy {
         let asks_at = policy.pause_at(me).min(me.slots.index.saturating_add(LONGEST_TURN));
