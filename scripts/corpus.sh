@@ -42,7 +42,7 @@ compile() {
   fi
   for mode in symbolic concrete; do
     for level in 0 1 2 3; do
-      if FORETELL_INSTRUMENT=$mode FORETELL_VERIFY_IR=1 timeout 300 "${compiler[@]}" "-O$level" \
+      if FORETELL_INSTRUMENT=$mode FORETELL_VERIFY_IR=1 timeout 1800 "${compiler[@]}" "-O$level" \
         -fpass-plugin="$PLUGIN" -c "$file" -o "$object" 2> "$object.err"; then
         echo "valid"
       else
