@@ -47,8 +47,8 @@ mod tests {
         T r = read x = 1\n\
         T write y = 2 := (+ r 1)\n\
         T write y = 7 := (+ r 1)\n\
-        T branch true := (= r 1)\n\
-        T branch false := (= r 1)\n";
+        T branch (= r 1) true\n\
+        T branch (= r 1) false\n";
 
     #[test]
     fn only_what_contradicts_itself_is_dropped() {
