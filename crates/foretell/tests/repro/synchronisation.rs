@@ -57,7 +57,7 @@ fn handing_over_by_a_descriptor_is_an_order() {
 
 #[test]
 fn handing_over_by_a_signal_or_a_file_is_an_order() {
-    for kind in ["sigwait", "file"] {
+    for kind in ["sigwait", "sighandler", "file"] {
         tested("world/othersync.c", &[], &[kind]).ends_with(0);
     }
 }
