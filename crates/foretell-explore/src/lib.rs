@@ -33,6 +33,9 @@
 //! **What must hold for the claim** is checked, and what does not hold is a [`Doubt`]: nothing but
 //! scheduling differs between runs, a forced prefix does what was forced, every question is decided, and
 //! a thread that a failure has cut off is followed further.
+//!
+//! Not checked yet: the trace does not tell a successful `sem_trywait` from a wait, and a timed wait that
+//! was woken is not asked to time out. Programs with either may be called complete too early.
 
 mod class;
 mod question;
