@@ -19,7 +19,7 @@ use foretell_trace::{ScalarSort, Sort, Term, TermId, TermStore, Trace, VariableI
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: [Target; 19] = [
     ("text", text),
     ("ctrc", ctrc),
     ("std", std),
@@ -38,12 +38,26 @@ pub const TARGETS: [Target; 18] = [
     ("suppressions", suppressions),
     ("configuration", configuration),
     ("digest", digest),
+    ("ir", ir),
 ];
 
 /// A trace that goals and plans speak about.
 const SUBJECT: &str = "foretell-trace 1\nobserved\nthread main, alice, bob\nvar balance = 100\n\
     main fork alice\nmain fork bob\nalice read balance = 100\nalice write balance = 110\n\
     bob read balance = 110\nbob write balance = 130\nmain join alice\nmain join bob\n";
+
+/// LLVM IR, as clang writes it: what is read can be explored, for a few states.
+pub fn ir(data: &[u8]) {
+    let Ok(source) = std::str::from_utf8(data) else { return };
+    let Ok(module) = foretell_verify::ir::read("fuzz.c", source) else { return };
+    let few = foretell_verify::explore::search::Options {
+        deadlocks: true,
+        states: 200,
+        bytes: 1 << 24,
+        ..Default::default()
+    };
+    let _ = foretell_verify::explore::search::explore(&module, &few);
+}
 
 /// Programs of guarded commands.
 pub fn cmd(data: &[u8]) {

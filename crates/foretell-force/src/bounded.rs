@@ -1,11 +1,22 @@
 //! Work that may take too long or panic, kept away from what has been found so far.
 //!
 //! The work runs in a thread of its own. When its time is over nobody waits for it any longer: the
-//! thread is left to itself, and whatever it would have found is lost, but nothing else is.
+//! thread is left to itself, and whatever it would have found is lost, but nothing else is. The same
+//! happens when foretell has to end, after a moment in which work that looks at
+//! [`foretell_guard::stop`] can come to a close by itself.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use foretell_guard::stop;
+
+/// How long work may take to come to a close when foretell has to end.
+const CLOSE: Duration = Duration::from_secs(3);
+
+/// How often it is looked whether foretell has to end.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,23 +27,52 @@ pub enum Lost {
     Panicked(String),
 }
 
+impl Lost {
+    /// What the panic said, if it was one.
+    pub fn panic(self) -> Option<String> {
+        match self {
+            Lost::Late => None,
+            Lost::Panicked(what) => Some(what),
+        }
+    }
+}
+
 /// Does the work, for so long at most.
 pub fn bounded<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Lost> {
     let (sender, receiver) = channel();
+    let work = Arc::new(Mutex::new(Some(work)));
+    let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let taken = Arc::clone(&work);
     let spawned = std::thread::Builder::new().name("bounded".into()).spawn(move || {
-        // Nobody may be waiting any more.
-        let _ = sender.send(guarded(work));
+        if let Some(work) = take(&taken) {
+            // Nobody may be waiting any more.
+            let _ = sender.send(guarded(work));
+        }
     });
-    if let Err(error) = spawned {
-        return Err(Lost::Panicked(format!("no thread could be started: {error}")));
+    if spawned.is_err() {
+        // Better late than never: what the work has of limits of its own still holds.
+        return take(&work).map_or(Err(Lost::Late), guarded);
     }
-    match receiver.recv_timeout(limit) {
-        Ok(result) => result,
-        Err(RecvTimeoutError::Timeout) => Err(Lost::Late),
-        Err(RecvTimeoutError::Disconnected) => Err(Lost::Panicked("a thread went away".into())),
+    let begin = Instant::now();
+    let mut limit = limit;
+    let mut ends = false;
+    loop {
+        let left = limit.saturating_sub(begin.elapsed());
+        match receiver.recv_timeout(left.min(LOOK)) {
+            Ok(result) => return result,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Lost::Panicked("a thread went away".into()));
+            }
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => return Err(Lost::Late),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if !ends && stop::is_over() {
+            ends = true;
+            limit = limit.min(begin.elapsed() + CLOSE);
+        }
     }
 }
 

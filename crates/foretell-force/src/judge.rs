@@ -94,7 +94,9 @@ pub fn outcome(
     match &forced.end {
         RunEnd::Refused(why) => return Outcome::NotForced(why.clone()),
         RunEnd::Hang => return Outcome::NotForced("the run was ended by the time limit".into()),
-        RunEnd::Stopped => return Outcome::NotForced("foretell was asked to stop".into()),
+        RunEnd::Stopped => {
+            return Outcome::NotForced("the run was ended because foretell had to end".into());
+        }
         _ => {}
     }
     let effect = difference.effect;

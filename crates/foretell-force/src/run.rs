@@ -98,7 +98,7 @@ impl Run {
             }
             RunEnd::Refused(why) => format!("refused: {why}"),
             RunEnd::Hang => "ended by the time limit".into(),
-            RunEnd::Stopped => "ended because foretell was asked to stop".into(),
+            RunEnd::Stopped => "ended because foretell had to end".into(),
             RunEnd::Livelock(who) => format!("livelock: {who}"),
         }
     }

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use foretell_predict::finding::access_info;
-use foretell_predict::progress::Phase;
+use foretell_predict::progress::{Found, Phase};
 use foretell_predict::region::Regions;
 use foretell_predict::{
     Divergences, Finding, FindingKind, NOT_ASKED, PredictError, Prediction, Status,
@@ -321,6 +321,9 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
         counts: Counts::default(),
     };
     let failed = campaign.failed_already();
+    if let Some(failed) = &failed {
+        campaign.found(failed);
+    }
     let mut bases = vec![recorded.trace.clone()];
     let prediction = match campaign.predict(&bases[0], Effort::Full) {
         Ok(prediction) => prediction,
@@ -333,8 +336,13 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     campaign.unseen.extend(prediction.unseen.iter().cloned());
     let mut jobs = campaign.jobs(0, &bases[0], &prediction);
     for level in 0..=options.depth {
-        let mut traces = campaign.force(&bases, jobs);
-        jobs = Vec::new();
+        let mut traces = match guarded(|| campaign.force(&bases, std::mem::take(&mut jobs))) {
+            Ok(traces) => traces,
+            Err(lost) => {
+                campaign.errors.extend(lost.panic());
+                break;
+            }
+        };
         if level == options.depth {
             campaign.counts.frontier = traces.len();
             break;
@@ -352,7 +360,10 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
                 break;
             }
             match campaign.predict(&trace, Effort::Small) {
-                Ok(deeper) => jobs.extend(campaign.jobs(bases.len(), &trace, &deeper)),
+                Ok(deeper) => match guarded(|| campaign.jobs(bases.len(), &trace, &deeper)) {
+                    Ok(found) => jobs.extend(found),
+                    Err(lost) => campaign.errors.extend(lost.panic()),
+                },
                 Err(error) => campaign.lost(error),
             }
             bases.push(trace);
@@ -674,20 +685,23 @@ impl Campaign<'_> {
         let first_path = queue.iter().position(|job| job.violation == Violation::OtherPath);
         let allowed = first_path.unwrap_or(0) + share / beyond::MOST_WAYS;
         std::thread::scope(|scope| {
-            for _ in 0..this.options.jobs.clamp(1, jobs.len().max(1)) {
-                scope.spawn(|| {
-                    while let Some((number, job)) = {
-                        let number = next.fetch_add(1, Ordering::Relaxed);
-                        queue.get(number).map(|job| (number, job))
-                    } {
-                        let forced =
-                            || guarded(|| this.force_one(&bases[job.base], job, number < allowed));
-                        let result = (!this.is_spent()).then(forced);
-                        results.lock().unwrap_or_else(|e| e.into_inner()).push((number, result));
-                        this.options.predict.progress.advance();
-                    }
-                });
+            let work = || {
+                while let Some((number, job)) = {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    queue.get(number).map(|job| (number, job))
+                } {
+                    let forced =
+                        || guarded(|| this.force_one(&bases[job.base], job, number < allowed));
+                    let result = (!this.is_spent()).then(forced);
+                    results.lock().unwrap_or_else(|e| e.into_inner()).push((number, result));
+                    this.options.predict.progress.advance();
+                }
+            };
+            // This thread works, too, so that it is done even if no other can be started.
+            for _ in 1..this.options.jobs.clamp(1, jobs.len().max(1)) {
+                let _ = std::thread::Builder::new().spawn_scoped(scope, work);
             }
+            work();
         });
         let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
         results.sort_by_key(|&(number, _)| number);
@@ -712,8 +726,7 @@ impl Campaign<'_> {
                 }
             };
             if tested.counts() {
-                let (kind, about) = (tested.finding.kind, &tested.finding.detail);
-                self.options.predict.progress.found(format!("confirmed[{kind}]: {about}"));
+                self.found(&tested);
             }
             match tested.violation {
                 Violation::OtherPath => {
@@ -734,6 +747,13 @@ impl Campaign<'_> {
             }
         }
         traces
+    }
+
+    /// Keeps in short that a bug was found, for the case that there will be no report.
+    fn found(&self, tested: &Tested) {
+        let Finding { kind, detail, .. } = &tested.finding;
+        let found = Found { confirmed: true, kind: *kind, about: detail.clone() };
+        self.options.predict.progress.found(found);
     }
 
     /// A way to leave the path could not be forced.

@@ -1,21 +1,47 @@
-//! What has to go when the process is ended by a signal: temporary files and folders, and the
-//! processes that we started.
+//! What has to go when the process ends: temporary files and folders, and the processes that we
+//! started.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::descendants;
+
 #[derive(Default)]
-struct Registry {
+pub(crate) struct Registry {
     /// The process is ending: nothing new may appear.
     closed: bool,
     paths: Vec<PathBuf>,
-    processes: Vec<i32>,
+    children: Vec<Started>,
+}
+
+impl Registry {
+    /// Processes that we started ourselves and have not waited for.
+    pub fn children(&self) -> &[Started] {
+        &self.children
+    }
+}
+
+/// A process that we started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Started {
+    pub process: i32,
+    /// It leads a process group of its own, which is killed as a whole.
+    pub leads_group: bool,
+}
+
+impl Started {
+    /// Kills it. Only while it has not been waited for: afterwards the number may be somebody else's.
+    pub fn kill(self) {
+        let target = if self.leads_group { -self.process } else { self.process };
+        // SAFETY: a plain system call; a process that has ended in the meantime is not found.
+        unsafe { libc::kill(target, libc::SIGKILL) };
+    }
 }
 
 static REGISTRY: Mutex<Registry> =
-    Mutex::new(Registry { closed: false, paths: Vec::new(), processes: Vec::new() });
+    Mutex::new(Registry { closed: false, paths: Vec::new(), children: Vec::new() });
 
-fn registry() -> MutexGuard<'static, Registry> {
+pub(crate) fn registry() -> MutexGuard<'static, Registry> {
     let registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
     if registry.closed {
         drop(registry);
@@ -27,8 +53,8 @@ fn registry() -> MutexGuard<'static, Registry> {
     registry
 }
 
-/// Makes a temporary file or folder that is removed when the process is ended. Between its making and
-/// its entry in the list the process cannot be ended.
+/// Makes a temporary file or folder that is removed when the process ends. Between its making and
+/// its entry in the list the process cannot be ended by a signal.
 pub fn make<T>(
     make: impl FnOnce() -> std::io::Result<T>,
     path: impl FnOnce(&T) -> &Path,
@@ -45,21 +71,21 @@ pub fn forget(path: &Path) {
     registry().paths.retain(|known| known != path);
 }
 
-/// Starts a process that is killed when ours is ended; the number is negative for a whole group.
+/// Starts a process that is killed when ours ends. Nobody takes it for an adopted one meanwhile.
 pub fn start<T>(
     start: impl FnOnce() -> std::io::Result<T>,
-    number: impl FnOnce(&T) -> i32,
+    started: impl FnOnce(&T) -> Started,
 ) -> std::io::Result<T> {
     let mut registry = registry();
-    let started = start()?;
-    let number = number(&started);
-    registry.processes.push(number);
-    Ok(started)
+    let new = start()?;
+    let started = started(&new);
+    registry.children.push(started);
+    Ok(new)
 }
 
-/// The process has ended.
-pub fn forget_process(number: i32) {
-    registry().processes.retain(|known| *known != number);
+/// The process has been waited for.
+pub fn forget_process(process: i32) {
+    registry().children.retain(|known| known.process != process);
 }
 
 /// Kills the processes and removes the files. Nothing new appears after it: every other thread that
@@ -67,10 +93,8 @@ pub fn forget_process(number: i32) {
 pub fn everything() {
     let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
     registry.closed = true;
-    for &process in &registry.processes {
-        // SAFETY: a plain system call; a process that has ended in the meantime is not found.
-        unsafe { libc::kill(process, libc::SIGKILL) };
-    }
+    registry.children.iter().for_each(|child| child.kill());
+    descendants::end_all();
     for path in &registry.paths {
         // A process that is dying may still write into the folder.
         for _ in 0..50 {

@@ -4,10 +4,12 @@
 //!   that appear under their final name only when they are complete.
 //! - [`stop`]: what happens on SIGINT, SIGTERM and SIGHUP.
 //! - [`process`]: foreign processes (solvers, planners) with limits on time and output.
+//! - [`descendants`]: what programs under test leave behind.
 //! - [`text`]: text from outside becomes text that a terminal can show safely.
 //! - [`say!`]: messages on standard error that can never end the process.
 
 mod cleanup;
+pub mod descendants;
 mod folder;
 pub mod process;
 mod replace;
@@ -19,6 +21,12 @@ pub use replace::{Keep, Replacement, replace_file};
 
 use std::fmt;
 use std::io::Write;
+
+/// Ends the processes that are still running and removes the temporary files that are still there: for
+/// the very end of the process. (Work that was given up because its time was over may have left both.)
+pub fn end() {
+    cleanup::everything();
+}
 
 /// Writes one line to standard error, made safe for a terminal. A standard error that is closed or
 /// full is not our failure: `eprintln!` would panic there.

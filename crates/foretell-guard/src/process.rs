@@ -6,13 +6,77 @@
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::cleanup::Started;
 use crate::{cleanup, stop};
+
+/// A program under test, for which foretell waits. It is killed when foretell ends, and when the value
+/// is dropped before it was waited for.
+#[derive(Debug)]
+pub struct Owned {
+    child: Child,
+    started: Started,
+    /// It was waited for: its number may belong to another one.
+    gone: bool,
+}
+
+impl Owned {
+    /// Starts the command. `leads_group`: it is the leader of a group of its own, and the whole group
+    /// is killed with it.
+    pub fn start(command: &mut Command, leads_group: bool) -> io::Result<Self> {
+        if leads_group {
+            command.process_group(0);
+        }
+        let started = |child: &Child| Started { process: child.id() as i32, leads_group };
+        let child = cleanup::start(|| command.spawn(), started)?;
+        Ok(Self { started: started(&child), child, gone: false })
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Kills it (and not its group).
+    pub fn kill(&mut self) -> io::Result<()> {
+        self.child.kill()
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait()?;
+        self.forget();
+        Ok(status)
+    }
+
+    fn forget(&mut self) {
+        self.gone = true;
+        cleanup::forget_process(self.started.process);
+    }
+
+    /// How it ended, if it has.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        let status = self.child.try_wait()?;
+        if status.is_some() {
+            self.forget();
+        }
+        Ok(status)
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if !self.gone {
+            self.started.kill();
+            let _ = self.wait();
+        }
+    }
+}
 
 /// A process that is killed when the value is dropped, when a signal ends us, and when its deadline
 /// has passed. It is the leader of a group of its own, and the whole group is killed with it.
@@ -36,7 +100,8 @@ impl Guarded {
     /// Starts the command.
     pub fn start(command: &mut Command) -> io::Result<Self> {
         command.process_group(0);
-        let child = cleanup::start(|| command.spawn(), |child| -(child.id() as i32))?;
+        let started = |child: &Child| Started { process: child.id() as i32, leads_group: true };
+        let child = cleanup::start(|| command.spawn(), started)?;
         let state = Arc::new(Mutex::new(State::default()));
         let (group, watched) = (-(child.id() as i32), Arc::clone(&state));
         let (sender, ended) = channel::<()>();
@@ -87,10 +152,11 @@ impl Guarded {
             // SAFETY: as above.
             unsafe { libc::kill(group, libc::SIGKILL) };
             state.gone = true;
-            cleanup::forget_process(group);
         }
         drop(state);
-        self.child.wait()
+        let status = self.child.wait();
+        cleanup::forget_process(self.child.id() as i32);
+        status
     }
 }
 
@@ -156,6 +222,30 @@ pub fn run(command: &mut Command, time: Option<Duration>, most: usize) -> io::Re
     Ok(Finished { output, status, killed })
 }
 
+/// Runs a command to its end, like [`Command::status`]. It is killed when foretell has to end.
+pub fn status(command: &mut Command) -> io::Result<ExitStatus> {
+    Guarded::start(command)?.wait()
+}
+
+/// Runs a command to its end and gives what it printed, like [`Command::output`]. It is killed when
+/// foretell has to end.
+pub fn output(command: &mut Command) -> io::Result<Output> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = Guarded::start(command)?;
+    let errors = process.child().stderr.take();
+    let errors = std::thread::Builder::new().name("errors".into()).spawn(move || {
+        let mut bytes = Vec::new();
+        errors.map_or(Ok(0), |mut errors| errors.read_to_end(&mut bytes)).map(|_| bytes)
+    })?;
+    let mut stdout = Vec::new();
+    if let Some(mut stream) = process.child().stdout.take() {
+        stream.read_to_end(&mut stdout)?;
+    }
+    let status = process.wait()?;
+    let stderr = errors.join().unwrap_or_else(|_| Ok(Vec::new()))?;
+    Ok(Output { status, stdout, stderr })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +261,14 @@ mod tests {
         let finished = run(&mut shell("echo hello; exit 3"), None, 100).unwrap();
         assert_eq!(finished.output, b"hello\n");
         assert_eq!((finished.status.code(), finished.killed), (Some(3), None));
+    }
+
+    #[test]
+    fn output_and_status_are_those_of_the_command() {
+        let printed = output(&mut shell("echo out; echo err >&2; exit 3")).unwrap();
+        assert_eq!((&*printed.stdout, &*printed.stderr), (&b"out\n"[..], &b"err\n"[..]));
+        assert_eq!(printed.status.code(), Some(3));
+        assert_eq!(status(&mut shell("exit 4")).unwrap().code(), Some(4));
     }
 
     #[test]

@@ -43,6 +43,22 @@ pub fn is_over() -> bool {
     asked().is_some() || DEADLINE.get().is_some_and(|deadline| Instant::now() >= *deadline)
 }
 
+/// How long work may go on, if there is a limit; nothing once a signal has asked for an end.
+pub fn time_left() -> Option<Duration> {
+    match asked() {
+        Some(_) => Some(Duration::ZERO),
+        None => DEADLINE.get().map(|deadline| deadline.saturating_duration_since(Instant::now())),
+    }
+}
+
+/// Why work came to a close before it was done, for people.
+pub fn why() -> Option<String> {
+    match asked() {
+        Some(signal) => Some(format!("signal {signal} asked foretell to end")),
+        None => is_over().then(|| "the time limit was reached".into()),
+    }
+}
+
 /// From now on, until the process ends by itself, the first signal does not end it; see the module's
 /// text.
 pub fn come_to_a_close_first() {

@@ -26,7 +26,7 @@ use crate::flag_section::add_flag_sections;
 use crate::goal::Goal;
 use crate::options::{Model, Options};
 use crate::pattern::AccessPattern;
-use crate::progress::Phase;
+use crate::progress::{Found, Phase};
 use crate::question::{FindingKind, Instance, Question, Shape, Subject};
 use crate::rest::{self, Rest};
 use crate::witness::context_switches;
@@ -453,7 +453,7 @@ impl Recorder<'_> {
         let shown = instance_as_shown(instance, schedule.as_ref());
         if status == Status::Predicted {
             let about = detail(self.trace, &shown);
-            self.options.progress.found(format!("predicted[{}]: {about}", question.kind));
+            self.options.progress.found(Found { confirmed: false, kind: question.kind, about });
         }
         let (id, group) = fingerprints(self.trace, question.kind, &shown);
         self.prediction.findings.push(Finding {

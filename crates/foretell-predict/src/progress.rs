@@ -4,6 +4,8 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::FindingKind;
+
 /// What is being done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
@@ -34,7 +36,26 @@ const PHASES: [Phase; 7] = [
     Phase::Verifying,
 ];
 
-/// More findings than this are not kept as lines.
+/// Something that was found, in short. The report says it better; this is for the case that there is
+/// none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// It happened in a run of the program.
+    pub confirmed: bool,
+    /// What it is.
+    pub kind: FindingKind,
+    /// Where, and who.
+    pub about: String,
+}
+
+impl std::fmt::Display for Found {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let status = if self.confirmed { "confirmed" } else { "predicted" };
+        write!(f, "{status}[{}]: {}", self.kind, self.about)
+    }
+}
+
+/// More findings than this are not kept.
 const MOST_FOUND: usize = 1000;
 
 /// Shared by those who work and those who watch.
@@ -46,7 +67,7 @@ struct Counters {
     phase: AtomicU8,
     done: Arc<AtomicU64>,
     total: AtomicU64,
-    found: Mutex<Vec<String>>,
+    found: Mutex<Vec<Found>>,
 }
 
 impl Progress {
@@ -67,16 +88,16 @@ impl Progress {
         Arc::clone(&self.0.done)
     }
 
-    /// Something was found. The report says it better; this is for the case that there is none.
-    pub fn found(&self, what: String) {
+    /// Something was found.
+    pub fn found(&self, what: Found) {
         let mut found = self.0.found.lock().unwrap_or_else(PoisonError::into_inner);
         if found.len() < MOST_FOUND && !found.contains(&what) {
             found.push(what);
         }
     }
 
-    /// What was found so far, one line each.
-    pub fn found_so_far(&self) -> Vec<String> {
+    /// What was found so far.
+    pub fn found_so_far(&self) -> Vec<Found> {
         self.0.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -42,6 +42,8 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use foretell_guard::descendants::{self, Mark};
+use foretell_guard::process::Owned;
 use foretell_guard::{Keep, Replacement};
 use foretell_trace::format::ReadError;
 use foretell_trace::schedule::Step;
@@ -244,8 +246,6 @@ impl Capture {
             .stdin(stream(&self.stdin, File::open(&self.stdin))?)
             .stdout(stream(&self.stdout, File::create(&self.stdout))?)
             .stderr(stream(&self.stderr, File::create(&self.stderr))?);
-        // A group of its own: whatever the program started is ended with it.
-        command.process_group(0);
         die_with_us(command);
         Ok(())
     }
@@ -486,7 +486,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     if options.on_recorder_death == OnRecorderDeath::End {
         die_with_us(&mut command);
     }
-    let file = ring.file();
+    let (file, mark) = (ring.file(), Mark::new());
     // Signals are taken before the program is there, so that none is lost in between.
     let requests = Requests::new(options.capture.is_some(), options.debugger.is_some());
     let passing = options.capture.is_none().then(SignalsPassOn::begin);
@@ -498,6 +498,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
             // The same addresses in every run: programs sort and hash by them. Where that is not
             // allowed the program runs all the same.
             libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+            mark.put_on();
             for (signal, action) in &signals {
                 libc::sigaction(*signal, action, std::ptr::null_mut());
             }
@@ -524,7 +525,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         sink.compare(Comparison::new(options.steps.clone()));
     }
     let (status, ended) =
-        run(&mut command, &program, (passing, requests), &ring, &mut sink, options)?;
+        run(&mut command, &program, mark, (passing, requests), &ring, &mut sink, options)?;
 
     let (said, message) = ring.end();
     let replaced_by = message.clone();
@@ -671,6 +672,7 @@ enum Ended {
 fn run(
     command: &mut Command,
     program: &Path,
+    mark: Mark,
     (mut passing, mut requests): (Option<SignalsPassOn>, Requests),
     ring: &Ring,
     sink: &mut Sink,
@@ -679,23 +681,28 @@ fn run(
     let started = options.debugger.as_ref().map_or(program, |debugger| &debugger.program);
     let start_error = |error| RecordError::Start(started.to_owned(), error);
     let captured = options.capture.is_some();
-    let mut child = command.spawn().map_err(start_error)?;
+    // A group of its own: what the program started is ended with it.
+    let mut child = Owned::start(command, captured).map_err(start_error)?;
     let process = child.id() as i32;
     if let Some(passing) = &mut passing {
         passing.pass_to(process);
     }
     thread::scope(|scope| {
         let (sender, ended) = mpsc::channel();
-        scope.spawn(move || {
+        let waiting = thread::Builder::new().name("end".into()).spawn_scoped(scope, move || {
             wait_for_end(process);
             if captured {
                 // SAFETY: the leader was not waited for, so that the number is still the group's.
                 unsafe { libc::kill(-process, libc::SIGKILL) };
             }
             let status = child.wait();
+            if captured {
+                descendants::end_those_of(mark);
+            }
             let _ = sender.send(status); // the receiver waits for it
             ring.wake_reader();
         });
+        waiting.map_err(start_error)?; // the program has ended: its owner was dropped
         let begin = Instant::now();
         let mut moved = (ring.progress(), begin);
         let mut why = None;
@@ -714,6 +721,7 @@ fn run(
                 Ok(status) => break status.map_err(start_error)?,
                 Err(_) => ring.wait(Duration::from_millis(20)),
             }
+            descendants::reap();
             let now = Instant::now();
             let progress = ring.progress();
             if progress != moved.0 {
@@ -736,6 +744,10 @@ fn run(
         }
         if let Some(rest) = ring.rest() {
             sink.rest(&rest);
+        }
+        if why.is_some() {
+            // It did not come to end them itself.
+            descendants::end_those_of(mark);
         }
         Ok((status, why))
     })

@@ -32,7 +32,7 @@ impl Requests {
     /// Must the program be killed now?
     pub fn must_end(&mut self) -> bool {
         if self.captured {
-            return foretell_guard::stop::asked().is_some();
+            return foretell_guard::stop::is_over();
         }
         // A signal that came before ours were installed counts as one.
         let early = u32::from(foretell_guard::stop::asked().is_some());

@@ -6,13 +6,15 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use foretell_guard::PrivateFolder;
+use foretell_guard::descendants::{self, Mark};
+use foretell_guard::process::Owned;
 use foretell_wire::environment;
 use foretell_wire::sync_log::{self, BLOCK_HEAD, BLOCK_WORDS, FIRST_BLOCK, Window};
 
@@ -62,7 +64,15 @@ pub fn record_sync_only(options: &RecordOptions) -> Result<SyncOutcome, RecordEr
     if options.on_recorder_death == OnRecorderDeath::End {
         die_with_us(&mut command);
     }
-    let end = run(&mut command, &program, options.time_limit)?;
+    let mark = Mark::new();
+    // SAFETY: only system calls.
+    unsafe {
+        command.pre_exec(move || {
+            mark.put_on();
+            Ok(())
+        });
+    }
+    let end = run(&mut command, &program, mark, options.time_limit)?;
     let windows = windows(&place).map_err(write_error)?;
     if windows.is_empty() {
         return Err(RecordError::NotAttached { program, end });
@@ -118,11 +128,12 @@ fn place_of(block: usize) -> u64 {
 fn run(
     command: &mut Command,
     program: &Path,
+    mark: Mark,
     limit: Option<Duration>,
 ) -> Result<RunEnd, RecordError> {
     let start_error = |error| RecordError::Start(program.to_owned(), error);
     let mut requests = Requests::new(false, false);
-    let mut child = command.spawn().map_err(start_error)?;
+    let mut child = Owned::start(command, false).map_err(start_error)?;
     let mut passing = SignalsPassOn::begin();
     passing.pass_to(child.id() as i32);
     let begin = Instant::now();
@@ -138,8 +149,10 @@ fn run(
         if let Some(end) = end {
             child.kill().map_err(start_error)?;
             child.wait().map_err(start_error)?;
+            descendants::end_those_of(mark);
             return Ok(end);
         }
+        descendants::reap();
         thread::sleep(Duration::from_millis(5));
     };
     Ok(match (status.code(), status.signal()) {

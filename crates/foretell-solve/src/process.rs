@@ -321,6 +321,10 @@ struct Session {
 
 impl Session {
     fn start(command: &str) -> Result<Self, SolveError> {
+        let start_error = |error: std::io::Error| SolveError::Start {
+            command: command.to_string(),
+            reason: error.to_string(),
+        };
         let mut words = command.split_whitespace();
         let program = words.next().unwrap_or_default();
         let mut process = Guarded::start(
@@ -330,10 +334,7 @@ impl Session {
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped()),
         )
-        .map_err(|error| SolveError::Start {
-            command: command.to_string(),
-            reason: error.to_string(),
-        })?;
+        .map_err(start_error)?;
         let child = process.child();
         let (output, errors) = (child.stdout.take(), child.stderr.take());
         let (Some(output), Some(errors)) = (output, errors) else {
@@ -341,7 +342,7 @@ impl Session {
         };
         // The reader waits while nobody takes what it has read.
         let (sender, replies) = sync_channel(4);
-        std::thread::spawn(move || {
+        let reader = std::thread::Builder::new().spawn(move || {
             let mut output = BufReader::new(output);
             loop {
                 let reply = read_sexpr(&mut output);
@@ -358,9 +359,10 @@ impl Session {
                 }
             }
         });
+        reader.map_err(start_error)?;
         let complaints = Arc::new(Mutex::new(String::new()));
         let kept = Arc::clone(&complaints);
-        std::thread::spawn(move || {
+        let listener = std::thread::Builder::new().spawn(move || {
             let mut first = Vec::new();
             let mut errors = errors;
             let _ = errors.by_ref().take(1000).read_to_end(&mut first);
@@ -369,6 +371,7 @@ impl Session {
             }
             let _ = std::io::copy(&mut errors, &mut std::io::sink());
         });
+        listener.map_err(start_error)?;
         let mut session = Self {
             input: child.stdin.take(),
             process,

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use foretell_guard::stop;
 use foretell_trace::TermId;
 
 use crate::abstraction::{Abstraction, PREDICATES};
@@ -117,7 +118,8 @@ pub fn verify(program: &Program, options: &Options) -> Result<Report, Trouble> {
     let verdict = match state.run(program, &mut solver, options) {
         Ok(verdict) => verdict,
         Err(Trouble::Budget(what)) => Verdict::Unknown(format!("the budget is spent: {what}")),
-        Err(Trouble::Failed(why)) => Verdict::Unknown(why),
+        // A solver is killed when foretell has to end.
+        Err(Trouble::Failed(why)) => Verdict::Unknown(stop::why().unwrap_or(why)),
         Err(trouble @ Trouble::NoSolver(_)) => return Err(trouble),
     };
     state.statistics.questions = solver.questions;
@@ -142,6 +144,9 @@ impl Loop {
         options: &Options,
     ) -> Result<Verdict, Trouble> {
         loop {
+            if let Some(why) = stop::why() {
+                return Ok(Verdict::Unknown(why));
+            }
             if self.statistics.iterations > options.budget.iterations {
                 let refinements = options.budget.iterations;
                 return Ok(Verdict::Unknown(format!(

@@ -30,6 +30,7 @@ use foretell_force::program::Program as Compiled;
 use foretell_force::replay::{ReplayError, replay};
 use foretell_force::run::{Limits, Run, RunError, Runner};
 use foretell_force::session::UNINTERRUPTED;
+use foretell_guard::process;
 use foretell_record::RunEnd;
 use foretell_trace::schedule::{CreationPath, Schedule, Step};
 use foretell_trace::{Event as TraceEvent, EventId, Op, Trace, VariableId};
@@ -266,7 +267,8 @@ fn compile(
     }
     words.extend(["-o".into(), binary.into(), source.into(), companion.into()]);
     let mut command = foretell_build::command(Language::C, words).map_err(NotForced::Driver)?;
-    let output = command.output().map_err(|error| NotForced::Compiler(error.to_string()))?;
+    let output =
+        process::output(&mut command).map_err(|error| NotForced::Compiler(error.to_string()))?;
     match output.status.success() {
         true => Ok(()),
         false => {

@@ -570,6 +570,9 @@ pub struct ReplayArguments {
     /// streams, and foretell does not judge the run.
     #[arg(long)]
     pub gdb: bool,
+    /// End after so many seconds, in the middle of a run as well; the exit code is then 12.
+    #[arg(long, value_name = "SECONDS", conflicts_with = "gdb")]
+    pub time_limit: Option<u64>,
     /// How the program is run.
     #[command(flatten)]
     pub run: RunArguments,
@@ -595,6 +598,10 @@ pub struct FixArguments {
     /// Change the source files as well.
     #[arg(long)]
     pub apply: bool,
+    /// End after so many seconds, with what there is by then; the exit code is then 12 unless something
+    /// was found.
+    #[arg(long, value_name = "SECONDS")]
+    pub time_limit: Option<u64>,
 }
 
 /// What to explain, and how.
@@ -615,6 +622,10 @@ pub struct ExplainArguments {
     /// Draw the threads and the orders that must not be into this file.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+    /// End after so many seconds, with what there is by then; the exit code is then 12 unless something
+    /// was found.
+    #[arg(long, value_name = "SECONDS")]
+    pub time_limit: Option<u64>,
 }
 
 /// What to verify, and how.
@@ -667,6 +678,10 @@ pub struct VerifyArguments {
     /// Only check this proof of the program.
     #[arg(long, value_name = "FILE", conflicts_with = "proof")]
     pub check: Option<PathBuf>,
+    /// End after so many seconds, with what there is by then; the exit code is then 12 unless something
+    /// was found.
+    #[arg(long, value_name = "SECONDS")]
+    pub time_limit: Option<u64>,
 }
 
 /// What a verified program must never do.

@@ -1,5 +1,6 @@
 //! Our own failures: a panic anywhere becomes exit code 1, with a message, what was found until then,
-//! and where to report it.
+//! and where to report it. Only a confirmed bug weighs more: the program has done it, whatever
+//! happened to us afterwards.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
@@ -17,19 +18,29 @@ pub const WHERE_TO_REPORT: &str = "please report it to the project's issue track
 /// Some thread panicked.
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
-/// Runs the whole command. A panic in any thread makes the exit code 1, whatever else came out.
+/// Runs the whole command. A panic in any thread makes the exit code 1, unless a bug was confirmed.
 pub fn guarded(command: impl FnOnce() -> Exit) -> Exit {
     std::panic::set_hook(Box::new(report));
-    let exit = catch_unwind(AssertUnwindSafe(command));
-    if !PANICKED.load(Ordering::Relaxed) {
-        return exit.unwrap_or(Exit::OurFailure);
+    match catch_unwind(AssertUnwindSafe(command)) {
+        Ok(exit) if !PANICKED.load(Ordering::Relaxed) => exit,
+        Ok(Exit::Confirmed) => Exit::Confirmed,
+        // What was missed could have been a bug.
+        Ok(_) => Exit::OurFailure,
+        Err(_) => without_report(),
     }
+}
+
+/// Prints what was found by a command that did not come to its report.
+fn without_report() -> Exit {
     let found = progress::found_so_far();
-    if exit.is_err() && !found.is_empty() {
-        say!("foretell: found before that, and not reported any more:");
-        found.iter().for_each(|line| say!("foretell:   {line}"));
+    if !found.is_empty() {
+        say!("foretell: found before the error (there is no full report):");
+        found.iter().for_each(|found| say!("foretell:   {found}"));
     }
-    Exit::OurFailure
+    match found.iter().any(|found| found.confirmed) {
+        true => Exit::Confirmed,
+        false => Exit::OurFailure,
+    }
 }
 
 fn report(panic: &PanicHookInfo<'_>) {
@@ -46,22 +57,32 @@ fn report(panic: &PanicHookInfo<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use foretell_predict::progress::Progress;
+    use foretell_predict::FindingKind;
+    use foretell_predict::progress::{Found, Progress};
 
     use super::*;
 
     #[test]
-    fn a_panic_in_any_thread_is_our_failure_and_keeps_what_was_found() {
+    fn a_panic_in_any_thread_is_our_failure_unless_a_bug_was_confirmed() {
+        let in_a_thread = |exit: Exit| {
+            guarded(move || {
+                let _ = std::thread::spawn(|| panic!("a test")).join();
+                exit
+            })
+        };
+        assert_eq!(in_a_thread(Exit::NothingFound), Exit::OurFailure);
+        assert_eq!(in_a_thread(Exit::Predicted), Exit::OurFailure);
+        assert_eq!(in_a_thread(Exit::Confirmed), Exit::Confirmed);
         let progress = Progress::default();
-        progress.found("confirmed[assertion]: bank.c:46".into());
         let _line = progress::Line::show(&progress);
+        let found = |confirmed| {
+            let about = "bank.c:46".into();
+            progress.found(Found { confirmed, kind: FindingKind::Assertion, about });
+        };
+        found(false);
         assert_eq!(guarded(|| panic!("a test")), Exit::OurFailure);
-        assert_eq!(progress::found_so_far(), ["confirmed[assertion]: bank.c:46"]);
-        let in_a_thread = guarded(|| {
-            let _ = std::thread::spawn(|| panic!("another test")).join();
-            Exit::NothingFound
-        });
-        assert_eq!(in_a_thread, Exit::OurFailure, "what was missed could have been a bug");
+        found(true);
+        assert_eq!(guarded(|| panic!("a test")), Exit::Confirmed);
         let _ = std::panic::take_hook();
     }
 }

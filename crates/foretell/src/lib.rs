@@ -19,7 +19,7 @@ use cli::{Cli, Command, ConfigCommand};
 use config::Config;
 use exit::{Exit, Failure};
 use foretell_build::Language;
-use foretell_guard::say;
+use foretell_guard::{say, stop};
 use output::Output;
 
 /// The whole command line: reads what was typed and gives the exit code.
@@ -32,10 +32,15 @@ pub fn main() -> ExitCode {
         Some("c++") => return foretell_build::compile(Language::Cxx, typed.into_iter().skip(1)),
         _ => {}
     }
-    if let Err(error) = foretell_guard::stop::take_over() {
+    if let Err(error) = stop::take_over() {
         say!("foretell: temporary files may stay when a signal ends foretell: {error}");
     }
-    ExitCode::from(crash::guarded(typed_command).code())
+    if let Err(error) = foretell_guard::descendants::adopt() {
+        say!("foretell: processes that a program leaves behind may stay: {error}");
+    }
+    let exit = crash::guarded(typed_command);
+    foretell_guard::end();
+    ExitCode::from(exit.code())
 }
 
 /// Checks the text of a `foretell.toml`, as a run would; says what is wrong with it.
@@ -61,6 +66,11 @@ fn typed_command() -> Exit {
     let unwritten = output.close();
     let exit = match result {
         Ok(exit) => exit,
+        // What could not be done because there was no time for it is nobody's mistake.
+        Err(Failure::Input(message)) if stop::is_over() => {
+            say!("foretell: {}: {message}", stop::why().unwrap_or_default());
+            Exit::Incomplete
+        }
         Err(Failure::Input(message)) => {
             say!("foretell: {message}");
             Exit::BadInput

@@ -7,13 +7,13 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use foretell_predict::progress::{Phase, Progress};
+use foretell_predict::progress::{Found, Phase, Progress};
 
 /// The work that was begun last.
 static CURRENT: Mutex<Option<Progress>> = Mutex::new(None);
 
 /// What was found so far, for the case that there will be no report.
-pub fn found_so_far() -> Vec<String> {
+pub fn found_so_far() -> Vec<Found> {
     let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
     current.as_ref().map(Progress::found_so_far).unwrap_or_default()
 }
@@ -34,7 +34,7 @@ impl Line {
         }
         let progress = progress.clone();
         let (stop, stopped) = channel::<()>();
-        let thread = std::thread::spawn(move || {
+        let watch = move || {
             let mut begun = (Phase::Idle, Instant::now());
             let mut before = progress.state();
             let mut shown = false;
@@ -59,8 +59,10 @@ impl Line {
             if shown {
                 let _ = write!(stderr, "\r\x1b[K");
             }
-        });
-        Self { running: Some((stop, thread)) }
+        };
+        // Without a thread there is no line, and the work is done all the same.
+        let thread = std::thread::Builder::new().name("progress".into()).spawn(watch).ok();
+        Self { running: thread.map(|thread| (stop, thread)) }
     }
 }
 

@@ -166,7 +166,13 @@ fn answered(trace: &Trace, options: &PlannerOptions) -> Result<Prediction, Engin
             if out_of_time(&options.common, asked.len() - number, &mut prediction) {
                 break;
             }
-            solver.answer(one, &mut prediction)?;
+            if let Err(error) = solver.answer(one, &mut prediction) {
+                // A solver is killed when the time is over.
+                match out_of_time(&options.common, asked.len() - number, &mut prediction) {
+                    true => break,
+                    false => return Err(error),
+                }
+            }
         }
     } else {
         let mut asker = Asker {

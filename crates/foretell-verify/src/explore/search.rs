@@ -183,6 +183,12 @@ impl Search<'_, '_> {
                     "the memory is spent: {states} states were looked at"
                 ));
             }
+            if next.is_multiple_of(64)
+                && let Some(why) = foretell_guard::stop::why()
+            {
+                let states = self.states.len();
+                return Verdict::Unknown(format!("{why} after {states} states"));
+            }
             if let Some(verdict) = self.expand(next) {
                 return verdict;
             }

@@ -1,7 +1,9 @@
 //! From a C file to its IR.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use foretell_guard::process;
 
 use super::{Module, Refusal, read};
 
@@ -32,8 +34,8 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
     if !options.overflow {
         command.arg("-fwrapv");
     }
-    command.args(["-Xclang", "-disable-O0-optnone", "-o", "-"]).arg(file).stdin(Stdio::null());
-    let output = command.output().map_err(|error| {
+    command.args(["-Xclang", "-disable-O0-optnone", "-o", "-"]).arg(file);
+    let output = process::output(&mut command).map_err(|error| {
         refuse(format!("cannot run {CLANG}: {error}; scripts/setup.sh installs it"))
     })?;
     if !output.status.success() {

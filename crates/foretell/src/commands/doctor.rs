@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::process::Command;
 
+use foretell_guard::process;
+
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
@@ -80,7 +82,7 @@ pub fn run(output: &mut Output) -> Result<Exit, Failure> {
 
 /// The first line of `program --version`, or `None` when it cannot be run.
 fn version_of(program: &str) -> Option<String> {
-    let ran = Command::new(program).arg("--version").output().ok()?;
+    let ran = process::output(Command::new(program).arg("--version")).ok()?;
     let text = String::from_utf8_lossy(&ran.stdout).into_owned();
     ran.status.success().then(|| text.lines().next().unwrap_or_default().to_owned())
 }

@@ -4,36 +4,38 @@
 //! is explained as a whole. For a recorded run everything that the predictor finds is explained.
 
 use std::io::Write;
+use std::sync::Arc;
 
+use foretell_force::bounded::{Lost, bounded};
+use foretell_guard::stop;
 use foretell_neighbourhood::{
-    Explanation, FindingExplanation, Options, Verdict, explain, explain_finding, finding_options,
-    json, picture, text,
+    Explanation, Options, Verdict, explain, finding_options, json, picture, text,
 };
-use foretell_predict::progress::Phase;
-use foretell_predict::{Finding, Status, predict};
-use foretell_trace::validate::validate;
+use foretell_predict::Status;
 use foretell_trace::{Trace, format};
 use serde_json::json;
 
 use crate::cli::ExplainArguments;
+use crate::commands::explaining::{self, Explained, UNLIMITED, explain_each};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::progress::Line;
 
 /// Explains and prints.
 pub fn run(arguments: &ExplainArguments, output: &mut Output) -> Result<Exit, Failure> {
-    let mut trace = foretell_record::read(&arguments.trace)?;
+    explaining::come_to_a_close(arguments.time_limit);
+    let trace = explaining::read(&arguments.trace)?;
     let in_file = |error: &dyn std::fmt::Display| format!("{}: {error}", arguments.trace.display());
-    if let Some(fault) = validate(&trace).first() {
-        return Err(Failure::Input(in_file(fault)));
-    }
-    trace.name_threads_by_function();
     if trace.metadata.observed_order {
         return findings(arguments, &trace, output);
     }
     let options =
         Options { exact: arguments.exact, synthesis: !arguments.no_fix, ..Options::default() };
-    let explanation = explain(&trace, &options).map_err(|error| Failure::Input(in_file(&error)))?;
+    let explained = Arc::clone(&trace);
+    let explanation = match bounded(UNLIMITED, move || explain(&explained, &options)) {
+        Ok(explanation) => explanation.map_err(|error| Failure::Input(in_file(&error)))?,
+        Err(Lost::Late) => return nothing_explained(arguments, &trace, output),
+        Err(Lost::Panicked(why)) => return Err(Failure::Internal(in_file(&why))),
+    };
     draw(arguments, &trace, &explanation)?;
     if output.json() {
         let mut object = header(arguments, &trace);
@@ -52,29 +54,18 @@ pub fn run(arguments: &ExplainArguments, output: &mut Output) -> Result<Exit, Fa
 /// Explains what the predictor finds, once for each place in the source.
 fn findings(
     arguments: &ExplainArguments,
-    trace: &Trace,
+    trace: &Arc<Trace>,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let in_file = |error: &dyn std::fmt::Display| format!("{}: {error}", arguments.trace.display());
-    let asked = foretell_predict::Options::default();
-    let line = Line::show(&asked.progress);
-    let prediction = predict(trace, &asked).map_err(|error| Failure::Input(in_file(&error)))?;
-    asked.progress.begin(Phase::Explaining, prediction.findings.len());
     let options =
         Options { exact: arguments.exact, synthesis: !arguments.no_fix, ..finding_options() };
-    let mut explained: Vec<(&Finding, FindingExplanation)> = Vec::new();
-    for finding in &prediction.findings {
-        asked.progress.advance();
+    let work = explain_each(&arguments.trace, trace, options, |finding, explained| {
         let wanted = arguments.finding.as_ref().is_none_or(|id| finding.id.starts_with(id));
-        let told = explained.iter().any(|(other, _)| other.group == finding.group);
-        if finding.status == Status::Predicted && wanted && !told {
-            let found = explain_finding(trace, finding, &options)
-                .map_err(|error| Failure::Input(in_file(&error)))?;
-            explained.push((finding, found));
-        }
-    }
-    drop(line);
-    if let (Some(id), true) = (&arguments.finding, explained.is_empty()) {
+        wanted && !explained.iter().any(|(other, _)| other.group == finding.group)
+    })?;
+    let Explained { prediction, findings: explained, unseen } = work;
+    if let (Some(id), true, true) = (&arguments.finding, explained.is_empty(), unseen.is_empty()) {
         return Err(Failure::Input(in_file(&format!(
             "no finding `{id}`; `foretell predict` lists them"
         ))));
@@ -93,9 +84,12 @@ fn findings(
                 })
             })
             .collect();
+        if !unseen.is_empty() {
+            object["unseen"] = unseen.clone().into();
+        }
         output.object(object)?;
     } else {
-        if explained.is_empty() {
+        if explained.is_empty() && unseen.is_empty() {
             writeln!(output, "nothing is predicted, so there is nothing to explain")?;
         }
         for (number, (finding, found)) in explained.iter().enumerate() {
@@ -107,13 +101,36 @@ fn findings(
                 writeln!(output, "  {line}")?;
             }
         }
+        for sentence in &unseen {
+            writeln!(output, "not done: {sentence}")?;
+        }
     }
-    let undecided = prediction.findings.iter().any(|found| found.status != Status::Predicted);
-    Ok(match (explained.is_empty(), undecided) {
-        (false, _) => Exit::Predicted,
-        (true, true) => Exit::Incomplete,
-        (true, false) => nothing_bad(trace),
+    let is_predicted = |status: &Status| *status == Status::Predicted;
+    let mut statuses = prediction.findings.iter().map(|finding| &finding.status);
+    let undecided = !unseen.is_empty() || !statuses.clone().all(is_predicted);
+    let predicted = !explained.is_empty() || !unseen.is_empty() && statuses.any(is_predicted);
+    Ok(match (predicted, undecided) {
+        (true, _) => Exit::Predicted,
+        (false, true) => Exit::Incomplete,
+        (false, false) => nothing_bad(trace),
     })
+}
+
+/// The time was over, or a signal came, before there was an explanation.
+fn nothing_explained(
+    arguments: &ExplainArguments,
+    trace: &Trace,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let sentence = format!("the explanation: {}", stop::why().unwrap_or_default());
+    if output.json() {
+        let mut object = header(arguments, trace);
+        object["unseen"] = json!([sentence]);
+        output.object(object)?;
+    } else {
+        writeln!(output, "not done: {sentence}")?;
+    }
+    Ok(Exit::Incomplete)
 }
 
 fn nothing_bad(trace: &Trace) -> Exit {

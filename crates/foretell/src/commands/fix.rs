@@ -1,46 +1,33 @@
 //! `foretell fix`: a patch that adds the synchronisation.
 
 use foretell_guard::{Keep, replace_file, say};
-use foretell_neighbourhood::{
-    Options, Primitive, Verification, explain_finding, finding_options, text::Names,
-};
+use foretell_neighbourhood::text::Names;
+use foretell_neighbourhood::{Options, Primitive, Verification, finding_options};
 use foretell_patch::{Patch, Sources, patch, patched_since};
-use foretell_predict::progress::Phase;
-use foretell_predict::{Status, predict};
-use foretell_trace::validate::validate;
+use foretell_predict::Status;
 use serde_json::json;
 
 use crate::cli::FixArguments;
+use crate::commands::explaining::{self, Explained, explain_each};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::progress::Line;
 
 /// Finds, explains, patches.
 pub fn run(arguments: &FixArguments, output: &mut Output) -> Result<Exit, Failure> {
-    let mut trace = foretell_record::read(&arguments.trace)?;
-    let in_file = |error: &dyn std::fmt::Display| format!("{}: {error}", arguments.trace.display());
-    if let Some(fault) = validate(&trace).first() {
-        return Err(Failure::Input(in_file(fault)));
-    }
-    trace.name_threads_by_function();
-    let asked = foretell_predict::Options::default();
-    let line = Line::show(&asked.progress);
-    let prediction = predict(&trace, &asked).map_err(|error| Failure::Input(in_file(&error)))?;
-    asked.progress.begin(Phase::Explaining, prediction.findings.len());
+    explaining::come_to_a_close(arguments.time_limit);
+    let trace = explaining::read(&arguments.trace)?;
+    let wanted = |id: &str| arguments.finding.as_ref().is_none_or(|wanted| id.starts_with(wanted));
     let options = Options { synthesis: true, ..finding_options() };
+    let work = explain_each(&arguments.trace, &trace, options, |finding, _| wanted(&finding.id))?;
+    let Explained { prediction, findings, unseen } = work;
+    let found = prediction
+        .findings
+        .iter()
+        .any(|finding| finding.status == Status::Predicted && wanted(&finding.id));
     let mut primitives: Vec<Primitive> = Vec::new();
     let mut told: Vec<String> = Vec::new();
     let mut words: Vec<String> = Vec::new();
-    let mut found = false;
-    for finding in &prediction.findings {
-        asked.progress.advance();
-        let wanted = arguments.finding.as_ref().is_none_or(|id| finding.id.starts_with(id));
-        if finding.status != Status::Predicted || !wanted {
-            continue;
-        }
-        found = true;
-        let explained = explain_finding(&trace, finding, &options)
-            .map_err(|error| Failure::Input(in_file(&error)))?;
+    for (_, explained) in &findings {
         let explanation = &explained.explanation;
         match &explanation.synthesis {
             Some(synthesis) if synthesis.verification == Verification::Verified => {
@@ -55,7 +42,6 @@ pub fn run(arguments: &FixArguments, output: &mut Output) -> Result<Exit, Failur
             _ => words.push(explained.sentence.clone()),
         }
     }
-    drop(line);
     let sources = Sources { directories: arguments.source.clone() };
     let patched = patched_since(&trace, &sources);
     let patch = match patched.is_empty() {
@@ -81,7 +67,9 @@ pub fn run(arguments: &FixArguments, output: &mut Output) -> Result<Exit, Failur
             .map(|(number, reason)| format!("{} (not in the patch: {reason})", told[*number])),
     );
     words.dedup();
-    if arguments.apply {
+    if arguments.apply && !unseen.is_empty() {
+        say!("foretell: no file was changed, because the patch may not be complete");
+    } else if arguments.apply {
         for file in &patch.files {
             replace_file(&file.path, file.new.as_bytes(), Keep::ModeAndOwner).map_err(|error| {
                 Failure::Input(format!("cannot write {}: {error}", file.path.display()))
@@ -91,7 +79,7 @@ pub fn run(arguments: &FixArguments, output: &mut Output) -> Result<Exit, Failur
     }
     let diff: String = patch.files.iter().map(|file| file.diff()).collect();
     if output.json() {
-        output.object(json!({
+        let mut object = json!({
             "version": 1,
             "trace": {
                 "file": arguments.trace.display().to_string(),
@@ -99,7 +87,11 @@ pub fn run(arguments: &FixArguments, output: &mut Output) -> Result<Exit, Failur
                 "events": trace.events.len(),
             },
             "fix": {"diff": diff, "by_hand": words, "primitives": told, "applied": again},
-        }))?;
+        });
+        if !unseen.is_empty() {
+            object["unseen"] = unseen.clone().into();
+        }
+        output.object(object)?;
     } else {
         output.document(&diff);
         for sentence in &again {
@@ -108,11 +100,14 @@ pub fn run(arguments: &FixArguments, output: &mut Output) -> Result<Exit, Failur
         for sentence in &words {
             say!("foretell: by hand: {sentence}");
         }
-        if !found {
+        for sentence in &unseen {
+            say!("foretell: not done: {sentence}");
+        }
+        if !found && unseen.is_empty() {
             say!("foretell: nothing is predicted, so there is nothing to fix");
         }
     }
-    Ok(match (found, trace.metadata.gaps.is_empty()) {
+    Ok(match (found, trace.metadata.gaps.is_empty() && unseen.is_empty()) {
         (true, _) => Exit::Predicted,
         (false, true) => Exit::NothingFound,
         (false, false) => Exit::Incomplete,

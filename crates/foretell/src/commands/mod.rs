@@ -4,6 +4,7 @@ pub mod config;
 pub mod doctor;
 pub mod explain;
 pub mod explained;
+pub mod explaining;
 pub mod fix;
 pub mod past;
 pub mod pddl;

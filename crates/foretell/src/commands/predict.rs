@@ -58,8 +58,14 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
     let line = Line::show(&options.common.progress);
     let mut prediction =
         planner::predict(&trace, &options).map_err(|error| Failure::Input(in_file(&error)))?;
-    prediction.divergences =
-        divergences(&trace, &options.common).map_err(|error| Failure::Input(in_file(&error)))?;
+    match divergences(&trace, &options.common) {
+        Ok(found) => prediction.divergences = found,
+        // A solver is killed when the time is over.
+        Err(_) if stop::is_over() => {
+            prediction.unseen.push("places where a thread may leave its path".into());
+        }
+        Err(error) => return Err(Failure::Input(in_file(&error))),
+    }
     drop(line);
     if let Some(directory) = &arguments.pddl {
         let problems = pddl::problems(&trace, &prediction, &arguments.goal)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use foretell_build::Language;
 use foretell_force::program::Program;
-use foretell_guard::PrivateFolder;
+use foretell_guard::{PrivateFolder, process};
 
 use crate::cli::RunArguments;
 use crate::exit::Failure;
@@ -107,8 +107,7 @@ fn build(
     let words = words.chain(beside);
     let mut command = foretell_build::command(language, words)
         .map_err(|error| Failure::Input(error.to_string()))?;
-    let status = command
-        .status()
+    let status = process::status(&mut command)
         .map_err(|error| Failure::Input(format!("cannot start the compiler: {error}")))?;
     match status.success() {
         true => Ok(()),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use foretell_guard::{say, stop};
+use foretell_guard::{descendants, say, stop};
 use foretell_predict::progress::{Phase, Progress};
 use foretell_record::{
     Form, OnRecorderDeath, RecordError, RecordOptions, RecordOutcome, RunEnd, SyncOutcome, record,
@@ -22,6 +22,8 @@ use crate::progress::Line;
 pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Failure> {
     // While the program runs, signals are passed on to it; afterwards the file is completed first.
     stop::come_to_a_close_first();
+    // A program that is only recorded may leave a daemon behind, as it would without us.
+    descendants::leave_alone();
     let (program, rest) = arguments.program.split_first().expect("clap demands a program");
     let default = if arguments.sync_only { "run.sync" } else { "run.ftrace" };
     let file = arguments.output.as_deref().unwrap_or(Path::new(default));

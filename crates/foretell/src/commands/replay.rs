@@ -14,12 +14,14 @@ use foretell_trace::schedule::Schedule;
 use serde_json::{Value, json};
 
 use crate::cli::ReplayArguments;
+use crate::commands::explaining::come_to_a_close;
 use crate::commands::program::prepare;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
 /// Replays and prints.
 pub fn run(arguments: &ReplayArguments, output: &mut Output) -> Result<Exit, Failure> {
+    come_to_a_close(arguments.time_limit);
     let in_file =
         |error: &dyn std::fmt::Display| format!("{}: {error}", arguments.schedule.display());
     let text = std::fs::read_to_string(&arguments.schedule)

@@ -12,7 +12,7 @@ use foretell_force::run::RunError;
 use foretell_force::session::{
     Conclusion, Options, Session, TestError, Tested, UNINTERRUPTED, test,
 };
-use foretell_guard::stop;
+use foretell_guard::{say, stop};
 use foretell_predict::Prediction;
 use foretell_predict::progress::Phase;
 use foretell_record::RecordError;
@@ -29,6 +29,7 @@ use crate::commands::program::prepare;
 use crate::commands::report::{exit_of, print, suppress, write_files};
 use crate::commands::schedules;
 use crate::commands::trials::Trials;
+use crate::crash::WHERE_TO_REPORT;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::progress::Line;
@@ -38,6 +39,11 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     let started = Instant::now();
     // A signal ends the search, not the report.
     stop::come_to_a_close_first();
+    // The session keeps the limit by itself; this ends what it waits for, like a compiler that hangs.
+    let limit = Duration::from_secs(arguments.time_limit).saturating_add(SHORTEST * 5);
+    if let Some(deadline) = started.checked_add(limit) {
+        stop::set_deadline(deadline);
+    }
     let prepared = prepare(&arguments.program, &arguments.run)?;
     let options = options(arguments)?;
     options.predict.progress.begin(Phase::Recording, 0);
@@ -64,6 +70,9 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     suppress(&mut report, &arguments.outputs)?;
     print(&report, output)?;
     write_files(&report, &arguments.outputs)?;
+    for error in &session.errors {
+        say!("foretell: internal error: {error}; {WHERE_TO_REPORT}");
+    }
     if report.findings.iter().any(|finding| finding.suppressed.is_some()) {
         return Ok(exit_of(&report));
     }

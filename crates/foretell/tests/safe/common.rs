@@ -1,5 +1,6 @@
 //! A folder for each test, and the `foretell` binary in it.
 
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -59,6 +60,15 @@ impl Workshop {
             .env("HOME", self.path().join("home"))
             .env_remove("XDG_CONFIG_HOME")
             .stdin(Stdio::null());
+        // A test that is interrupted takes foretell with it. (Programs that foretell records end with
+        // it only if they are asked to, `--on-recorder-death end`.)
+        // SAFETY: a plain system call.
+        unsafe {
+            command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            });
+        }
         command
     }
 

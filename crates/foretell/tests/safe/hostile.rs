@@ -73,8 +73,9 @@ const ENOUGH: &str = "60";
 fn recorded(shop: &Workshop, name: &str, main: &str, limit: &str) -> (Option<i32>, Value, String) {
     let program = shop.build(name, &format!("{COMMON}{main}"));
     let file = shop.path().join(format!("{name}.ftrace")).display().to_string();
-    let words = ["--format", "json", "record", "-o", &file, "--time-limit", limit, "--", &program];
-    let output = shop.run(&words);
+    let mut command = shop.foretell(&["--format", "json", "record", "-o", &file]);
+    command.args(["--time-limit", limit, "--on-recorder-death", "end", "--", &program]);
+    let output = finish(command);
     let error = text(&output.stderr);
     assert!(!error.contains("internal error"), "{name}: {error}");
     // Not by a signal: the recorder itself survives whatever the program does.
@@ -243,8 +244,8 @@ fn a_second_signal_ends_a_recording_whatever_the_program_does() {
     let program = shop.build("stubborn", &format!("{COMMON}{STUBBORN}"));
     for number in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         let file = shop.path().join("run.ftrace");
-        let mut command =
-            shop.foretell(&["record", "-o", &file.display().to_string(), "--", &program]);
+        let mut command = shop.foretell(&["record", "--on-recorder-death", "end", "-o"]);
+        command.arg(&file).arg("--").arg(&program);
         command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("starts");
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();

@@ -9,11 +9,13 @@ use std::path::Path;
 use foretell_trace::format;
 
 use crate::cli::VerifyArguments;
+use crate::commands::explaining::come_to_a_close;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
 /// Verifies and prints.
 pub fn run(arguments: &VerifyArguments, output: &mut Output) -> Result<Exit, Failure> {
+    come_to_a_close(arguments.time_limit);
     match arguments.program.extension().is_some_and(|ending| ending == "c") {
         true => c::run(arguments, output),
         false => commands::run(arguments, output),
