@@ -10,6 +10,8 @@
 //! without a copy (`splice`, `sendfile`), and what libc's streams write by themselves when their buffer
 //! is full. What is received from there counts as coming from outside.
 
+pub mod ipc;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use foretell_wire::{Kind, ObjectKind, channel};
@@ -120,6 +122,10 @@ mod sort {
     pub const CONTENT: u64 = 8;
     pub const NAME: u64 = 9;
     pub const CHILDREN: u64 = 10;
+    pub const MESSAGES: u64 = 11;
+    pub const SEMAPHORES: u64 = 12;
+    pub const LOCKS: u64 = 13;
+    pub const MEETING: u64 = 14;
 }
 
 fn status(file: c_int) -> Option<libc::stat> {
@@ -457,17 +463,18 @@ pub fn closing(session: &mut Session, file: c_int) {
     if let Some(watched) = &mut unsafe { known() }.watched {
         watched.remove(&file);
     }
+    ipc::closing(session, file);
+    // SAFETY: any number may be asked about.
+    let flags =
+        unsafe { sys::call(libc::SYS_fcntl, [file as u64, libc::F_GETFL as u64, 0, 0, 0, 0]) };
+    if flags < 0 || flags as c_int & libc::O_ACCMODE == libc::O_RDONLY {
+        return; // nothing was written
+    }
     if let Some(content) = content_of(file) {
         send(session, content, 1, 0);
         return;
     }
     let Some(Ends { unit: Unit::Stream, send: Some(channel), .. }) = ends(file) else { return };
-    // SAFETY: any number may be asked about.
-    let flags =
-        unsafe { sys::call(libc::SYS_fcntl, [file as u64, libc::F_GETFL as u64, 0, 0, 0, 0]) };
-    if flags < 0 || flags as c_int & libc::O_ACCMODE == libc::O_RDONLY {
-        return;
-    }
     let closed = object(key(&[sort::HANGUP, channel.into()]), ObjectKind::State, "end of input");
     send(session, closed, 1, 0);
 }
@@ -584,6 +591,24 @@ pub fn let_signals_in(session: &mut Session) {
     for channel in std::mem::take(&mut session.me.pending_signals) {
         poll(session, channel, true);
     }
+}
+
+// Barriers that other processes use, too
+
+fn meeting(address: u64) -> u32 {
+    object(key(&[sort::MEETING, address]), ObjectKind::State, "shared barrier")
+}
+
+/// The thread came to the barrier.
+pub fn came_to(session: &mut Session, barrier: u64) {
+    let channel = meeting(barrier);
+    send(session, channel, 1, 0);
+}
+
+/// The barrier let the thread go, after all who had come.
+pub fn left(session: &mut Session, barrier: u64) {
+    let channel = meeting(barrier);
+    poll(session, channel, true);
 }
 
 // Processes

@@ -10,6 +10,7 @@
 
 use foretell_wire::{End, Expected, Kind, Turn, format_path, is_local};
 
+use crate::channels::ipc;
 use crate::policy::{Choice, Policy, Threads};
 use crate::recorder::recorder;
 use crate::scheduler;
@@ -123,6 +124,12 @@ impl Policy for Forced {
                 Choice::Await(position)
             }
             State::Blocked if thread.deadline.is_some() => Choice::TimeOut(position),
+            // A futex may wake a thread for no reason.
+            State::Blocked if matches!(thread.wait, Wait::Futex(_)) => Choice::Run(position),
+            // Another process may be what it waits for.
+            State::Blocked if matches!(thread.wait, Wait::Kernel(key) if !ipc::is_private(key)) => {
+                Choice::Await(position)
+            }
             State::Blocked | State::Finished => {
                 let what = scheduler::waits_for(thread);
                 self.diverged(&format!("waits at event {} for {what}", thread.slots.index))

@@ -2,7 +2,7 @@
 //!
 //! The program's own objects in memory are not touched while the scheduler is on; an object is
 //! known by its address and gets a number in the trace when it is first used or initialised. An
-//! address that is initialised again is another object.
+//! address that is initialised again is another object; one that was only destroyed is not.
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,13 @@ pub struct Object {
     pub model: Model,
     /// Other processes may see it: the real object decides, and the model follows.
     pub shared: bool,
+    /// It was destroyed, and its memory says so while nobody initialises it again, see [`bury`].
+    buried: bool,
 }
+
+/// What the first word of a destroyed object is. POSIX says nothing about what is there, and no object
+/// has it there while it is in use.
+const GRAVE: u32 = 0x6e6f_7065;
 
 /// The state of an object.
 pub enum Model {
@@ -207,7 +213,10 @@ pub fn get(
     let table = unsafe { table() };
     if let Some(slot) = table.find(address) {
         let number = table.slots[slot] as usize - 1;
-        if fits(&table.objects[number].model) {
+        let object = &table.objects[number];
+        // SAFETY: the program uses what lies there.
+        let again = || object.buried && unsafe { (address as *const u32).read_volatile() } != GRAVE;
+        if fits(&object.model) && !again() {
             return &mut table.objects[number];
         }
     }
@@ -231,7 +240,7 @@ pub fn define(address: u64, model: Model) -> &'static mut Object {
     let what = u64::from(number) | u64::from(kind as u32) << 32;
     // SAFETY: as above.
     unsafe { recorder() }.put([head(Kind::DefineObject, 0, 0), what, address, amount.into()]);
-    table.objects.push(Object { number, address, model, shared: false });
+    table.objects.push(Object { number, address, model, shared: false, buried: false });
     table.insert(address, number);
     &mut table.objects[number as usize]
 }
@@ -249,6 +258,21 @@ pub fn forget(address: u64) {
     let table = unsafe { table() };
     if let Some(slot) = table.find(address) {
         table.slots[slot] = GONE;
+    }
+}
+
+/// The object at the address was destroyed. Whoever uses it from now on uses the same object, unless it
+/// is initialised again, by a function or by plain writes.
+pub fn bury(address: u64) {
+    let Some(number) = number_at(address) else { return };
+    let object = by_number(number);
+    match object.shared {
+        true => forget(address), // other processes see the memory
+        false => {
+            object.buried = true;
+            // SAFETY: the program's object, which it has just destroyed.
+            unsafe { (address as *mut u32).write_volatile(GRAVE) };
+        }
     }
 }
 

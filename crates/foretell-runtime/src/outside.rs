@@ -160,7 +160,7 @@ fn a_handler_may_wake(thread: &Thread) -> bool {
                 objects::by_number(number).model,
                 Model::Semaphore(_) | Model::Condition(_)
             ),
-            Wait::Futex(_) => true,
+            Wait::Futex(_) | Wait::Kernel(_) => true,
             _ => false,
         }
 }
@@ -302,6 +302,20 @@ pub fn finished(task: u32) {
 fn is_over(task: u32) -> bool {
     // SAFETY: callers have the turn.
     unsafe { OVER.get() }.contains(&task)
+}
+
+/// Whether the memory at this address can be shared with other processes at all. What lies in memory of
+/// this process only is not shared, whatever its attributes say.
+pub fn is_shared_memory(address: u64) -> bool {
+    let Some(text) = sys::read_file(b"/proc/self/maps\0") else { return true };
+    let text = String::from_utf8_lossy(&text).into_owned();
+    text.lines().any(|line| {
+        let mut words = line.split_whitespace();
+        let (Some(range), Some(mode)) = (words.next(), words.next()) else { return false };
+        let Some((first, end)) = range.split_once('-') else { return false };
+        let number = |text| u64::from_str_radix(text, 16).unwrap_or(0);
+        mode.ends_with('s') && (number(first)..number(end)).contains(&address)
+    })
 }
 
 /// Whether another process that we may look at has the memory at this address, too.

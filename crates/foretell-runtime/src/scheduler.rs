@@ -364,12 +364,33 @@ fn spend_points(scheduler: &mut Scheduler, me: *mut Thread) {
 fn may_change_by_itself(scheduler: &Scheduler) -> bool {
     let waits = |thread: &Thread| match thread.state {
         State::External => true,
-        State::Blocked => thread.deadline.is_some() || thread.wait == Wait::Files,
+        State::Blocked => thread.deadline.is_some() || may_wait_for_others(thread),
         State::Runnable | State::Finished => false,
     };
     // SAFETY: live threads.
     scheduler.threads.iter().any(|&thread| waits(unsafe { &*thread }))
         || !outside::wakers(&scheduler.threads).is_empty()
+}
+
+/// Whether the thread waits for something that another process may do.
+fn may_wait_for_others(thread: &Thread) -> bool {
+    match thread.wait {
+        Wait::Files => true,
+        Wait::Kernel(key) => !channels::ipc::is_private(key),
+        _ => false,
+    }
+}
+
+/// Threads that wait for an object of the kernel can try again.
+fn welcome_kernel_waiters(scheduler: &Scheduler) {
+    for &thread in &scheduler.threads {
+        // SAFETY: live threads; their state belongs to us.
+        unsafe {
+            if (*thread).state == State::Blocked && matches!((*thread).wait, Wait::Kernel(_)) {
+                (*thread).state = State::Runnable;
+            }
+        }
+    }
 }
 
 /// Whether somebody waits for what happens outside: then time must not be skipped.
@@ -422,9 +443,14 @@ fn no_outside(threads: &[*mut Thread]) -> bool {
     let inside = |&thread: &*mut Thread| {
         // SAFETY: live threads.
         let thread = unsafe { &*thread };
-        thread.wait != Wait::Files
-            || (thread.deadline.is_none()
-                && thread.files.iter().all(|file| channels::is_private(file.fd)))
+        match thread.wait {
+            Wait::Files => {
+                thread.deadline.is_none()
+                    && thread.files.iter().all(|file| channels::is_private(file.fd))
+            }
+            Wait::Kernel(key) => thread.deadline.is_none() && channels::ipc::is_private(key),
+            _ => true,
+        }
     };
     threads.iter().all(inside) && outside::wakers(threads).is_empty()
 }
@@ -496,7 +522,9 @@ fn choose(me: *mut Thread) -> Next {
             scheduler.threads.iter().any(|&thread| is(unsafe { &*thread }))
         };
         let external = has_external(&scheduler.threads);
-        let files = any(|thread| thread.state == State::Blocked && thread.wait == Wait::Files);
+        let files = any(|thread| {
+            thread.state == State::Blocked && matches!(thread.wait, Wait::Files | Wait::Kernel(_))
+        });
         match policy.choose(&Threads(&scheduler.threads), current) {
             Choice::Run(position) => return Next::Thread(scheduler.threads[position]),
             Choice::TimeOut(position) => {
@@ -539,7 +567,12 @@ fn choose(me: *mut Thread) -> Next {
                     stop(End::Diverged, &format!("thread {who} waits too long for {what}"));
                 }
                 waited += LOOK_AGAIN;
-                welcome_readers(scheduler, LOOK_AGAIN);
+                if matches!(thread.wait, Wait::Kernel(_)) {
+                    sys::sleep(LOOK_AGAIN);
+                    welcome_kernel_waiters(scheduler);
+                } else {
+                    welcome_readers(scheduler, LOOK_AGAIN);
+                }
             }
             Choice::Nobody if external && ends.is_some() && waited < PATIENCE_AT_END => {
                 waited += LOOK_AGAIN;
@@ -553,7 +586,9 @@ fn choose(me: *mut Thread) -> Next {
             Choice::Nobody if files && unsafe { (*me).state } == State::External => {
                 let waiting = scheduler.threads.iter().copied().find(|&thread| {
                     // SAFETY: live threads.
-                    unsafe { (*thread).state == State::Blocked && (*thread).wait == Wait::Files }
+                    let thread = unsafe { &*thread };
+                    thread.state == State::Blocked
+                        && matches!(thread.wait, Wait::Files | Wait::Kernel(_))
                 });
                 if let Some(thread) = waiting {
                     return Next::Thread(thread);
@@ -564,7 +599,12 @@ fn choose(me: *mut Thread) -> Next {
             }
             Choice::Nobody if files => {
                 // The recorder outside ends the run if this takes too long.
-                welcome_readers(scheduler, LOOK_AGAIN);
+                let began = sys::clock(libc::CLOCK_MONOTONIC);
+                if !welcome_readers(scheduler, LOOK_AGAIN) {
+                    let passed = sys::clock(libc::CLOCK_MONOTONIC).saturating_sub(began);
+                    sys::sleep(LOOK_AGAIN.saturating_sub(passed));
+                }
+                welcome_kernel_waiters(scheduler);
             }
             Choice::Nobody if external && !awaits_sharers(&scheduler.threads) => {
                 AWAITED.store(0, SeqCst);
@@ -882,6 +922,7 @@ pub fn waits_for(thread: &Thread) -> String {
             let files: Vec<String> = thread.files.iter().map(|file| file.fd.to_string()).collect();
             format!("something to happen to file {}", files.join(", "))
         }
+        Wait::Kernel(_) => "a message queue, a semaphore or a lock of the kernel".into(),
         Wait::Time => "time to pass".into(),
         Wait::Others => "the other threads, to end the process".into(),
         Wait::None => "nothing".into(),

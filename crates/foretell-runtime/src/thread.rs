@@ -205,6 +205,9 @@ pub enum Wait {
     Futex(u64),
     /// One of its files to be ready.
     Files,
+    /// An object of the kernel that other processes may use, too: a message queue, a semaphore or a lock
+    /// of a file, by its key in `channels::ipc`.
+    Kernel(u64),
     /// Time.
     Time,
     /// Everybody else to finish: it is about to end the process.

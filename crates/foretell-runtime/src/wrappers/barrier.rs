@@ -5,6 +5,7 @@ use foretell_wire::outside::Cause;
 use foretell_wire::sync_log::Kind as Logged;
 use libc::{c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t};
 
+use crate::channels;
 use crate::objects::{self, Barrier, Model};
 use crate::outside;
 use crate::real::{interpose, real};
@@ -51,7 +52,9 @@ interpose! {
             if let Some(number) = objects::number_at(barrier as u64) {
                 super::destroyed(&mut session, number);
             }
-            objects::forget(barrier as u64);
+            let result = real!(pthread_barrier_destroy(barrier: *mut pthread_barrier_t) -> c_int);
+            objects::bury(barrier as u64);
+            return result;
         }
         real!(pthread_barrier_destroy(barrier: *mut pthread_barrier_t) -> c_int)
     }
@@ -62,11 +65,16 @@ interpose! {
         };
         session.point();
         // SAFETY: glibc's layout: the fourth word says whether other processes may use it.
-        if barrier.cast::<c_uint>().add(3).read() != 0 {
+        let shared = barrier.cast::<c_uint>().add(3).read() != 0;
+        if shared && outside::is_shared_memory(barrier as u64) {
             let (me, place) = (session.me.number, session.place);
             outside::note(me, Cause::SharedObject, 0, "a barrier", place);
-            return super::blocking::outside(session, || real!(pthread_barrier_wait(
-                barrier: *mut pthread_barrier_t) -> c_int)).1;
+            channels::came_to(&mut session, barrier as u64);
+            let (mut session, result) = super::blocking::outside(session, || real!(
+                pthread_barrier_wait(barrier: *mut pthread_barrier_t) -> c_int));
+            channels::left(&mut session, barrier as u64);
+            session.point();
+            return result;
         }
         let number = number(barrier);
         session.event(Kind::BarrierArrive, 0, [number.into()]);

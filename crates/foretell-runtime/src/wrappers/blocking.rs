@@ -87,13 +87,29 @@ fn when_ready<R: From<i8>>(
     events: i16,
     call: impl FnOnce() -> R,
 ) -> (Session, R) {
+    when_ready_until(session, file, events, None, call)
+}
+
+/// Runs a call on the file when it is ready. At the deadline (virtual time) it fails instead.
+pub fn when_ready_until<R: From<i8>>(
+    session: Session,
+    file: c_int,
+    events: i16,
+    deadline: Option<u64>,
+    call: impl FnOnce() -> R,
+) -> (Session, R) {
     if never_waits(file) {
         return (session, call());
     }
     let files = vec![libc::pollfd { fd: file, events, revents: 0 }];
-    match await_files(session, files, None) {
-        (session, Ok(_)) => (session, call()),
-        (session, Err(error)) => {
+    let (session, ready) = await_files(session, files, deadline);
+    match ready {
+        Ok(true) => (session, call()),
+        Ok(false) => {
+            super::fail(libc::ETIMEDOUT);
+            (session, R::from(-1))
+        }
+        Err(error) => {
             super::fail(error);
             (session, R::from(-1))
         }
@@ -650,19 +666,6 @@ macro_rules! pass_through {
 }
 
 pass_through! {
-    fn mq_send(
-        queue: c_int, message: *const c_void, size: size_t, priority: c_uint,
-    ) -> c_int;
-    fn mq_receive(
-        queue: c_int, message: *mut c_void, size: size_t, priority: *mut c_uint,
-    ) -> ssize_t;
-    fn semop(set: c_int, operations: *mut c_void, count: size_t) -> c_int;
-    fn msgsnd(queue: c_int, message: *const c_void, size: size_t, flags: c_int) -> c_int;
-    fn msgrcv(
-        queue: c_int, message: *mut c_void, size: size_t, kind: libc::c_long, flags: c_int,
-    ) -> ssize_t;
-    fn flock(file: c_int, operation: c_int) -> c_int;
-    fn lockf(file: c_int, operation: c_int, length: off_t) -> c_int;
     fn aio_suspend(
         requests: *const *const c_void, count: c_int, limit: *const libc::timespec,
     ) -> c_int;

@@ -39,7 +39,8 @@ unsafe fn clock_of(condition: *const pthread_cond_t) -> clockid_t {
 /// Whether other processes may use the condition.
 unsafe fn is_shared(condition: *const pthread_cond_t) -> bool {
     // SAFETY: glibc's layout on x86-64, as above.
-    unsafe { condition.cast::<u32>().add(8).read() & 1 != 0 }
+    let says_so = unsafe { condition.cast::<u32>().add(8).read() & 1 != 0 };
+    says_so && outside::is_shared_memory(condition as u64)
 }
 
 /// Waits outside the scheduler, where the condition or its mutex is shared with other processes or
@@ -200,10 +201,8 @@ interpose! {
 
     fn pthread_cond_destroy as destroy(condition: *mut pthread_cond_t) -> c_int {
         if let Some(mut session) = Session::begin() {
-            if let Some(number) = objects::number_at(condition as u64) {
-                super::destroyed(&mut session, number);
-            }
-            objects::forget(condition as u64);
+            super::destroyed(&mut session, object(condition).number);
+            objects::bury(condition as u64);
             return 0;
         }
         real!(pthread_cond_destroy @ c"GLIBC_2.3.2" (condition: *mut pthread_cond_t) -> c_int)

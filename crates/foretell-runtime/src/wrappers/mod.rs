@@ -11,6 +11,7 @@ pub(crate) mod condition;
 pub(crate) mod exec;
 pub(crate) mod files;
 pub(crate) mod futex;
+pub(crate) mod ipc;
 pub(crate) mod memory;
 pub(crate) mod mutex;
 pub(crate) mod notify;

@@ -356,7 +356,7 @@ interpose! {
     fn pthread_spin_destroy(lock: *mut c_int) -> c_int {
         if let Some(mut session) = Session::begin() {
             destroyed(&mut session, spin(lock).number);
-            objects::forget(lock as u64);
+            objects::bury(lock as u64);
         }
         real!(pthread_spin_destroy(lock: *mut c_int) -> c_int)
     }

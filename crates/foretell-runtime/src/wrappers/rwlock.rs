@@ -142,10 +142,9 @@ interpose! {
 
     fn pthread_rwlock_destroy(rwlock: *mut pthread_rwlock_t) -> c_int {
         if let Some(mut session) = Session::begin() {
-            if let Some(number) = objects::number_at(rwlock as u64) {
-                super::destroyed(&mut session, number);
-            }
-            objects::forget(rwlock as u64);
+            let number = number(rwlock);
+            super::destroyed(&mut session, number);
+            objects::bury(rwlock as u64);
         }
         real!(pthread_rwlock_destroy(rwlock: *mut pthread_rwlock_t) -> c_int)
     }

@@ -134,7 +134,7 @@ interpose! {
             if let Some(number) = objects::number_at(semaphore as u64) {
                 super::destroyed(&mut session, number);
             }
-            objects::forget(semaphore as u64);
+            objects::bury(semaphore as u64);
         }
         real!(sem_destroy(semaphore: *mut sem_t) -> c_int)
     }
