@@ -14,7 +14,7 @@ use crate::replay;
 use crate::scheduler::{self, say};
 use crate::sync_only;
 use crate::sys;
-use crate::wrappers::{process, threads};
+use crate::wrappers::{process, random, threads};
 
 /// Runs before the program's own constructors. (The TSan ABI's `__tsan_init` runs earlier still,
 /// when there is no environment yet.)
@@ -116,6 +116,7 @@ fn record(
     // SAFETY: as above.
     unsafe { modules::announce() };
     process::initialise();
+    random::initialise();
     scheduler::start(policy);
     threads::initialise();
     Ok(())

@@ -37,6 +37,9 @@ fn opened(
 ) -> c_int {
     let Some(mut session) = Session::begin() else { return call() };
     session.point();
+    if let Some(file) = super::random::opened(&mut session, path, false) {
+        return file;
+    }
     let before = find(directory, path);
     if before == Found::Fifo && flags & libc::O_NONBLOCK == 0 {
         return super::blocking::outside(session, call).1; // it waits for the other end
@@ -122,6 +125,50 @@ examines! {
     lstat64;
 }
 
+/// Opens a stream by `call`.
+fn opened_stream(
+    path: *const c_char,
+    mode: *const c_char,
+    call: impl FnOnce() -> *mut c_void,
+) -> *mut c_void {
+    let Some(mut session) = Session::begin() else { return call() };
+    session.point();
+    if let Some(file) = super::random::opened(&mut session, path, true) {
+        drop(session); // libc allocates
+        // SAFETY: our own file; the program's mode.
+        return unsafe { libc::fdopen(file, mode) }.cast();
+    }
+    let before = find(libc::AT_FDCWD, path);
+    let name = channels::name_of(libc::AT_FDCWD, path);
+    drop(session); // as above
+    let result = call();
+    if let Some(mut session) = Session::begin() {
+        if !result.is_null() && before == Found::Nothing {
+            channels::renamed(&mut session, name);
+        } else {
+            channels::looked_up(&mut session, name, !result.is_null());
+        }
+        session.point();
+    }
+    result
+}
+
+macro_rules! streams {
+    ($($name:ident;)*) => {
+        interpose! {$(
+            fn $name(path: *const c_char, mode: *const c_char) -> *mut c_void {
+                opened_stream(path, mode,
+                    || real!($name(path: *const c_char, mode: *const c_char) -> *mut c_void))
+            }
+        )*}
+    };
+}
+
+streams! {
+    fopen;
+    fopen64;
+}
+
 interpose! {
     fn creat(path: *const c_char, mode: c_uint) -> c_int {
         opened(libc::AT_FDCWD, path, libc::O_CREAT | libc::O_TRUNC,
@@ -168,26 +215,6 @@ interpose! {
 
     fn rmdir(path: *const c_char) -> c_int {
         renamed(&[path], || real!(rmdir(path: *const c_char) -> c_int))
-    }
-
-    fn fopen(path: *const c_char, mode: *const c_char) -> *mut c_void {
-        let Some(mut session) = Session::begin() else {
-            return real!(fopen(path: *const c_char, mode: *const c_char) -> *mut c_void);
-        };
-        session.point();
-        let before = find(libc::AT_FDCWD, path);
-        let name = channels::name_of(libc::AT_FDCWD, path);
-        drop(session); // libc allocates
-        let result = real!(fopen(path: *const c_char, mode: *const c_char) -> *mut c_void);
-        if let Some(mut session) = Session::begin() {
-            if !result.is_null() && before == Found::Nothing {
-                channels::renamed(&mut session, name);
-            } else {
-                channels::looked_up(&mut session, name, !result.is_null());
-            }
-            session.point();
-        }
-        result
     }
 
     fn ftruncate(file: c_int, length: libc::off_t) -> c_int {

@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 
-use libc::{c_long, timespec};
+use libc::{c_long, c_uint, c_void, timespec};
 
 use super::blocking::outside;
 use super::fail;
@@ -31,6 +31,9 @@ interpose! {
     fn syscall(
         number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64,
     ) -> c_long {
+        if number == libc::SYS_getrandom {
+            return super::blocking::getrandom(a as *mut c_void, b as usize, c as c_uint) as c_long;
+        }
         if number != libc::SYS_futex {
             super::process::go_home();
             return real!(syscall(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64,
