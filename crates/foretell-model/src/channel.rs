@@ -10,7 +10,8 @@
 //!   is a number: a send adds to it, a receive needs its amount and takes it.
 //! - **Recorded**: everything else. What is sent depends on who came first, comes from outside the
 //!   program, or is a state rather than a queue. Sends, and receives and looks with the sends around
-//!   them, stay in the order of the recorded run. This loses interleavings and invents none.
+//!   them, stay in the order of the recorded run. This loses interleavings and invents none; which ones
+//!   were lost is found by [`crate::kept`].
 //!
 //! A signal with a handler ([`ChannelKind::Interrupt`]) is recorded, and its receiver does nothing
 //! between the send and the receive: the handler runs at once.
@@ -32,46 +33,64 @@ pub(crate) struct Channels {
     pub orders: Vec<(EventId, EventId)>,
 }
 
+/// How a channel is understood; see the top of this file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Treatment {
+    /// One sender, one receiver.
+    Paired,
+    /// A number that is never larger than this.
+    Counted(u64),
+    /// In recorded order.
+    Recorded,
+    /// The trace has no order to keep.
+    Free,
+}
+
 /// The steps of one channel, in recorded order.
 #[derive(Default)]
-struct Uses {
-    steps: Vec<EventId>,
+pub(crate) struct Uses {
+    pub steps: Vec<EventId>,
+}
+
+/// The channels of a trace with their steps.
+pub(crate) fn uses(trace: &Trace) -> impl Iterator<Item = (ObjectId, ChannelKind, Uses)> {
+    let mut uses: Vec<Uses> = Vec::new();
+    uses.resize_with(trace.objects.len(), Uses::default);
+    for (position, event) in trace.events.iter().enumerate() {
+        if let Op::Send { channel, .. } | Op::Receive { channel, .. } | Op::Poll { channel, .. } =
+            event.op
+        {
+            uses[channel.index()].steps.push(EventId::from(position));
+        }
+    }
+    uses.into_iter().enumerate().filter_map(|(object, uses)| match trace.objects[object].kind {
+        ObjectKind::Channel(kind) => Some((ObjectId::from(object), kind, uses)),
+        _ => None,
+    })
 }
 
 impl Channels {
     pub(crate) fn new(trace: &Trace) -> Self {
-        let mut uses: Vec<Uses> = Vec::new();
-        uses.resize_with(trace.objects.len(), Uses::default);
-        for (position, event) in trace.events.iter().enumerate() {
-            if let Op::Send { channel, .. }
-            | Op::Receive { channel, .. }
-            | Op::Poll { channel, .. } = event.op
-            {
-                uses[channel.index()].steps.push(EventId::from(position));
-            }
-        }
+        Self::without(trace, &BTreeSet::new())
+    }
+
+    /// As [`Channels::new`], where some channels order nothing.
+    pub(crate) fn without(trace: &Trace, skipped: &BTreeSet<ObjectId>) -> Self {
         let mut channels = Self {
             counted: vec![None; trace.objects.len()],
             irregular: irregular_locks(trace),
             orders: Vec::new(),
         };
         channels.keep_irregular_locks(trace);
-        for (object, uses) in uses.iter().enumerate() {
-            let ObjectKind::Channel(kind) = trace.objects[object].kind else { continue };
-            let counted = match kind {
-                ChannelKind::Queue if !trace.metadata.observed_order => Some(uses.largest(trace)),
-                ChannelKind::Queue if uses.adds_up(trace) => {
-                    if uses.is_paired(trace) {
-                        uses.pair(trace, &mut channels.orders);
-                        continue;
-                    }
-                    uses.is_uniform(trace).then(|| uses.largest(trace))
-                }
-                _ => None,
-            };
-            channels.counted[object] = counted;
-            if counted.is_none() && trace.metadata.observed_order {
-                uses.as_recorded(trace, kind, &mut channels.orders);
+        for (channel, kind, uses) in uses(trace) {
+            if skipped.contains(&channel) {
+                continue;
+            }
+            match uses.treatment(trace, kind) {
+                Treatment::Paired => uses.pair(trace, &mut channels.orders),
+                Treatment::Counted(most) => channels.counted[channel.index()] = Some(most),
+                Treatment::Recorded => uses.as_recorded(trace, kind, &mut channels.orders),
+                Treatment::Free => {}
             }
         }
         channels.orders.sort_unstable();
@@ -111,6 +130,20 @@ impl Channels {
 }
 
 impl Uses {
+    pub(crate) fn treatment(&self, trace: &Trace, kind: ChannelKind) -> Treatment {
+        match kind {
+            ChannelKind::Queue if !trace.metadata.observed_order => {
+                Treatment::Counted(self.largest(trace))
+            }
+            ChannelKind::Queue if self.adds_up(trace) && self.is_paired(trace) => Treatment::Paired,
+            ChannelKind::Queue if self.adds_up(trace) && self.is_uniform(trace) => {
+                Treatment::Counted(self.largest(trace))
+            }
+            _ if trace.metadata.observed_order => Treatment::Recorded,
+            _ => Treatment::Free,
+        }
+    }
+
     /// No number of this channel is larger.
     fn largest(&self, trace: &Trace) -> u64 {
         let (mut sent, mut received) = (0u64, 0);

@@ -4,7 +4,8 @@
 //! [`replay`] gives the state at the start of a window, [`cssa`] renames the variables so that each
 //! use names the definitions it may see, [`assertions`] ends runs at an assertion that fails,
 //! [`validate`] is the independent interpreter that accepts or rejects a witness, [`brute`] tries every
-//! interleaving of a small one, [`must_order`] and [`lockset`] are the cheap analyses that come first.
+//! interleaving of a small one, [`must_order`] and [`lockset`] are the cheap analyses that come first,
+//! [`kept`] finds what the model of channels leaves out.
 //! Nothing here knows a solver.
 
 pub mod assertions;
@@ -13,6 +14,7 @@ pub mod build;
 mod channel;
 pub mod cssa;
 pub mod ctp;
+pub mod kept;
 mod layout;
 pub mod lockset;
 pub mod must_order;

@@ -9,7 +9,7 @@
 //! One pass; memory is one clock for each event that has a predecessor in another thread, not for
 //! each event.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use foretell_trace::{EventId, ObjectId, ObjectKind, Op, ThreadId, Trace};
 
@@ -49,8 +49,16 @@ impl std::error::Error for CyclicOrder {}
 impl MustOrder {
     /// Computes the order.
     pub fn new(trace: &Trace) -> Result<Self, CyclicOrder> {
+        Self::without(trace, &BTreeSet::new())
+    }
+
+    /// As [`Self::new`], where some channels order nothing.
+    pub(crate) fn without(
+        trace: &Trace,
+        channels: &BTreeSet<ObjectId>,
+    ) -> Result<Self, CyclicOrder> {
         let chains = trace.events_by_thread();
-        let edges = cross_edges(trace, &chains);
+        let edges = cross_edges(trace, &chains, channels);
         Self::from_edges(trace, &chains, edges)
     }
 
@@ -166,10 +174,14 @@ fn life_edge(op: &Op, id: EventId, chains: &[Vec<EventId>]) -> Option<(EventId, 
     }
 }
 
-/// The certain orders between events of different threads.
-fn cross_edges(trace: &Trace, chains: &[Vec<EventId>]) -> Vec<(EventId, EventId)> {
+/// The certain orders between events of different threads, but for some channels.
+fn cross_edges(
+    trace: &Trace,
+    chains: &[Vec<EventId>],
+    skipped: &BTreeSet<ObjectId>,
+) -> Vec<(EventId, EventId)> {
     let mut edges = trace.orders.clone();
-    edges.extend(Channels::new(trace).orders);
+    edges.extend(Channels::without(trace, skipped).orders);
     let mut uses: HashMap<ObjectId, ObjectUses> = HashMap::new();
     for (position, event) in trace.events.iter().enumerate() {
         let id = EventId::from(position);

@@ -6,6 +6,7 @@ use std::time::Instant;
 use foretell_model::assertions::Assertions;
 use foretell_model::build::BuildError;
 use foretell_model::ctp::ConcurrentTraceProgram;
+use foretell_model::kept::{KeptOrder, kept_orders};
 use foretell_model::lockset::Locksets;
 use foretell_model::must_order::{CyclicOrder, MustOrder};
 use foretell_model::validate::Witness;
@@ -167,11 +168,35 @@ fn never_ran(trace: &Trace) -> Option<String> {
     }
 }
 
+/// What was not looked at because a channel keeps its recorded order.
+fn kept_order(trace: &Trace, kept: &KeptOrder) -> String {
+    let step = |event: EventId| {
+        let event = trace.event(event);
+        let verb = match event.op {
+            Op::Send { .. } => "sends to",
+            Op::Receive { .. } => "receives from",
+            _ => "looks at",
+        };
+        let thread = &trace.threads[event.thread.index()].name;
+        let at = event.site.map(|site| &trace.sites[site.index()]);
+        let at = at.filter(|site| site.line > 0);
+        let at = at.map_or(String::new(), |site| format!(" at {}:{}", site.file, site.line));
+        (format!("{thread} {verb}"), at)
+    };
+    let name = &trace.objects[kept.channel.index()].name;
+    let ((first, first_at), (second, second_at)) = (step(kept.first), step(kept.second));
+    format!(
+        "steps on a channel were only tried in their recorded order: {first} {name}{first_at} before \
+         {second} it{second_at}"
+    )
+}
+
 /// What is known before anything is asked.
 pub(crate) fn first_words(trace: &Trace) -> Prediction {
     let mut prediction = Prediction::default();
     prediction.unseen.extend(trace.metadata.gaps.iter().map(|gap| gap.to_string()));
     prediction.unseen.extend(never_ran(trace));
+    prediction.unseen.extend(kept_orders(trace).iter().map(|kept| kept_order(trace, kept)));
     prediction.statistics = Statistics {
         threads: trace.threads.len(),
         events: trace.events.len(),

@@ -1,0 +1,161 @@
+//! Orders of channels that were kept although another one is possible.
+//!
+//! The model gives a receive what it got in the recorded run. Where two threads send different messages
+//! into one queue, where two threads receive from it, where one call takes what was sent in parts, or
+//! where a thread only looks whether something is there, another interleaving would give something else. The model leaves those interleavings out (see
+//! the module `channel`). This finds out whether there are any, so that nobody takes "nothing found" for
+//! an answer about them.
+//!
+//! A thread that looks again until it finds something gets there in every order: only looks that it does
+//! not repeat count.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use foretell_trace::{EventId, ObjectId, Op, SiteId, ThreadId, Trace};
+
+use crate::channel::{Treatment, Uses, uses};
+use crate::must_order::MustOrder;
+
+/// Two steps of a channel that could take place in the other order, with another result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptOrder {
+    /// The channel.
+    pub channel: ObjectId,
+    /// The step that came first in the recorded run.
+    pub first: EventId,
+    /// The other one, of another thread.
+    pub second: EventId,
+}
+
+/// One kept order for each channel that has any.
+pub fn kept_orders(trace: &Trace) -> Vec<KeptOrder> {
+    let mut candidates: Vec<KeptOrder> = Vec::new();
+    let repeated = repeated(trace);
+    for (channel, kind, uses) in uses(trace) {
+        let mut pairs = Vec::new();
+        match uses.treatment(trace, kind) {
+            Treatment::Counted(_) | Treatment::Free => {}
+            Treatment::Paired => uses.looks(trace, &repeated, &mut pairs),
+            Treatment::Recorded => {
+                uses.rivals(trace, |op| matches!(op, Op::Send { .. }), &mut pairs);
+                uses.rivals(trace, |op| matches!(op, Op::Receive { .. }), &mut pairs);
+                uses.looks(trace, &repeated, &mut pairs);
+            }
+        }
+        let kept = |(first, second)| KeptOrder { channel, first, second };
+        candidates.extend(pairs.into_iter().map(kept));
+    }
+    if candidates.is_empty() {
+        return candidates;
+    }
+    // What else orders them, they do not owe to the channel.
+    let channels: BTreeSet<ObjectId> = candidates.iter().map(|kept| kept.channel).collect();
+    let Ok(order) = MustOrder::without(trace, &channels) else { return Vec::new() };
+    candidates.retain(|kept| !order.before(kept.first, kept.second));
+    candidates.dedup_by_key(|kept| kept.channel);
+    candidates
+}
+
+/// By thread and place in the source: the last look or receive there, of whichever channel. (The end of
+/// a pipe is a channel of its own.)
+type Repeated = BTreeMap<(ThreadId, Option<SiteId>), EventId>;
+
+fn repeated(trace: &Trace) -> Repeated {
+    let looks = trace.events.iter().enumerate();
+    let looks = looks.filter(|(_, event)| matches!(event.op, Op::Receive { .. } | Op::Poll { .. }));
+    looks.map(|(at, event)| ((event.thread, event.site), EventId::from(at))).collect()
+}
+
+impl Uses {
+    /// Neighbouring steps of this sort by different threads, as far as somebody notices.
+    fn rivals(&self, trace: &Trace, is: impl Fn(&Op) -> bool, pairs: &mut Vec<(EventId, EventId)>) {
+        let op = |step: EventId| &trace.event(step).op;
+        let notices = |step: &&EventId| !matches!(op(**step), Op::Send { .. });
+        let Some(&last) = self.steps.iter().rfind(notices) else { return };
+        let steps: Vec<EventId> = self.steps.iter().copied().filter(|&s| is(op(s))).collect();
+        for pair in steps.windows(2) {
+            let by_two = trace.event(pair[0]).thread != trace.event(pair[1]).thread;
+            if by_two && pair[0] < last {
+                pairs.push((pair[0], pair[1]));
+            }
+        }
+    }
+
+    /// Looks that are not repeated, with the sends that they came before or after.
+    fn looks(&self, trace: &Trace, repeated: &Repeated, pairs: &mut Vec<(EventId, EventId)>) {
+        // By thread: where it last got something, and whether it ever found nothing.
+        let mut got: BTreeMap<ThreadId, EventId> = BTreeMap::new();
+        for &step in &self.steps {
+            let event = trace.event(step);
+            if matches!(event.op, Op::Receive { .. } | Op::Poll { ready: true, .. }) {
+                got.insert(event.thread, step);
+            }
+        }
+        let again = |step: EventId| {
+            let event = trace.event(step);
+            got.get(&event.thread).is_some_and(|&last| last > step)
+                || repeated.get(&(event.thread, event.site)).is_some_and(|&last| last > step)
+        };
+        let mut in_vain: BTreeSet<ThreadId> = BTreeSet::new();
+        let mut sent: Option<EventId> = None;
+        // What is in the channel: the sends, and how much of each is left.
+        let mut there: VecDeque<(EventId, u64)> = VecDeque::new();
+        for (place, &step) in self.steps.iter().enumerate() {
+            let event = trace.event(step);
+            let found_no_more = match event.op {
+                Op::Send { amount, .. } => {
+                    sent = Some(step);
+                    there.push_back((step, amount));
+                    continue;
+                }
+                Op::Receive { drained, by_try, amount, .. } => {
+                    if by_try && !in_vain.contains(&event.thread) {
+                        pairs.extend(sent.map(|send| (send, step)));
+                    }
+                    let parts = take(&mut there, amount);
+                    let in_parts = parts.len() > 1 && (drained || !self.is_number(trace));
+                    if in_parts && !again(step) {
+                        pairs.extend(parts.last().map(|&send| (send, step)));
+                    }
+                    drained
+                }
+                Op::Poll { ready, .. } => !ready,
+                _ => continue,
+            };
+            if found_no_more {
+                in_vain.insert(event.thread);
+                let next = self.steps[place..].iter().find(|&&next| {
+                    let next = trace.event(next);
+                    matches!(next.op, Op::Send { .. }) && next.thread != event.thread
+                });
+                pairs.extend(next.filter(|_| !again(step)).map(|&send| (step, send)));
+            }
+        }
+        pairs.retain(|&(a, b)| trace.event(a).thread != trace.event(b).thread);
+    }
+
+    /// Whether only the amount counts: a receive gets all that it needs or nothing.
+    fn is_number(&self, trace: &Trace) -> bool {
+        self.steps.iter().all(|&step| match trace.event(step).op {
+            Op::Send { content, .. } => content == 0,
+            _ => true,
+        })
+    }
+}
+
+/// Takes so much from the oldest sends; gives those that it came from.
+fn take(there: &mut VecDeque<(EventId, u64)>, mut amount: u64) -> Vec<EventId> {
+    let mut parts = Vec::new();
+    while amount > 0
+        && let Some((send, left)) = there.front_mut()
+    {
+        parts.push(*send);
+        let part = amount.min(*left);
+        amount -= part;
+        *left -= part;
+        if *left == 0 {
+            there.pop_front();
+        }
+    }
+    parts
+}
