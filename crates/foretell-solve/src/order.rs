@@ -100,7 +100,7 @@ pub(crate) struct OrderTheory {
     dropped: Vec<Lit>,
     reads: Vec<Read>,
     groups: Vec<Vec<u32>>,
-    groups_of: Vec<Vec<u32>>,
+    groups_of: Vec<Vec<u32>>, // each sorted
     reads_at: Vec<Vec<u32>>,
     /// By event: reads that may take its value, and the literal.
     reads_of: Vec<Vec<(u32, Lit)>>,
@@ -548,7 +548,7 @@ impl OrderTheory {
         for index in 0..self.reads_of[first as usize].len() {
             let (read, choice) = self.reads_of[first as usize][index];
             let Read { event, group, .. } = self.reads[read as usize];
-            if self.groups_of[second as usize].contains(&(group as u32)) {
+            if self.groups_of[second as usize].binary_search(&(group as u32)).is_ok() {
                 self.read_clause(choice, Some(first), event, second);
                 if self.conflict.is_some() {
                     return;
@@ -558,7 +558,7 @@ impl OrderTheory {
         for index in 0..self.reads_at[second as usize].len() {
             let read = self.reads_at[second as usize][index] as usize;
             let group = self.reads[read].group as u32;
-            if !self.groups_of[first as usize].contains(&group) {
+            if self.groups_of[first as usize].binary_search(&group).is_err() {
                 continue;
             }
             for choice in 0..self.reads[read].choices.len() {
