@@ -41,6 +41,7 @@ pub mod race;
 pub mod region;
 mod rest;
 pub mod sample;
+mod stale;
 pub mod window;
 pub mod witness;
 

@@ -4,6 +4,10 @@
 //! than a thread's entry, and any two consecutive accesses of one variable by one thread outside
 //! any call. A pair belongs to the innermost block that has both.
 //!
+//! Nobody wrote the entry of a thread to be atomic: a thread that looks at something twice may see that
+//! it has changed. Directly in an entry only a read counts with a write that depends on it, because what
+//! is written there is out of date if somebody else writes in between (module `stale`).
+//!
 //! Where a thread starts others or waits for them (fork, join, barrier, condition, semaphore) it
 //! wants them to run: an inferred block is cut in two there. A marked one is not.
 //!
@@ -16,6 +20,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use foretell_trace::{EventId, Op, ThreadId, Trace};
 
 use crate::access::{Accesses, Cell, Location};
+use crate::stale::Flow;
 
 /// Which blocks count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,10 +108,12 @@ pub fn local_pairs(
     let mut stacks: Vec<Vec<Block>> = trace.threads.iter().map(|_| Vec::new()).collect();
     let mut previous: Vec<HashMap<Cell, Vec<Occurrence>>> =
         trace.threads.iter().map(|_| HashMap::new()).collect();
+    let mut flows: Vec<Flow<'_>> = trace.threads.iter().map(|_| Flow::new(trace)).collect();
     let mut here = Vec::new();
     for (position, event) in trace.events.iter().enumerate() {
         let id = EventId::from(position);
         let thread = event.thread;
+        flows[thread.index()].step(event);
         let stack = &mut stacks[thread.index()];
         let previous = &mut previous[thread.index()];
         match &event.op {
@@ -143,7 +150,12 @@ pub fn local_pairs(
                     if outside {
                         let before = previous.entry(access.cell).or_default();
                         if before.iter().any(|before| before.last != id) {
-                            for before in before.iter() {
+                            let in_entry = !stack.is_empty();
+                            let counts = |before: &&Occurrence| {
+                                let depends = || flows[thread.index()].depends(before.last, id);
+                                !in_entry || !before.writes && occurrence.writes && depends()
+                            };
+                            for before in before.iter().filter(counts) {
                                 found(pair(thread, access.cell, before, &occurrence));
                             }
                         }

@@ -7,8 +7,12 @@ use foretell_predict::region::{Regions, local_pairs};
 /// The pairs of accesses in blocks, as `variable: first-second` by line of the trace's events.
 fn pairs(events: &str) -> Vec<String> {
     let declarations = "observed\nthread main, T1 path 0.0\nvar x\nsem s = 0\n";
-    let text = format!("foretell-trace 1\n{declarations}{events}");
-    let trace = foretell_trace::format::text::read(&text).unwrap_or_else(|error| panic!("{error}"));
+    pairs_in(&format!("foretell-trace 1\n{declarations}{events}"))
+}
+
+/// As [`pairs`], of a whole trace.
+fn pairs_in(text: &str) -> Vec<String> {
+    let trace = foretell_trace::format::text::read(text).unwrap_or_else(|error| panic!("{error}"));
     let mut found = Vec::new();
     local_pairs(&trace, &mut Accesses::new(&trace), Regions::Automatic, |pair| {
         let variable = access_info(&trace, pair.first.0).variable.expect("an access");
@@ -38,6 +42,28 @@ fn accesses_in_two_calls_of_an_entry_are_no_pair() {
     assert_eq!(pairs(events), [""; 0]);
     let in_a_function = events.replace("T1 begin", "T1 begin\nT1 call start");
     assert_eq!(pairs(&in_a_function).len(), 1, "now `worker` is a function as any other");
+}
+
+#[test]
+fn directly_in_an_entry_only_a_write_counts_that_depends_on_a_read() {
+    let entry = |body: &str| {
+        let events = format!("T1 begin\nT1 call worker\n{body}T1 return\nT1 end");
+        let declarations = "symbolic\nobserved\nthread main, T1 path 0.0\nvar x = 0\nvar y = 0\n";
+        pairs_in(&format!("foretell-trace 1\n{declarations}{events}"))
+    };
+    let twice = "T1 a = read x = 0 @ a.c:1\nT1 b = read x = 0 @ a.c:2\n";
+    assert_eq!(entry(twice), [""; 0], "it may change between two looks");
+    let update = "T1 a = read x = 0 @ a.c:1\nT1 write x = 1 := (+ a 1) @ a.c:2\n";
+    assert_eq!(entry(update), ["x: 2-3"]);
+    let unrelated = "T1 a = read x = 0 @ a.c:1\nT1 write x = 5 @ a.c:2\n";
+    assert_eq!(entry(unrelated), [""; 0]);
+    let checked = "T1 a = read x = 0 @ a.c:1\nT1 branch (= a 0) true\nT1 write x = 5 @ a.c:2\n";
+    assert_eq!(entry(checked), ["x: 2-4"]);
+    let through_memory = "T1 a = read x = 0 @ a.c:1\nT1 write y = 0 := a @ a.c:2\n\
+        T1 b = read y = 0 @ a.c:3\nT1 write x = 1 := (+ b 1) @ a.c:4\n";
+    assert!(entry(through_memory).contains(&"x: 2-5".to_owned()), "{:?}", entry(through_memory));
+    // Outside of all calls nothing is known, and any two accesses count.
+    assert_eq!(pairs("T1 read x @ a.c:1\nT1 read x @ a.c:2\n"), ["x: 0-1"]);
 }
 
 #[test]

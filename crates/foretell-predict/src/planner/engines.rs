@@ -7,8 +7,9 @@
 
 use std::time::Instant;
 
+use foretell_model::assertions::Assertions;
 use foretell_model::build::BuildError;
-use foretell_model::ctp::Role;
+use foretell_model::ctp::{ConcurrentTraceProgram, Role};
 use foretell_model::lockset::Locksets;
 use foretell_model::must_order::MustOrder;
 use foretell_model::validate::Interpreter;
@@ -372,7 +373,11 @@ impl Asker<'_> {
                     }
                     Outcome::Plan(plan) => match execute(self.trace, &mut self.checkpoints, &plan)?
                     {
-                        Ok(()) => {
+                        Ok(Executed::ThroughAFailedAssertion) => {
+                            undecided =
+                                Some("the plan runs through an assertion that fails".into());
+                        }
+                        Ok(Executed::Well) => {
                             let schedule = self.schedule(&plan, &goal);
                             let answer = (Status::Predicted, instance, Some(schedule));
                             record(self.trace, asked, Some(answer), prediction);
@@ -449,6 +454,15 @@ impl Asker<'_> {
     }
 }
 
+/// How a plan that can be executed goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Executed {
+    /// To its end.
+    Well,
+    /// The program would have ended at an assertion.
+    ThroughAFailedAssertion,
+}
+
 /// Executes a plan with the interpreter of [`foretell_model::validate`]; `Err` says what is in the
 /// way. The last event may be a read that sees another value: then its thread must be running and
 /// have come to it.
@@ -456,18 +470,26 @@ pub fn execute(
     trace: &Trace,
     checkpoints: &mut Checkpoints<'_>,
     plan: &Plan,
-) -> Result<Result<(), String>, BuildError> {
+) -> Result<Result<Executed, String>, BuildError> {
     let (cut, end) = (EventId::from(plan.cut), EventId::from(plan.end.max(1) - 1));
     let ctp = checkpoints.window(cut, end)?;
-    let interpreter = Interpreter::new(&ctp);
+    if let Err(why) = step_through(trace, &ctp, plan) {
+        return Ok(Err(why));
+    }
+    let ctp = ctp.with_assertions(Assertions::Hold);
+    Ok(Ok(match step_through(trace, &ctp, plan) {
+        Ok(()) => Executed::Well,
+        Err(_) => Executed::ThroughAFailedAssertion,
+    }))
+}
+
+fn step_through(trace: &Trace, ctp: &ConcurrentTraceProgram, plan: &Plan) -> Result<(), String> {
+    let interpreter = Interpreter::new(ctp);
     let open = ctp.variables.iter().enumerate().filter(|(_, variable)| variable.initial.is_none());
     let initial: Vec<(VariableId, Value)> = open
         .map(|(number, variable)| (VariableId::from(number), Value::zero(variable.sort)))
         .collect();
-    let mut at = match interpreter.start(&initial) {
-        Ok(at) => at,
-        Err(rejection) => return Ok(Err(rejection.to_string())),
-    };
+    let mut at = interpreter.start(&initial).map_err(|rejection| rejection.to_string())?;
     let order = &plan.order[plan.cut..];
     for (number, &origin) in order.iter().enumerate() {
         let Some(event) = ctp.event_of(origin) else { continue };
@@ -480,10 +502,10 @@ pub fn execute(
         let is_last = number + 1 == order.len();
         let came = interpreter.next_event(&at, thread) == Some(event);
         if !(is_last && reads && came && runs) {
-            return Ok(Err(format!("event {}: {obstacle}", origin.0)));
+            return Err(format!("event {}: {obstacle}", origin.0));
         }
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 /// Goals given as text, by the solver.
@@ -511,10 +533,12 @@ impl Solver<'_> {
                     .filter(|(from, to)| to.index() - from.index() < limits.most),
             };
             let ctp = match bounds {
-                _ if whole => foretell_model::ctp::ConcurrentTraceProgram::build(self.trace)?,
+                _ if whole => ConcurrentTraceProgram::build(self.trace)?,
                 Some((from, to)) => checkpoints.window(from, to)?,
                 None => break,
             };
+            // Nothing takes place after an assertion that fails.
+            let ctp = ctp.with_assertions(Assertions::Hold);
             let ctp = constrained(ctp, self.options.model)?;
             let goal = order_goal(self.trace, &ctp, formula).map_err(EngineError::Goal)?;
             if let Some(goal) = goal {
