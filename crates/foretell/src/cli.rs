@@ -457,6 +457,9 @@ pub struct RecordArguments {
     /// End the program when it has run for so many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub time_limit: Option<u64>,
+    /// End the program when so many mebibytes were recorded.
+    #[arg(long, value_name = "MIB", default_value_t = 4096)]
+    pub size_limit: u64,
     /// What becomes of the program if foretell itself dies while it runs: it goes on without being
     /// recorded, or it is killed.
     #[arg(long, value_enum, default_value_t = OnRecorderDeathName::Continue)]

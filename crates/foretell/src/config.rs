@@ -54,7 +54,7 @@ pub fn malformed(path: &Path, text: &str, error: &toml::de::Error) -> String {
 
 /// Options that a project's file may set: they neither run a command nor write a file. An option
 /// that is new is not among them until somebody has thought about it.
-const HARMLESS: [&str; 43] = [
+const HARMLESS: [&str; 44] = [
     "abstraction",
     "after",
     "budget",
@@ -89,6 +89,7 @@ const HARMLESS: [&str; 43] = [
     "run-limit",
     "runs",
     "schedule",
+    "size-limit",
     "solver",
     "source",
     "states",

@@ -34,6 +34,7 @@ pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Fai
     options.concrete = arguments.concrete;
     options.form = if arguments.compact { Form::Trace } else { Form::Log };
     options.time_limit = arguments.time_limit.map(Duration::from_secs);
+    options.size_limit = Some(arguments.size_limit.saturating_mul(1 << 20));
     options.output_to_error = output.json();
     options.on_recorder_death = match arguments.on_recorder_death {
         OnRecorderDeathName::Continue => OnRecorderDeath::Continue,

@@ -9,6 +9,7 @@ mod common;
 
 mod end;
 mod every_example;
+mod ipc;
 mod misuse;
 mod path;
 mod posix;

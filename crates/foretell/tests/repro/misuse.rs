@@ -71,6 +71,14 @@ fn what_the_recorded_run_does_wrong_is_found() {
         ("waits_without", "void *w(void *a) { pthread_mutex_lock(&m); x = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&m); return 0; }
             int main(void) { pthread_create(&t, 0, w, 0); while (!x) { pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m); } join(); return 0; }",
             "which nobody holds"),
+        ("condition_destroyed", "int main(void) { pthread_cond_destroy(&c); pthread_cond_signal(&c); return 0; }", "has destroyed it"),
+        ("rwlock_destroyed", "int main(void) { pthread_rwlock_t r = PTHREAD_RWLOCK_INITIALIZER; pthread_rwlock_destroy(&r); pthread_rwlock_rdlock(&r);
+            pthread_rwlock_unlock(&r); return 0; }", "has destroyed it"),
+        ("semaphore_gone", "int main(void) { sem_init(&s, 0, 1); sem_wait(&s); sem_destroy(&s); sem_post(&s); return 0; }", "has destroyed it"),
+        ("barrier_destroyed", "int main(void) { pthread_barrier_t b; pthread_barrier_init(&b, 0, 1); pthread_barrier_destroy(&b);
+            pthread_barrier_wait(&b); return 0; }", "has destroyed it"),
+        ("spin_lock_destroyed", "int main(void) { pthread_spinlock_t p; pthread_spin_init(&p, 0); pthread_spin_destroy(&p); pthread_spin_lock(&p);
+            pthread_spin_unlock(&p); return 0; }", "has destroyed it"),
         ("ends_holding", "void *w(void *a) { pthread_mutex_lock(&n); return 0; }
             int main(void) { pthread_create(&t, 0, w, 0); join(); return 0; }", "ends while it holds"),
         ("hands_over", "void *w(void *a) { pthread_mutex_unlock(&m); return 0; }
@@ -99,7 +107,7 @@ fn what_another_interleaving_does_wrong_is_found() {
 #[test]
 fn correct_use_is_none() {
     let workshop = Workshop::new();
-    let correct: [(&str, &str); 8] = [
+    let correct: [(&str, &str); 10] = [
         ("destroyed_after_join", "void *w(void *a) { pthread_mutex_lock(&m); x = 1; pthread_mutex_unlock(&m); return 0; }
             int main(void) { pthread_create(&t, 0, w, 0); join(); pthread_mutex_destroy(&m); return 0; }"),
         ("initialised_again", "int main(void) { pthread_mutex_destroy(&m); pthread_mutex_init(&m, 0); pthread_mutex_lock(&m); pthread_mutex_unlock(&m); return 0; }"),
@@ -114,6 +122,13 @@ fn correct_use_is_none() {
         ("no_thread", "void *w(void *a) { return 0; }
             int main(void) { pthread_attr_t a; pthread_attr_init(&a); pthread_attr_setstacksize(&a, (size_t)1 << 60);
               if (pthread_create(&t, &a, w, 0)) x = 1; pthread_create(&t, 0, w, 0); join(); return 0; }"),
+        ("objects_again", "int main(void) { for (int i = 0; i < 2; i++) { sem_init(&s, 0, 1); sem_wait(&s); sem_destroy(&s); pthread_cond_signal(&c); pthread_cond_destroy(&c);
+            c = (pthread_cond_t)PTHREAD_COND_INITIALIZER; pthread_rwlock_t r = PTHREAD_RWLOCK_INITIALIZER; pthread_rwlock_wrlock(&r); pthread_rwlock_unlock(&r);
+            pthread_rwlock_destroy(&r); pthread_spinlock_t p; pthread_spin_init(&p, 0); pthread_spin_lock(&p); pthread_spin_unlock(&p); pthread_spin_destroy(&p);
+            pthread_barrier_t b; pthread_barrier_init(&b, 0, 1); pthread_barrier_wait(&b); pthread_barrier_destroy(&b); } return 0; }"),
+        ("no_memory_no_semaphore", "#include <assert.h>\n#include <sys/mman.h>\nvoid *w(void *a) { pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m); return 0; }
+            int main(void) { assert(mmap(0, 1ul << 60, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED); assert(mmap(0, 4096, 3, MAP_PRIVATE, 99, 0) == MAP_FAILED);
+              assert(sem_open(\"/no-such-semaphore\", 0) == SEM_FAILED); pthread_create(&t, 0, w, 0); w(0); join(); return x != 2; }"),
         ("many_threads", "void *w(void *a) { pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m); return 0; }
             int main(void) { for (int i = 0; i < 300; i++) { pthread_create(&t, 0, w, 0); join(); } return 0; }"),
     ];

@@ -4,7 +4,7 @@
 use crate::common::{Workshop, source};
 
 /// The program, what it prints, and the cause that has to be said; none where it is understood.
-const ROWS: [(&str, &str, Option<&str>); 19] = [
+const ROWS: [(&str, &str, Option<&str>); 37] = [
     ("recursive", "ok\n", None),
     ("inherit", "ok\n", None),
     ("pshared", "ok\n", None),
@@ -21,9 +21,27 @@ const ROWS: [(&str, &str, Option<&str>); 19] = [
     ("system", "ok\n", Some("process")),
     ("popen", "ok\n", Some("process")),
     ("execl", "a b c d e f\n", Some("exec")),
-    ("flock", "ok\n", Some("passed-call")),
-    ("semop", "ok\n", Some("passed-call")),
-    ("msg", "ok\n", Some("passed-call")),
+    ("flock", "ok\n", None),
+    ("ofd", "ok\n", None),
+    ("fcntl", "ok\n", None),
+    ("lockf", "ok\n", None),
+    ("semop", "ok\n", None),
+    ("msg", "ok\n", None),
+    ("mq", "ok\n", None),
+    ("mqnotify", "ok\n", Some("passed-call")),
+    ("futex", "ok\n", None),
+    ("spin", "ok\n", None),
+    ("once", "ok\n", None),
+    ("condition", "ok\n", None),
+    ("barrier", "ok\n", None),
+    ("rwlock", "ok\n", None),
+    ("sharedrwlock", "ok\n", None),
+    ("sharedcondition", "ok\n", None),
+    ("sharedbarrier", "ok\n", None),
+    ("foreigncondition", "ok\n", Some("shared-object")),
+    ("foreignbarrier", "ok\n", Some("shared-object")),
+    ("aio", "ok\n", Some("aio")),
+    ("notify", "ok\n", Some("timer")),
 ];
 
 #[test]

@@ -52,27 +52,19 @@ fn a_timer_calls_its_function_in_a_thread_of_the_program() {
 }
 
 #[test]
-fn calls_that_are_not_controlled_end_and_are_named() {
+fn queues_and_semaphores_of_the_kernel_are_understood_and_assembler_is_named() {
     let workshop = Workshop::new();
     let program = workshop.build(&source("world/othersync.c"), &["-O1", "-w"]);
-    for (way, cause, subject) in [
-        ("mq", "passed-call", "mq_receive"),
-        ("semop", "passed-call", "semop"),
-        ("asm", "spinning", ""),
-    ] {
-        let answer = workshop.test(&program, &["--run-limit", "20"], &[way]);
-        // What they order is not seen: an order that they rule out may be predicted, not confirmed.
-        assert!(
-            matches!(answer.code, Some(11 | 12)),
-            "{way}: {:?}\n{}",
-            answer.code,
-            answer.stderr
-        );
-        assert_cause(&answer, cause, subject);
-        let recorded = &answer.report["trace"]["outside"][0];
-        assert!(recorded["file"].as_str().is_some_and(|file| file.ends_with("othersync.c")));
-        assert_eq!(answer.report["statistics"]["recorded_end"], "exit 0", "{way}");
+    for way in ["mq", "semop"] {
+        workshop.test(&program, &[], &[way]).ends_with(0);
     }
+    let answer = workshop.test(&program, &["--run-limit", "20"], &["asm"]);
+    // What assembler orders is not seen: an order that it rules out may be predicted, not confirmed.
+    assert!(matches!(answer.code, Some(11 | 12)), "{:?}\n{}", answer.code, answer.stderr);
+    assert_cause(&answer, "spinning", "");
+    let recorded = &answer.report["trace"]["outside"][0];
+    assert!(recorded["file"].as_str().is_some_and(|file| file.ends_with("othersync.c")));
+    assert_eq!(answer.report["statistics"]["recorded_end"], "exit 0");
 }
 
 #[test]
@@ -174,6 +166,26 @@ fn a_sleeper_beside_spinning_threads_is_woken_at_once() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "done 1\n");
     let bytes = std::fs::metadata(&trace).expect("a trace").len();
     assert!(bytes < 1 << 20, "{bytes} bytes");
+}
+
+#[test]
+fn a_recording_ends_at_its_size_limit() {
+    let workshop = Workshop::new();
+    let program = workshop.build_text(
+        "endless",
+        "#include <stdlib.h>\nvolatile int *x; int main(void) { x = malloc(4); for (;;) ++*x; }",
+    );
+    let output = workshop
+        .foretell()
+        .args(["--format", "json", "record", "--size-limit", "2", "-o", "end.ftrace", "--"])
+        .arg(&program)
+        .output()
+        .expect("foretell runs");
+    assert_eq!(output.status.code(), Some(12), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("limit of 2097152 bytes"), "{said}");
+    let bytes = std::fs::metadata(workshop.path().join("end.ftrace")).expect("a file").len();
+    assert!(bytes < 64 << 20, "{bytes} bytes");
 }
 
 #[test]
