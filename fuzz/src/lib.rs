@@ -19,7 +19,7 @@ use foretell_trace::{ScalarSort, Sort, Term, TermId, TermStore, Trace, VariableI
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 20] = [
     ("text", text),
     ("ctrc", ctrc),
     ("std", std),
@@ -39,12 +39,27 @@ pub const TARGETS: [Target; 19] = [
     ("configuration", configuration),
     ("digest", digest),
     ("ir", ir),
+    ("source", source),
 ];
 
 /// A trace that goals and plans speak about.
 const SUBJECT: &str = "foretell-trace 1\nobserved\nthread main, alice, bob\nvar balance = 100\n\
     main fork alice\nmain fork bob\nalice read balance = 100\nalice write balance = 110\n\
     bob read balance = 110\nbob write balance = 130\nmain join alice\nmain join bob\n";
+
+/// C and C++ that a patch is to be put into.
+pub fn source(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Some(source) = foretell_patch::source::Source::new(text.to_owned()) else { return };
+    let Some(body) = source.body("deposit", None) else { return };
+    for at in body.clone().take(64) {
+        let _ = source.statements_around(&body, at, body.end.saturating_sub(1));
+        let _ = source.loop_around(&body, body.start, at);
+        let _ = source.tokens_of_line(&body, at as u32);
+    }
+    let _ = (source.leaves(&body), source.waits(&body), source.calls(&body, "f"));
+    assert!(source.squeezed(&body).len() <= text.len());
+}
 
 /// LLVM IR, as clang writes it: what is read can be explored, for a few states.
 pub fn ir(data: &[u8]) {

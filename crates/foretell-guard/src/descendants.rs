@@ -59,6 +59,21 @@ impl Mark {
         }
     }
 
+    /// Puts it on what is started meanwhile. Nothing else of ours is started in that time: the caller has
+    /// the registry.
+    pub(crate) fn around<T>(self, start: impl FnOnce() -> T) -> T {
+        let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the structure lives here.
+        let known = unsafe { libc::getrlimit(libc::RLIMIT_RTTIME, &mut before) } == 0;
+        self.put_on();
+        let started = start();
+        if known {
+            // SAFETY: as above.
+            unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &before) };
+        }
+        started
+    }
+
     fn is_on(self, process: i32) -> bool {
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: the structure lives here, and nothing is changed.

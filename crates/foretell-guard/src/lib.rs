@@ -4,6 +4,7 @@
 //!   that appear under their final name only when they are complete.
 //! - [`stop`]: what happens on SIGINT, SIGTERM and SIGHUP.
 //! - [`process`]: foreign processes (solvers, planners) with limits on time and output.
+//! - [`launch`]: how programs under test are started.
 //! - [`descendants`]: what programs under test leave behind.
 //! - [`text`]: text from outside becomes text that a terminal can show safely.
 //! - [`say!`]: messages on standard error that can never end the process.
@@ -11,6 +12,7 @@
 mod cleanup;
 pub mod descendants;
 mod folder;
+pub mod launch;
 pub mod process;
 mod replace;
 pub mod stop;

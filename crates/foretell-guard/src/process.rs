@@ -5,7 +5,7 @@
 //! group, and its output is read up to a limit.
 
 use std::io::{self, Read};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,65 +13,78 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::cleanup::Started;
+use crate::descendants::{self, Mark};
+use crate::launch::Launch;
 use crate::{cleanup, stop};
 
 /// A program under test, for which foretell waits. It is killed when foretell ends, and when the value
 /// is dropped before it was waited for.
 #[derive(Debug)]
 pub struct Owned {
-    child: Child,
     started: Started,
-    /// It was waited for: its number may belong to another one.
-    gone: bool,
+    /// How it ended, once it was waited for: its number may then belong to another process.
+    ended: Option<ExitStatus>,
 }
 
 impl Owned {
-    /// Starts the command. `leads_group`: it is the leader of a group of its own, and the whole group
-    /// is killed with it.
-    pub fn start(command: &mut Command, leads_group: bool) -> io::Result<Self> {
-        if leads_group {
-            command.process_group(0);
-        }
-        let started = |child: &Child| Started { process: child.id() as i32, leads_group };
-        let child = cleanup::start(|| command.spawn(), started)?;
-        Ok(Self { started: started(&child), child, gone: false })
+    /// Starts it.
+    pub fn launch(launch: &Launch<'_>) -> io::Result<Self> {
+        let leads_group = launch.leads_group;
+        let started = |&process: &i32| Started { process, leads_group };
+        let process = cleanup::start(|| launch.start(), started)?;
+        Ok(Self { started: Started { process, leads_group }, ended: None })
     }
 
     /// Its number.
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.started.process as u32
     }
 
     /// Kills it (and not its group).
-    pub fn kill(&mut self) -> io::Result<()> {
-        self.child.kill()
+    pub fn kill(&self) {
+        if self.ended.is_none() {
+            Started { leads_group: false, ..self.started }.kill();
+        }
     }
 
     /// Waits for its end.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
-        let status = self.child.wait()?;
-        self.forget();
-        Ok(status)
-    }
-
-    fn forget(&mut self) {
-        self.gone = true;
-        cleanup::forget_process(self.started.process);
+        loop {
+            if let Some(status) = self.look(0)? {
+                return Ok(status);
+            }
+        }
     }
 
     /// How it ended, if it has.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
-        let status = self.child.try_wait()?;
-        if status.is_some() {
-            self.forget();
+        self.look(libc::WNOHANG)
+    }
+
+    fn look(&mut self, flags: i32) -> io::Result<Option<ExitStatus>> {
+        if self.ended.is_some() {
+            return Ok(self.ended);
         }
-        Ok(status)
+        let mut status = 0;
+        // SAFETY: the number lives here, and the child was not waited for.
+        match unsafe { libc::waitpid(self.started.process, &mut status, flags) } {
+            0 => Ok(None),
+            process if process == self.started.process => {
+                self.ended = Some(ExitStatus::from_raw(status));
+                cleanup::forget_process(process);
+                Ok(self.ended)
+            }
+            _ => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+                error => Err(error),
+            },
+        }
     }
 }
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        if !self.gone {
+        if self.ended.is_none() {
             self.started.kill();
             let _ = self.wait();
         }
@@ -79,10 +92,12 @@ impl Drop for Owned {
 }
 
 /// A process that is killed when the value is dropped, when a signal ends us, and when its deadline
-/// has passed. It is the leader of a group of its own, and the whole group is killed with it.
+/// has passed. It is the leader of a group of its own, and the whole group is killed with it, as are its
+/// descendants that left the group.
 #[derive(Debug)]
 pub struct Guarded {
     child: Child,
+    mark: Mark,
     state: Arc<Mutex<State>>,
     watchdog: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -101,7 +116,8 @@ impl Guarded {
     pub fn start(command: &mut Command) -> io::Result<Self> {
         command.process_group(0);
         let started = |child: &Child| Started { process: child.id() as i32, leads_group: true };
-        let child = cleanup::start(|| command.spawn(), started)?;
+        let mark = Mark::new();
+        let child = cleanup::start(|| mark.around(|| command.spawn()), started)?;
         let state = Arc::new(Mutex::new(State::default()));
         let (group, watched) = (-(child.id() as i32), Arc::clone(&state));
         let (sender, ended) = channel::<()>();
@@ -113,10 +129,13 @@ impl Guarded {
                     state.expired = true;
                     // SAFETY: not waited for yet, so that the number is still its own.
                     unsafe { libc::kill(group, libc::SIGKILL) };
+                    drop(state);
+                    // One that left the group may hold the pipe that somebody reads.
+                    descendants::end_those_of(mark);
                 }
             }
         })?;
-        Ok(Self { child, state, watchdog: Some((sender, thread)) })
+        Ok(Self { child, mark, state, watchdog: Some((sender, thread)) })
     }
 
     /// The process, to take its streams.
@@ -156,6 +175,7 @@ impl Guarded {
         drop(state);
         let status = self.child.wait();
         cleanup::forget_process(self.child.id() as i32);
+        descendants::end_those_of(self.mark);
         status
     }
 }

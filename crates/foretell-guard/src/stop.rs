@@ -75,6 +75,8 @@ extern "C" fn handler(signal: i32) {
     }
 }
 
+extern "C" fn nothing(_: i32) {}
+
 /// Takes the signals over, once for the whole process. What is ignored (by `nohup`, or in the
 /// background of a shell) stays ignored.
 pub fn take_over() -> std::io::Result<()> {
@@ -87,6 +89,15 @@ pub fn take_over() -> std::io::Result<()> {
     let [reader, writer] = ends;
     if READER.set(()).is_err() {
         return Ok(());
+    }
+    // A file that may not grow any more is an error of the write, like a full disk, and not our end. A
+    // handler, unlike a signal that is ignored, is not inherited by what we start.
+    // SAFETY: a plain structure, and a handler that does nothing.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(libc::SIGXFSZ, &action, std::ptr::null_mut());
     }
     PIPE.store(writer, Ordering::Relaxed);
     std::thread::Builder::new().name("signals".into()).spawn(move || watch(reader))?;

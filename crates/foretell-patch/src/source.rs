@@ -3,6 +3,9 @@
 
 use std::ops::Range;
 
+/// So deep are statements nested at most, blocks not counted.
+const DEEPEST: u32 = 200;
+
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -186,61 +189,78 @@ impl Source {
         Some(statements)
     }
 
-    /// The token after the statement that begins here.
+    /// The token after the statement that begins here; `None` where there is none, or where statements
+    /// are nested deeper than anybody writes them.
     pub fn statement_end(&self, begin: usize, limit: usize) -> Option<usize> {
+        self.end_of_nested(begin, limit, 0)
+    }
+
+    fn end_of_nested(&self, mut begin: usize, limit: usize, depth: u32) -> Option<usize> {
         let after_brackets = |at: usize| match self.is_mark(at, '(') {
             true => self.partner[at].map(|end| end + 1),
             false => None,
         };
-        if begin >= limit {
+        if depth > DEEPEST {
             return None;
         }
-        if self.is_mark(begin, '{') {
-            return Some(self.partner[begin]? + 1);
-        }
-        match self.word(begin) {
-            "if" => {
-                let condition = if self.word(begin + 1) == "constexpr" { 2 } else { 1 };
-                let then = self.statement_end(after_brackets(begin + condition)?, limit)?;
-                match self.word(then) {
-                    "else" if then < limit => self.statement_end(then + 1, limit),
-                    _ => Some(then),
-                }
+        // A statement that ends with another one goes on with that.
+        loop {
+            if begin >= limit {
+                return None;
             }
-            "for" | "while" | "switch" => self.statement_end(after_brackets(begin + 1)?, limit),
-            "do" => {
-                let body = self.statement_end(begin + 1, limit)?;
-                let end = after_brackets(body + 1)?;
-                (self.word(body) == "while" && self.is_mark(end, ';')).then_some(end + 1)
+            if self.is_mark(begin, '{') {
+                return Some(self.partner[begin]? + 1);
             }
-            "try" => {
-                let mut end = self.statement_end(begin + 1, limit)?;
-                while self.word(end) == "catch" {
-                    end = self.statement_end(after_brackets(end + 1)?, limit)?;
-                }
-                Some(end)
-            }
-            "case" | "default" => {
-                (begin..limit).find(|&at| self.is_mark(at, ':')).map(|colon| colon + 1)
-            }
-            _ if self.tokens[begin].kind == Kind::Word
-                && self.is_mark(begin + 1, ':')
-                && !self.is_mark(begin + 2, ':') =>
-            {
-                Some(begin + 2)
-            }
-            _ => {
-                let mut at = begin;
-                while at < limit {
-                    match self.tokens[at].kind {
-                        Kind::Mark(';') => return Some(at + 1),
-                        Kind::Mark('(' | '[' | '{') => at = self.partner[at]? + 1,
-                        _ => at += 1,
+            match self.word(begin) {
+                "if" => {
+                    let condition = if self.word(begin + 1) == "constexpr" { 2 } else { 1 };
+                    let then = after_brackets(begin + condition)?;
+                    let then = self.end_of_nested(then, limit, depth + 1)?;
+                    match self.word(then) {
+                        "else" if then < limit => begin = then + 1,
+                        _ => return Some(then),
                     }
                 }
-                None
+                "for" | "while" | "switch" => begin = after_brackets(begin + 1)?,
+                "do" => {
+                    let body = self.end_of_nested(begin + 1, limit, depth + 1)?;
+                    let end = after_brackets(body + 1)?;
+                    return (self.word(body) == "while" && self.is_mark(end, ';'))
+                        .then_some(end + 1);
+                }
+                "try" => {
+                    let mut end = self.end_of_nested(begin + 1, limit, depth + 1)?;
+                    while self.word(end) == "catch" {
+                        end = self.end_of_nested(after_brackets(end + 1)?, limit, depth + 1)?;
+                    }
+                    return Some(end);
+                }
+                "case" | "default" => {
+                    let colon = (begin..limit).find(|&at| self.is_mark(at, ':'));
+                    return colon.map(|colon| colon + 1);
+                }
+                _ if self.tokens[begin].kind == Kind::Word
+                    && self.is_mark(begin + 1, ':')
+                    && !self.is_mark(begin + 2, ':') =>
+                {
+                    return Some(begin + 2);
+                }
+                _ => return self.end_of_plain(begin, limit),
             }
         }
+    }
+
+    /// The token after the semicolon.
+    fn end_of_plain(&self, begin: usize, limit: usize) -> Option<usize> {
+        let mut at = begin;
+        while at < limit {
+            match self.tokens[at].kind {
+                Kind::Mark(';') => return Some(at + 1),
+                Kind::Mark('(' | '[' | '{') => at = self.partner[at]? + 1,
+                _ => at += 1,
+            }
+        }
+        None
     }
 
     /// A word that leaves the tokens before their end: `return`, `goto`, or a `break` or `continue`

@@ -33,9 +33,9 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -43,6 +43,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use foretell_guard::descendants::{self, Mark};
+use foretell_guard::launch::Launch;
 use foretell_guard::process::Owned;
 use foretell_guard::{Keep, Replacement};
 use foretell_trace::format::ReadError;
@@ -238,32 +239,18 @@ pub struct Capture {
 }
 
 impl Capture {
-    fn apply(&self, command: &mut Command) -> Result<(), RecordError> {
+    fn streams(&self) -> Result<[Option<File>; 3], RecordError> {
         let stream = |path: &PathBuf, file: io::Result<File>| {
-            file.map(Stdio::from).map_err(|error| RecordError::Stream(path.clone(), error))
+            file.map(Some).map_err(|error| RecordError::Stream(path.clone(), error))
         };
-        command
-            .stdin(stream(&self.stdin, File::open(&self.stdin))?)
-            .stdout(stream(&self.stdout, File::create(&self.stdout))?)
-            .stderr(stream(&self.stderr, File::create(&self.stderr))?);
-        die_with_us(command);
-        Ok(())
+        Ok([
+            stream(&self.stdin, File::open(&self.stdin))?,
+            stream(&self.stdout, File::create(&self.stdout))?,
+            stream(&self.stderr, File::create(&self.stderr))?,
+        ])
     }
 }
 
-/// The process that is started is killed when we die.
-fn die_with_us(command: &mut Command) {
-    let us = std::process::id();
-    // SAFETY: only system calls.
-    unsafe {
-        command.pre_exec(move || match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-            // We may have died before the call.
-            0 if libc::getppid() as u32 == us => Ok(()),
-            0 => Err(io::Error::from_raw_os_error(libc::ESRCH)),
-            _ => Err(io::Error::last_os_error()),
-        });
-    }
-}
 /// No recording is larger than this unless somebody asks for it: it could not be predicted from.
 const SIZE_LIMIT: u64 = 4 << 30;
 
@@ -450,7 +437,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     };
     // The path of the executable is among what the kernel puts on the stack.
     let mut command = Command::new(&program);
-    command.arg0(&options.program).args(&options.arguments);
+    command.args(&options.arguments);
     prepare(&mut command, options.library.as_deref(), &program, "record")?;
     command
         .env(environment::RING, ring.file().to_string())
@@ -482,32 +469,25 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
         Some(debugger) => command = debugger.command(&program, &command),
         None => layout::fix(&mut command, &options.program, &program),
     }
-    redirect(&mut command, options)?;
-    if options.on_recorder_death == OnRecorderDeath::End {
-        die_with_us(&mut command);
-    }
-    let (file, mark) = (ring.file(), Mark::new());
+    let streams = streams(options)?;
+    let captured = options.capture.is_some();
     // Signals are taken before the program is there, so that none is lost in between.
-    let requests = Requests::new(options.capture.is_some(), options.debugger.is_some());
+    let requests = Requests::new(captured, options.debugger.is_some());
     let passing = options.capture.is_none().then(SignalsPassOn::begin);
     let mut signals = SignalsPassOn::before();
     signals.push((libc::SIGXFSZ, signals::survive_full_files()));
-    // SAFETY: only system calls, on a file that is open.
-    unsafe {
-        command.pre_exec(move || {
-            // The same addresses in every run: programs sort and hash by them. Where that is not
-            // allowed the program runs all the same.
-            libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
-            mark.put_on();
-            for (signal, action) in &signals {
-                libc::sigaction(*signal, action, std::ptr::null_mut());
-            }
-            match libc::fcntl(file, libc::F_SETFD, 0) {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
-            }
-        });
-    }
+    let launch = Launch {
+        command: &command,
+        called: options.debugger.is_none().then_some(options.program.as_os_str()),
+        streams: &streams,
+        leads_group: captured,
+        ends_with_us: captured || options.on_recorder_death == OnRecorderDeath::End,
+        // Programs sort and hash by addresses.
+        fixed_addresses: true,
+        mark: Mark::new(),
+        inherits: Some(ring.file()),
+        signals: &signals,
+    };
     let about = About {
         executable: program.clone(),
         build_id: find::build_id(&program),
@@ -524,8 +504,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     if !options.steps.is_empty() {
         sink.compare(Comparison::new(options.steps.clone()));
     }
-    let (status, ended) =
-        run(&mut command, &program, mark, (passing, requests), &ring, &mut sink, options)?;
+    let (status, ended) = run(&launch, &program, (passing, requests), &ring, &mut sink, options)?;
 
     let (said, message) = ring.end();
     let replaced_by = message.clone();
@@ -615,15 +594,17 @@ pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
     })
 }
 
-/// Sends the program's standard streams where the options want them.
-fn redirect(command: &mut Command, options: &RecordOptions) -> Result<(), RecordError> {
+/// Where the options want the program's standard streams.
+fn streams(options: &RecordOptions) -> Result<[Option<File>; 3], RecordError> {
     if let Some(capture) = &options.capture {
-        capture.apply(command)?;
-    } else if options.output_to_error {
-        let error = io::stderr().as_fd().try_clone_to_owned().map_err(RecordError::Memory)?;
-        command.stdout(error);
+        return capture.streams();
     }
-    Ok(())
+    let mut streams = [None, None, None];
+    if options.output_to_error {
+        let error = io::stderr().as_fd().try_clone_to_owned().map_err(RecordError::Memory)?;
+        streams[1] = Some(error.into());
+    }
+    Ok(streams)
 }
 
 /// Puts the runtime into the program's environment.
@@ -670,9 +651,8 @@ enum Ended {
 
 /// Runs the program to its end and takes what it records. Says why it was ended, if it was.
 fn run(
-    command: &mut Command,
+    launch: &Launch<'_>,
     program: &Path,
-    mark: Mark,
     (mut passing, mut requests): (Option<SignalsPassOn>, Requests),
     ring: &Ring,
     sink: &mut Sink,
@@ -680,9 +660,8 @@ fn run(
 ) -> Result<(ExitStatus, Option<Ended>), RecordError> {
     let started = options.debugger.as_ref().map_or(program, |debugger| &debugger.program);
     let start_error = |error| RecordError::Start(started.to_owned(), error);
-    let captured = options.capture.is_some();
-    // A group of its own: what the program started is ended with it.
-    let mut child = Owned::start(command, captured).map_err(start_error)?;
+    let (captured, mark) = (options.capture.is_some(), launch.mark);
+    let mut child = Owned::launch(launch).map_err(start_error)?;
     let process = child.id() as i32;
     if let Some(passing) = &mut passing {
         passing.pass_to(process);

@@ -3,7 +3,8 @@
 //! The program can write anything there, at any time. So chunks are copied before they are looked at,
 //! positions are kept on this side, and every number of the program is checked against them. What does
 //! not fit is damage: nothing that comes later is believed, and the program is no longer made to wait
-//! for us. The file is sealed, so that its size cannot change under the mapping.
+//! for us. The file is sealed, so that its size cannot change under the mapping: no read of it is a SIGBUS
+//! (the program can only make holes, which read as zeros).
 
 use std::fs::File;
 use std::io;

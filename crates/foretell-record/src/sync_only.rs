@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -14,13 +14,14 @@ use std::time::{Duration, Instant};
 
 use foretell_guard::PrivateFolder;
 use foretell_guard::descendants::{self, Mark};
+use foretell_guard::launch::Launch;
 use foretell_guard::process::Owned;
 use foretell_wire::environment;
 use foretell_wire::sync_log::{self, BLOCK_HEAD, BLOCK_WORDS, FIRST_BLOCK, Window};
 
 use crate::signals::{Requests, SignalsPassOn};
 use crate::{OnRecorderDeath, RecordError, RecordOptions, RunEnd};
-use crate::{die_with_us, find, prepare, redirect};
+use crate::{find, prepare, streams};
 
 /// A window is much smaller, unless the program itself wrote into it.
 const LARGEST_WINDOW: u64 = 1 << 26;
@@ -60,19 +61,20 @@ pub fn record_sync_only(options: &RecordOptions) -> Result<SyncOutcome, RecordEr
     command.args(&options.arguments);
     prepare(&mut command, options.library.as_deref(), &program, "sync-only")?;
     command.env(environment::LOG, &place);
-    redirect(&mut command, options)?;
-    if options.on_recorder_death == OnRecorderDeath::End {
-        die_with_us(&mut command);
-    }
-    let mark = Mark::new();
-    // SAFETY: only system calls.
-    unsafe {
-        command.pre_exec(move || {
-            mark.put_on();
-            Ok(())
-        });
-    }
-    let end = run(&mut command, &program, mark, options.time_limit)?;
+    let streams = streams(options)?;
+    let launch = Launch {
+        command: &command,
+        called: None,
+        streams: &streams,
+        leads_group: options.capture.is_some(),
+        ends_with_us: options.capture.is_some()
+            || options.on_recorder_death == OnRecorderDeath::End,
+        fixed_addresses: false,
+        mark: Mark::new(),
+        inherits: None,
+        signals: &[],
+    };
+    let end = run(&launch, &program, options.time_limit)?;
     let windows = windows(&place).map_err(write_error)?;
     if windows.is_empty() {
         return Err(RecordError::NotAttached { program, end });
@@ -126,14 +128,13 @@ fn place_of(block: usize) -> u64 {
 }
 
 fn run(
-    command: &mut Command,
+    launch: &Launch<'_>,
     program: &Path,
-    mark: Mark,
     limit: Option<Duration>,
 ) -> Result<RunEnd, RecordError> {
     let start_error = |error| RecordError::Start(program.to_owned(), error);
     let mut requests = Requests::new(false, false);
-    let mut child = Owned::start(command, false).map_err(start_error)?;
+    let mut child = Owned::launch(launch).map_err(start_error)?;
     let mut passing = SignalsPassOn::begin();
     passing.pass_to(child.id() as i32);
     let begin = Instant::now();
@@ -147,9 +148,9 @@ fn run(
             false => None,
         };
         if let Some(end) = end {
-            child.kill().map_err(start_error)?;
+            child.kill();
             child.wait().map_err(start_error)?;
-            descendants::end_those_of(mark);
+            descendants::end_those_of(launch.mark);
             return Ok(end);
         }
         descendants::reap();

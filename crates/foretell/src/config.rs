@@ -25,7 +25,7 @@ use std::any::TypeId;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
@@ -348,7 +348,12 @@ pub fn own_file() -> Option<PathBuf> {
 /// goes for a link that leads to it.
 fn read_trusted(path: &Path) -> Result<String, String> {
     let link = path.symlink_metadata().map_err(|error| error.to_string())?;
-    let mut file = File::open(path).map_err(|error| error.to_string())?;
+    // A pipe would make us wait for somebody who writes to it.
+    let mut file = File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+        .map_err(|error| error.to_string())?;
     let there = file.metadata().map_err(|error| error.to_string())?;
     if !there.is_file() {
         return Err("not a regular file".into());

@@ -29,6 +29,7 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
     // A signal ends the questions, not the report.
     stop::come_to_a_close_first();
     let started = Instant::now();
+    report::check_suppressions(&arguments.outputs)?;
     let mut trace = foretell_record::read(&arguments.trace)?;
     if let Some(fault) = validate(&trace).first() {
         return Err(Failure::Input(format!(
@@ -75,7 +76,7 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
     }
     let schedules = {
         let regions = arguments.regions.into();
-        write_schedules(&trace, &prediction, regions, &arguments.schedules)?
+        write_schedules(&trace, &prediction, regions, &arguments.schedules)
     };
     let file = arguments.trace.display().to_string();
     let mut report = Report::from_prediction(&trace, &file, &prediction, &schedules);
@@ -83,12 +84,12 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
     report.config.files = output.config().to_vec();
     report::suppress(&mut report, &arguments.outputs)?;
     report::print(&report, output)?;
-    report::write_files(&report, &arguments.outputs)?;
+    let written = report::write_files(&report, &arguments.outputs);
     let refused = &prediction.divergences.internal_errors;
     if let Some(error) = prediction.internal_errors.iter().chain(refused).next() {
         return Err(Failure::Internal(format!("the validator refused a solver's answer: {error}")));
     }
-    Ok(report::exit_of(&report))
+    report::keep_verdict(report::exit_of(&report), written)
 }
 
 /// What a report says when a signal cut the work short.
@@ -151,7 +152,7 @@ fn write_schedules(
     prediction: &Prediction,
     regions: Regions,
     directory: &Path,
-) -> Result<BTreeMap<String, PathBuf>, Failure> {
+) -> BTreeMap<String, PathBuf> {
     let mut paths = BTreeMap::new();
     // A trace does not say what the program read; its arguments it does.
     let arguments: Vec<&str> = trace.metadata.command.iter().skip(1).map(AsRef::as_ref).collect();
@@ -163,12 +164,12 @@ fn write_schedules(
         let violation = Violation::of(finding, marked);
         Some((&*finding.id, schedule(&finding.id, finding.schedule.as_ref()?, violation)))
     });
-    schedules::write(directory, findings, &mut paths)?;
+    schedules::write(directory, findings, &mut paths);
     let divergences = prediction
         .divergences
         .found
         .iter()
         .map(|found| (&*found.id, schedule(&found.id, &found.schedule, Violation::OtherPath)));
-    schedules::write(&directory.join("divergences"), divergences, &mut paths)?;
-    Ok(paths)
+    schedules::write(&directory.join("divergences"), divergences, &mut paths);
+    paths
 }

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use foretell_guard::say;
 use foretell_report::report::Status;
 use foretell_report::suppress::{self, SuppressionError, Suppressions};
 use foretell_report::terminal::{self, Look};
@@ -68,6 +69,22 @@ pub fn suppress(report: &mut Report, outputs: &ReportOutputs) -> Result<(), Fail
         suppressions.apply(report, &path.display().to_string(), &today());
     }
     Ok(())
+}
+
+/// Are the suppression files what they should be? Asked before the work, so that none is done in vain.
+pub fn check_suppressions(outputs: &ReportOutputs) -> Result<(), Failure> {
+    suppress(&mut Report::default(), outputs)
+}
+
+/// A file that cannot be written changes the message, and the exit code only where nothing was found.
+pub fn keep_verdict(exit: Exit, written: Result<(), Failure>) -> Result<Exit, Failure> {
+    match written {
+        Err(Failure::Input(why)) if matches!(exit, Exit::Confirmed | Exit::Predicted) => {
+            say!("foretell: {why}");
+            Ok(exit)
+        }
+        written => written.map(|()| exit),
+    }
 }
 
 /// Prints in the format that was asked for.

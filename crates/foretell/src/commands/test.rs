@@ -26,7 +26,9 @@ use crate::commands::explained::explained;
 use crate::commands::past::{explained_by_its_run, in_its_own_run};
 use crate::commands::predict::{filters, stopped};
 use crate::commands::program::prepare;
-use crate::commands::report::{exit_of, print, suppress, write_files};
+use crate::commands::report::{
+    check_suppressions, exit_of, keep_verdict, print, suppress, write_files,
+};
 use crate::commands::schedules;
 use crate::commands::trials::Trials;
 use crate::crash::WHERE_TO_REPORT;
@@ -44,6 +46,7 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     if let Some(deadline) = started.checked_add(limit) {
         stop::set_deadline(deadline);
     }
+    check_suppressions(&arguments.outputs)?;
     let prepared = prepare(&arguments.program, &arguments.run)?;
     let options = options(arguments)?;
     options.predict.progress.begin(Phase::Recording, 0);
@@ -57,7 +60,7 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     let mut paths = BTreeMap::new();
     let kept = session.tested.iter().filter(|tested| tested.verdict.is_open() || tested.counts());
     let kept = kept.map(|tested| (tested.finding.id.as_str(), tested.schedule.clone()));
-    schedules::write(&arguments.schedules, kept, &mut paths)?;
+    schedules::write(&arguments.schedules, kept, &mut paths);
     options.predict.progress.begin(Phase::Explaining, 0);
     let mut trials = Trials::new(arguments, &options, started);
     let mut report = report(&session, &paths, &mut trials);
@@ -69,21 +72,22 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     report.config.files = output.config().to_vec();
     suppress(&mut report, &arguments.outputs)?;
     print(&report, output)?;
-    write_files(&report, &arguments.outputs)?;
+    let written = write_files(&report, &arguments.outputs);
     for error in &session.errors {
         say!("foretell: internal error: {error}; {WHERE_TO_REPORT}");
     }
     if report.findings.iter().any(|finding| finding.suppressed.is_some()) {
-        return Ok(exit_of(&report));
+        return keep_verdict(exit_of(&report), written);
     }
-    Ok(match session.conclusion() {
+    let exit = match session.conclusion() {
         Conclusion::Confirmed => Exit::Confirmed,
         Conclusion::Predicted => Exit::Predicted,
         Conclusion::Incomplete => Exit::Incomplete,
         Conclusion::Failed => Exit::OurFailure,
         Conclusion::NothingFound if stop::asked().is_some() => Exit::Incomplete,
         Conclusion::NothingFound => Exit::NothingFound,
-    })
+    };
+    keep_verdict(exit, written)
 }
 
 /// Explanations have at least so long, whatever the time limit is.

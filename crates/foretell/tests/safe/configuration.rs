@@ -84,6 +84,26 @@ fn the_user_s_own_file_may_and_the_report_says_what_was_used() {
 }
 
 #[test]
+fn what_is_not_a_file_is_refused_at_once() {
+    let shop = Workshop::new();
+    shop.file("bank.ft", BANK);
+    let path = shop.path().join("foretell.toml");
+    let refused = |what: &str| {
+        let output = shop.run(&["predict", "bank.ft"]);
+        assert_eq!(output.status.code(), Some(2), "{what}: {}", text(&output.stderr));
+        std::fs::remove_file(&path).expect("removed");
+    };
+    let name = std::ffi::CString::new(path.to_str().expect("text")).expect("a name");
+    // SAFETY: the name ends in NUL.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    refused("a pipe");
+    std::os::unix::fs::symlink("/dev/zero", &path).expect("a link");
+    refused("a device");
+    shop.file("foretell.toml", vec![b'#'; 2 << 20]);
+    refused("a large file");
+}
+
+#[test]
 fn a_file_of_another_owner_or_open_to_all_is_refused() {
     let shop = Workshop::new();
     shop.file("bank.ft", BANK);

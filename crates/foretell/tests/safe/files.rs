@@ -81,6 +81,47 @@ fn a_signal_leaves_neither_files_nor_processes() {
     }
 }
 
+/// A folder that cannot be written to, and files that may not grow: the finding is a finding all the same.
+#[test]
+fn what_cannot_be_written_costs_no_finding() {
+    let shop = Workshop::new();
+    let program = shop.build("torn", TORN);
+    shop.file("bank.ft", BANK);
+    shop.file("file", "no folder");
+    let inside = "file/inside";
+    for (words, code) in [
+        (&["test", "--schedules", inside, &program][..], 10),
+        (&["test", "--html", inside, "--schedules", "schedules", &program], 10),
+        (&["predict", "--schedules", inside, "bank.ft"], 11),
+        (&["predict", "--json", inside, "bank.ft"], 11),
+        // Read before the work is begun.
+        (&["test", "--suppressions", inside, &program], 2),
+    ] {
+        let output = shop.run(words);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {error}");
+        assert!(
+            error.contains(inside) || error.contains("cannot be written"),
+            "{words:?}: {error}"
+        );
+        assert_eq!(!output.stdout.is_empty(), code != 2, "{words:?}");
+    }
+    // A limit on the size of files is an error of a write, and no signal that ends us.
+    let mut command = shop.foretell(&["predict", "--html", "large.html", "bank.ft"]);
+    // SAFETY: a plain system call.
+    unsafe {
+        std::os::unix::process::CommandExt::pre_exec(&mut command, || {
+            let limit = libc::rlimit { rlim_cur: 1000, rlim_max: 1000 };
+            libc::setrlimit(libc::RLIMIT_FSIZE, &limit);
+            Ok(())
+        });
+    }
+    let output = crate::common::finish(command);
+    assert_eq!(output.status.code(), Some(11), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("large.html"), "{}", text(&output.stderr));
+    assert!(!shop.path().join("large.html").exists());
+}
+
 /// The partial file had a name that could be foretold, and a link of that name was followed.
 #[test]
 fn what_lies_under_the_name_of_a_partial_file_is_not_touched() {

@@ -129,14 +129,23 @@ fn a_program_that_goes_on_with_a_damaged_ring_is_not_made_to_wait() {
     lacks(&object, "overwrote the memory");
 }
 
+/// Reading a page of a file that has become shorter is a fatal signal. The seals keep the file's size, so
+/// that every page of the mapping is always there: holes read as zeros, which is damage like other damage.
 #[test]
-fn the_ring_cannot_be_truncated() {
+fn the_ring_cannot_be_truncated_and_holes_are_damage() {
     let shop = Workshop::new();
     let main = "int main(void) { both(1000); int f = descriptor(); if (f < 0) return 9;\n\
          if (ftruncate(f, 0) == 0) return 8; if (ftruncate(f, 1 << 30) == 0) return 7;\n\
          both(100000); return 0; }";
     let (code, _, error) = recorded(&shop, "truncate", main, ENOUGH);
     assert_eq!(code, Some(0), "it is sealed: {error}");
+    let main = "int main(void) { both(20000); int f = descriptor(); if (f < 0) return 9;\n\
+         int how = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;\n\
+         if (fallocate(f, how, 0, 1 << 22)) return 8; _Exit(4); }";
+    let (code, object, error) = recorded(&shop, "holes", main, ENOUGH);
+    // Without its cursor the program itself may crash.
+    assert!(matches!(code, Some(4 | 12 | 139)), "{code:?} {error}");
+    lacks(&object, "overwrote the memory");
 }
 
 #[test]

@@ -103,6 +103,33 @@ fn a_planner_that_prints_for_ever_or_leaves_nonsense_is_ended_or_refused() {
     assert!(text(&output.stderr).contains("left no plan"), "{}", text(&output.stderr));
 }
 
+/// A process that left the group holds the pipe that is read.
+#[test]
+fn a_tool_that_leaves_a_daemon_behind_is_not_waited_for() {
+    let shop = Workshop::new();
+    shop.file("bank.ft", BANK);
+    let number = shop.path().join("number");
+    let daemon = format!("setsid sh -c 'echo $$ > {}; exec sleep 100000' & wait", number.display());
+    let silent = shop.script("silent", &format!("#!/bin/sh\n{daemon}\n")).display().to_string();
+    let asked = shop.script("asked", &solver(&daemon)).display().to_string();
+    let planner = format!("{daemon} #");
+    for (option, tool) in
+        [("--planner-cmd", &planner), ("--solver-cmd", &silent), ("--solver-cmd", &asked)]
+    {
+        let _ = std::fs::remove_file(&number);
+        let mut words = vec!["predict", "bank.ft", "--time-limit", "3", option, tool];
+        if option == "--planner-cmd" {
+            words.extend(["--pddl", "problems"]);
+        }
+        let output = shop.run(&words);
+        let error = text(&output.stderr);
+        assert!(matches!(output.status.code(), Some(11 | 12)), "{tool}: {error}");
+        let number = std::fs::read_to_string(&number).expect("it was there");
+        let number = number.trim().parse().expect("a number");
+        assert!(!crate::common::is_running(number), "{tool}: {error}");
+    }
+}
+
 #[test]
 fn a_planner_that_hangs_is_ended_by_the_time_limit() {
     let shop = Workshop::new();

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use foretell_guard::{Keep, Replacement};
+use foretell_guard::{Keep, Replacement, say};
 use foretell_predict::progress::{Phase, Progress};
 use foretell_report::shell_word;
 use foretell_verify::compiled::{self, Forced, NotForced};
@@ -111,14 +111,15 @@ fn check(path: &Path, report: &Report, output: &mut Output) -> Result<Exit, Fail
 /// A counterexample that happened, and where its files are.
 struct Kept {
     forced: Forced,
-    schedule: PathBuf,
-    program: PathBuf,
+    /// Schedule and program, unless they could not be written.
+    files: Option<(PathBuf, PathBuf)>,
 }
 
 impl Kept {
-    fn replay(&self) -> String {
+    fn replay(&self) -> Option<String> {
         let word = |path: &Path| shell_word(&path.display().to_string());
-        format!("foretell replay {} -- {}", word(&self.schedule), word(&self.program))
+        let (schedule, program) = self.files.as_ref()?;
+        Some(format!("foretell replay {} -- {}", word(schedule), word(program)))
     }
 
     fn render(&self) -> String {
@@ -127,10 +128,10 @@ impl Kept {
             true => " (a wait ended without a signal, as POSIX allows)",
             false => "",
         };
+        let again = self.replay().map(|replay| format!("; again: {replay}"));
         format!(
-            "confirmed: the compiled program does it, too{woken}: {ended}\n  forced in {runs} runs; \
-             again: {}\n",
-            self.replay()
+            "confirmed: the compiled program does it, too{woken}: {ended}\n  forced in {runs} runs{}\n",
+            again.unwrap_or_default()
         )
     }
 }
@@ -151,12 +152,15 @@ fn force(
     };
     let mut paths = BTreeMap::new();
     let id = stem.to_string_lossy();
-    schedules::write(&arguments.schedules, [(&*id, forced.schedule.clone())], &mut paths)?;
-    for file in [&forced.program, &forced.companion] {
-        install(file, &arguments.schedules)?;
+    schedules::write(&arguments.schedules, [(&*id, forced.schedule.clone())], &mut paths);
+    let files = [&forced.program, &forced.companion];
+    let installed = files.into_iter().try_for_each(|file| install(file, &arguments.schedules));
+    if let (Err(Failure::Input(why)), false) = (&installed, paths.is_empty()) {
+        say!("foretell: the program of the counterexample cannot be kept: {why}");
     }
-    let schedule = paths.remove(&*id).unwrap_or_default();
-    Ok(Ok(Kept { forced, schedule, program: kept }))
+    // It has happened, whether it can be kept or not.
+    let schedule = paths.remove(&*id).filter(|_| installed.is_ok());
+    Ok(Ok(Kept { forced, files: schedule.map(|schedule| (schedule, kept)) }))
 }
 
 /// Copies a file into a folder; it is there as a whole or not at all.
@@ -227,14 +231,19 @@ fn to_json(
         _ => None,
     };
     let forced = forced.map(|forced| match forced {
-        Ok(kept) => json!({
-            "status": "confirmed",
-            "reason": null,
-            "ended": kept.forced.ended,
-            "runs": kept.forced.runs,
-            "schedule": kept.schedule.display().to_string(),
-            "replay": kept.replay(),
-        }),
+        Ok(kept) => {
+            let mut object = json!({
+                "status": "confirmed",
+                "reason": null,
+                "ended": kept.forced.ended,
+                "runs": kept.forced.runs,
+            });
+            if let (Some((schedule, _)), Some(replay)) = (&kept.files, kept.replay()) {
+                object["schedule"] = schedule.display().to_string().into();
+                object["replay"] = replay.into();
+            }
+            object
+        }
         Err(why) => json!({"status": "predicted", "reason": why.to_string()}),
     });
     json!({
