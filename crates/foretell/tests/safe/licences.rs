@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::common::finish;
 
 /// Licences whose terms are met by naming them, in the spelling of SPDX.
-const ALLOWED: [&str; 12] = [
+const ALLOWED: [&str; 13] = [
     "MIT",
     "MIT-0",
     "Apache-2.0",
@@ -21,6 +21,7 @@ const ALLOWED: [&str; 12] = [
     "Unlicense",
     "Unicode-3.0",
     "BSL-1.0",
+    "NCSA",
 ];
 
 /// Is there a way to fulfil the expression with allowed licences only?
