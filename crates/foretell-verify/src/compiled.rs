@@ -231,17 +231,29 @@ fn companion_of(counterexample: &Counterexample) -> String {
 }
 
 /// The functions of SV-COMP that give a value, and their types.
-const NONDET: [(&str, &str); 10] = [
+const NONDET: [(&str, &str); 22] = [
     ("int", "int"),
     ("uint", "unsigned"),
+    ("unsigned", "unsigned"),
+    ("unsigned_int", "unsigned"),
+    ("u32", "unsigned"),
+    ("U32", "unsigned"),
     ("bool", "_Bool"),
     ("_Bool", "_Bool"),
     ("char", "signed char"),
+    ("schar", "signed char"),
     ("uchar", "unsigned char"),
+    ("u8", "unsigned char"),
+    ("U8", "unsigned char"),
     ("short", "short"),
     ("ushort", "unsigned short"),
+    ("u16", "unsigned short"),
+    ("U16", "unsigned short"),
     ("long", "long"),
+    ("longlong", "long long"),
     ("ulong", "unsigned long"),
+    ("ulonglong", "unsigned long long"),
+    ("size_t", "unsigned long"),
 ];
 
 fn compile(
@@ -252,7 +264,7 @@ fn compile(
     woken: bool,
 ) -> Result<(), NotForced> {
     // Unoptimised, so that every access of the source is one of the program.
-    let words = ["-O0", "-g", "-w", "-pthread", "-D_GNU_SOURCE"];
+    let words = ["-O0", "-g", "-w", "-Wno-everything", "-pthread", "-D_GNU_SOURCE"];
     let mut words: Vec<OsString> = words.map(OsString::from).into();
     let checked: &[&str] = match options.overflow {
         true => &[

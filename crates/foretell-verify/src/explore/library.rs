@@ -9,8 +9,11 @@ use std::sync::Arc;
 
 use super::machine::{Kind, LARGEST, Machine, Step, Stop};
 use super::memory::{Base, Object, Pointer, Sync, Value};
-use super::state::{State, Status};
-use crate::ir::{Argument, FunctionId, Instruction, Op, Place, Type, mask, signed};
+use super::state::{OWN, State, Status};
+use crate::ir::{
+    Argument, Cast, Constant, Flags, FunctionId, Instruction, Op, Operand, Place, Type, mask,
+    signed,
+};
 
 const MUTEX: usize = 40;
 const CONDITION: usize = 48;
@@ -18,9 +21,18 @@ const RW_LOCK: usize = 56;
 const SEMAPHORE: usize = 32;
 const BARRIER: usize = 32;
 const SPIN_LOCK: usize = 4;
+const ATTRIBUTES: usize = 56;
+const ONCE: usize = 4;
+
+/// What `pthread_once` leaves in its variable.
+const ONCE_DONE: u128 = 2;
+
+/// The smallest stack that a thread can be given.
+const SMALLEST_STACK: u128 = 16384;
 
 const EPERM: i32 = 1;
 const EBUSY: i32 = 16;
+const EINVAL: i32 = 22;
 const EDEADLK: i32 = 35;
 const ETIMEDOUT: i32 = 110;
 
@@ -34,16 +46,34 @@ enum MutexKind {
 
 /// Functions that have our meaning even if the program defines them.
 pub(super) fn is_special(name: &str) -> bool {
-    matches!(name, "reach_error") || name.starts_with("__VERIFIER_") && name != "__VERIFIER_assert"
+    matches!(name, "reach_error")
+        || name.starts_with("__VERIFIER_") && name != "__VERIFIER_assert" && !is_atomic(name)
 }
 
-/// The values of an input, if they are few enough to be tried one by one.
-fn input_values(name: &str) -> Option<u32> {
-    match name.strip_prefix("__VERIFIER_nondet_")? {
-        "bool" | "_Bool" => Some(2),
-        "char" | "uchar" | "schar" | "u8" | "U8" => Some(256),
-        _ => None,
-    }
+/// Functions of the program that are one step, by their name.
+pub(super) fn is_atomic(name: &str) -> bool {
+    name.strip_prefix("__VERIFIER_atomic_").is_some_and(|rest| !matches!(rest, "begin" | "end"))
+}
+
+/// The width of an input by the name of its function, and whether it is signed.
+fn input_width(name: &str) -> Option<(u32, bool)> {
+    Some(match name.strip_prefix("__VERIFIER_nondet_")? {
+        "bool" | "_Bool" => (1, false),
+        "char" | "schar" | "s8" | "S8" => (8, true),
+        "uchar" | "unsigned_char" | "u8" | "U8" => (8, false),
+        "short" | "s16" | "S16" => (16, true),
+        "ushort" | "unsigned_short" | "u16" | "U16" => (16, false),
+        "int" | "s32" | "S32" => (32, true),
+        "uint" | "unsigned" | "unsigned_int" | "u32" | "U32" => (32, false),
+        "long" | "longlong" | "loff_t" | "off_t" | "ptrdiff_t" | "ssize_t" | "s64" | "S64" => {
+            (64, true)
+        }
+        "ulong" | "ulonglong" | "unsigned_long" | "unsigned_long_long" | "size_t" | "u64"
+        | "U64" => (64, false),
+        "int128" => (128, true),
+        "uint128" => (128, false),
+        _ => return None,
+    })
 }
 
 impl<'m> Machine<'m> {
@@ -58,8 +88,9 @@ impl<'m> Machine<'m> {
         let Op::Call { arguments, .. } = &instruction.op else { return true };
         match name {
             "malloc" | "calloc" | "printf" | "puts" | "putchar" | "fprintf" | "fputs"
-            | "fflush" | "usleep" | "sleep" | "sched_yield" | "pthread_self" | "pthread_equal"
-            | "__assert_fail" | "reach_error" | "__VERIFIER_error" => false,
+            | "fflush" | "usleep" | "sleep" | "nanosleep" | "sched_yield" | "pthread_yield"
+            | "pthread_self" | "pthread_equal" | "__assert_fail" | "reach_error"
+            | "__VERIFIER_error" => false,
             "abort" => self.quiet_abort,
             "__VERIFIER_assume" | "assume_abort_if_not" => {
                 // a failed assumption ends the execution for all: they may do something before
@@ -70,6 +101,18 @@ impl<'m> Machine<'m> {
             }
             name => !name.starts_with("llvm."),
         }
+    }
+
+    /// Does the instruction ask for an input?
+    pub(super) fn takes_input(
+        &self,
+        state: &State,
+        thread: usize,
+        instruction: &Instruction,
+    ) -> bool {
+        let Op::Call { callee, .. } = &instruction.op else { return false };
+        let callee = self.callee(state, thread, callee).map(|id| self.function(id));
+        callee.is_some_and(|function| function.name.starts_with("__VERIFIER_nondet_"))
     }
 
     /// In how many ways can the thread take its next step? None if it has to wait.
@@ -130,7 +173,7 @@ impl<'m> Machine<'m> {
             _ => None,
         };
         // what is wrong with a call is said when it is executed
-        let Some(at) = first() else { return input_values(name).unwrap_or(1) };
+        let Some(at) = first() else { return 1 };
         let sync = self.sync(state, at);
         let waits = match name {
             "pthread_mutex_lock" => match sync {
@@ -150,6 +193,8 @@ impl<'m> Machine<'m> {
                 _ => false,
             },
             "sem_wait" => sync == Some(Sync::Semaphore(0)),
+            "pthread_once" => matches!(sync, Some(Sync::Held { owner, count })
+                if usize::from(owner) != thread || count as usize != self.depth(state, thread)),
             "pthread_join" => match at.base {
                 Base::Thread(other) if usize::from(other) != thread => {
                     let other = state.threads.get(usize::from(other)).and_then(Option::as_ref);
@@ -161,6 +206,9 @@ impl<'m> Machine<'m> {
         };
         match name {
             _ if waits => 0,
+            // it may give up at any time, and takes what is free if it does not
+            "pthread_mutex_timedlock" => 1 + u32::from(sync.is_none()),
+            "sem_timedwait" => 1 + u32::from(sync != Some(Sync::Semaphore(0))),
             "pthread_cond_signal" if self.signals => self.waiting(state, at).len().max(1) as u32,
             "pthread_barrier_wait" => match sync {
                 Some(Sync::Barrier { count })
@@ -172,6 +220,23 @@ impl<'m> Machine<'m> {
             },
             _ => 1,
         }
+    }
+
+    /// Calls that the thread is in.
+    fn depth(&self, state: &State, thread: usize) -> usize {
+        state.threads[thread].as_ref().map_or(0, |thread| thread.frames.len())
+    }
+
+    /// Is the thread in a call of `pthread_once`?
+    fn is_in_once(&self, state: &State, thread: usize) -> bool {
+        let Some(thread) = state.threads[thread].as_ref() else { return false };
+        thread.frames.iter().any(|frame| {
+            let block = &self.function(frame.function).blocks[frame.block as usize];
+            let next = block.instructions.get(frame.at as usize).map(|next| &next.op);
+            let Some(Op::Call { callee, .. }) = next else { return false };
+            let Operand::Constant(Constant::Function(id)) = callee else { return false };
+            &*self.function(*id).name == "pthread_once"
+        })
     }
 
     /// Threads that wait for a condition and have no signal.
@@ -403,11 +468,120 @@ impl Call<'_, '_> {
         value.or_else(|why| self.refuse(why))
     }
 
-    fn null(&self, state: &State, index: usize, what: &str) -> Step<()> {
+    /// Attributes that are absent, or say nothing.
+    fn plain(&self, state: &State, index: usize) -> Step<()> {
         match self.pointer(state, index)? {
             Pointer::NULL => Ok(()),
-            _ => self.refuse(what),
+            attributes => match self.attribute(state, attributes)? {
+                0 => Ok(()),
+                _ => self.refuse("attributes that have no meaning here"),
+            },
         }
+    }
+
+    /// What attributes say: the kind of a mutex, or whether a thread is detached.
+    fn attribute(&self, state: &State, at: Pointer) -> Step<u128> {
+        let offset = self.machine.bounds(state, self.place, at, 4, false)?;
+        match state.object(at.base).map(|object| object.load(offset, 4, false)) {
+            Some(Value::Integer(kind @ 0..=3)) => Ok(kind),
+            _ => self.refuse("attributes that are not initialised"),
+        }
+    }
+
+    /// Attributes are kept as one number; settings that change nothing here are checked and
+    /// forgotten.
+    fn attributes(&self, state: &mut State, name: &str) -> Step<i32> {
+        let at = self.pointer(state, 0)?;
+        let int = Type::Integer(32);
+        let value = match name {
+            "pthread_attr_init" => {
+                let offset = self.machine.bounds(state, self.place, at, ATTRIBUTES, true)?;
+                if let Some(object) = state.object_mut(at.base) {
+                    object.clear(offset, ATTRIBUTES);
+                }
+                number(0)
+            }
+            _ if name.ends_with("attr_init") => number(0),
+            _ if name.ends_with("attr_destroy") => Value::Undefined,
+            "pthread_attr_setdetachstate" | "pthread_mutexattr_settype" => {
+                self.attribute(state, at)?;
+                let kind = self.integer(state, 1)?;
+                if kind > if name.ends_with("type") { 3 } else { 1 } {
+                    return Ok(EINVAL);
+                }
+                Value::Integer(kind)
+            }
+            "pthread_attr_getdetachstate" | "pthread_mutexattr_gettype" => {
+                let kind = Value::Integer(self.attribute(state, at)?);
+                let to = self.pointer(state, 1)?;
+                self.machine.store(state, self.place, to, &int, &kind)?;
+                return Ok(0);
+            }
+            "pthread_attr_setstacksize" => {
+                self.attribute(state, at)?;
+                return Ok(if self.integer(state, 1)? < SMALLEST_STACK { EINVAL } else { 0 });
+            }
+            // a wait may end at any time, whatever clock it looks at
+            "pthread_condattr_setclock" => {
+                self.attribute(state, at)?;
+                return Ok(0);
+            }
+            // private to the process, no protocol, not robust: what is assumed anyway
+            _ if name.ends_with("attr_setpshared")
+                || name.ends_with("attr_setprotocol")
+                || name.ends_with("attr_setrobust") =>
+            {
+                self.attribute(state, at)?;
+                match self.integer(state, 1)? {
+                    0 => return Ok(0),
+                    _ => return self.refuse(format!("this call of {name}")),
+                }
+            }
+            _ => return self.refuse(format!("the function {name} has no meaning here")),
+        };
+        self.machine.store(state, self.place, at, &int, &value)?;
+        Ok(0)
+    }
+
+    /// The first thread that comes calls the function; others wait until it has returned. The call
+    /// is executed again then, by a thread that holds the variable in the same call as before.
+    fn once(&self, state: &mut State) -> Step<Option<Value>> {
+        let machine = self.machine;
+        let at = self.pointer(state, 0)?;
+        let offset = machine.region(state, self.place, at, ONCE)?;
+        if let Some(Sync::Held { .. }) = machine.sync(state, at) {
+            machine.set_sync(state, at, ONCE, None);
+            let done = Value::Integer(ONCE_DONE);
+            machine.store(state, self.place, at, &Type::Integer(32), &done)?;
+            return Ok(Some(number(0)));
+        }
+        match state.object(at.base).map(|object| object.load(offset, 4, false)) {
+            Some(Value::Integer(0)) => {}
+            Some(Value::Integer(ONCE_DONE)) => return Ok(Some(number(0))),
+            _ => return self.refuse("a pthread_once_t that is not initialised"),
+        }
+        let Pointer { base: Base::Function(id), offset: 0 } = self.pointer(state, 1)? else {
+            return self.refuse("a function for pthread_once that is not known");
+        };
+        let function = machine.function(id);
+        let fits = function.is_defined()
+            && !function.variadic
+            && function.parameters.is_empty()
+            && function.result == Type::Void;
+        if !fits || machine.is_library(id) {
+            return self.refuse(format!("pthread_once with the function {}", function.name));
+        }
+        let count = machine.depth(state, self.thread) as u32;
+        let owner = self.thread as u8;
+        machine.set_sync(state, at, ONCE, Some(Sync::Held { owner, count }));
+        machine.enter(state, self.thread, self.place, id, Vec::new(), None)?;
+        if let Some(thread) = state.threads[self.thread].as_mut() {
+            // the caller stays where it is
+            let frames = &mut Arc::make_mut(thread).frames;
+            let caller = frames.len() - 2;
+            frames[caller].at -= 1;
+        }
+        Ok(None)
     }
 
     fn assume(&self, what: &'static str) {
@@ -420,8 +594,11 @@ impl Call<'_, '_> {
         if let Some(intrinsic) = name.strip_prefix("llvm.") {
             return self.intrinsic(state, intrinsic).map(Some);
         }
+        if name.ends_with("attr_init") || name.contains("attr_") && name.starts_with("pthread_") {
+            return self.attributes(state, name).map(|code| Some(number(code)));
+        }
         if name.starts_with("pthread_mutex") {
-            return self.mutex(state, name);
+            return self.mutex(state, name, choice);
         }
         if name.starts_with("pthread_cond_") {
             return self.condition(state, name, choice);
@@ -430,7 +607,7 @@ impl Call<'_, '_> {
             return self.lock(state, name).map(|code| Some(number(code)));
         }
         if name.starts_with("sem_") {
-            return self.semaphore(state, name).map(|code| Some(number(code)));
+            return self.semaphore(state, name, choice).map(|code| Some(number(code)));
         }
         if name.starts_with("pthread_barrier_") {
             return self.barrier(state, name, choice);
@@ -444,14 +621,17 @@ impl Call<'_, '_> {
             }
             "abort" => Err(Stop::Violated(Kind::Abort, self.place)),
             "exit" | "_exit" | "_Exit" | "quick_exit" => Err(Stop::Over),
-            "__VERIFIER_assume" | "assume_abort_if_not" => match self.integer(state, 0)? {
-                0 => Err(Stop::Pruned),
-                _ => Ok(Some(Value::Undefined)),
-            },
+            "__VERIFIER_assume" | "assume_abort_if_not" => {
+                let argument = self.argument(0)?;
+                let (value, kind) = (&argument.value, &argument.kind);
+                let value = self.machine.known(state, self.thread, self.place, value, kind)?;
+                match self.machine.is_true(self.place, value)? {
+                    false => Err(Stop::Pruned),
+                    true => Ok(Some(Value::Undefined)),
+                }
+            }
             "__VERIFIER_atomic_begin" => {
-                self.assume("what stands between __VERIFIER_atomic_begin and _end is one step");
-                let depth = state.alone.map_or(0, |(_, depth)| depth);
-                state.alone = Some((self.thread as u8, depth + 1));
+                self.machine.begin_section(state, self.thread);
                 Ok(Some(Value::Undefined))
             }
             "__VERIFIER_atomic_end" => {
@@ -461,16 +641,22 @@ impl Call<'_, '_> {
                 state.alone = (depth > 1).then_some((self.thread as u8, depth - 1));
                 Ok(Some(Value::Undefined))
             }
-            _ if name.starts_with("__VERIFIER_nondet_") => match (input_values(name), kind) {
-                (Some(values), Type::Integer(bits)) if choice < values => {
-                    let value = match (name.ends_with("char") && !name.ends_with("uchar"), bits) {
-                        (true, bits) => mask(signed(choice.into(), 8) as u128, *bits),
-                        (false, _) => choice.into(),
+            _ if name.starts_with("__VERIFIER_nondet_") => match (input_width(name), kind) {
+                (Some((width, signed)), Type::Integer(bits)) => {
+                    let input = self.machine.take_input(width);
+                    let cast = match (*bits < width, signed) {
+                        (true, _) => Cast::Truncate,
+                        (false, true) => Cast::SignExtend,
+                        (false, false) => Cast::ZeroExtend,
                     };
-                    Ok(Some(Value::Integer(value)))
+                    let (from, flags) = (Type::Integer(width), Flags::default());
+                    let value =
+                        self.machine.convert(self.place, cast, &from, kind, input, flags)?;
+                    Ok(Some(value))
                 }
-                _ => self.refuse(format!("{name} has too many values to try them all")),
+                _ => self.refuse(format!("{name} has no meaning here")),
             },
+            "pthread_once" => self.once(state),
             "pthread_create" => self.create(state),
             "pthread_join" => self.join(state),
             "pthread_detach" => {
@@ -494,6 +680,12 @@ impl Call<'_, '_> {
             }
             "pthread_exit" => {
                 let value = self.value(state, 0)?;
+                if self.machine.is_in_once(state, self.thread) {
+                    return self.refuse("a thread that ends inside pthread_once");
+                }
+                if state.alone.is_some() {
+                    return self.refuse("a thread that ends inside an atomic section");
+                }
                 self.machine.end(state, self.thread, value);
                 Ok(None)
             }
@@ -507,7 +699,7 @@ impl Call<'_, '_> {
                 ) => code((a == b).into()),
                 _ => self.refuse("a comparison of threads that are none"),
             },
-            "sched_yield" => code(0),
+            "sched_yield" | "pthread_yield" | "nanosleep" => code(0),
             "usleep" | "sleep" => {
                 self.integer(state, 0)?;
                 code(0)
@@ -525,7 +717,10 @@ impl Call<'_, '_> {
 
     fn create(&self, state: &mut State) -> Step<Option<Value>> {
         let handle = self.pointer(state, 0)?;
-        self.null(state, 1, "attributes of threads")?;
+        let detached = match self.pointer(state, 1)? {
+            Pointer::NULL => false,
+            attributes => self.attribute(state, attributes)? == 1,
+        };
         let Pointer { base: Base::Function(id), offset: 0 } = self.pointer(state, 2)? else {
             return self.refuse("a thread whose function is not known");
         };
@@ -533,6 +728,9 @@ impl Call<'_, '_> {
         self.assume("creating a thread succeeds");
         self.machine.bounds(state, self.place, handle, 8, true)?;
         let created = self.machine.start(state, self.place, id, argument)?;
+        if let Some(thread) = state.threads[created].as_mut().filter(|_| detached) {
+            Arc::make_mut(thread).detached = true;
+        }
         let value = Value::Pointer(Pointer::to(Base::Thread(created as u8)));
         self.machine.store(state, self.place, handle, &Type::Integer(64), &value)?;
         Ok(Some(number(0)))
@@ -559,40 +757,16 @@ impl Call<'_, '_> {
 
     // ---- locks ----
 
-    fn mutex(&self, state: &mut State, name: &str) -> Step<Option<Value>> {
+    fn mutex(&self, state: &mut State, name: &str, choice: u32) -> Step<Option<Value>> {
         let machine = self.machine;
         let at = self.pointer(state, 0)?;
         let owner = self.thread as u8;
-        let int = Type::Integer(32);
         let code = match name {
-            "pthread_mutexattr_init" => {
-                machine.store(state, self.place, at, &int, &number(0))?;
-                0
-            }
-            "pthread_mutexattr_settype" => {
-                let kind = self.integer(state, 1)?;
-                if kind > 3 {
-                    return self.refuse("a mutex of a kind that is not known");
-                }
-                machine.store(state, self.place, at, &int, &Value::Integer(kind))?;
-                0
-            }
-            "pthread_mutexattr_destroy" => {
-                machine.store(state, self.place, at, &int, &Value::Undefined)?;
-                0
-            }
             "pthread_mutex_init" => {
                 let attributes = self.pointer(state, 1)?;
                 let kind = match attributes {
                     Pointer::NULL => 0,
-                    attributes => {
-                        let offset = machine.bounds(state, self.place, attributes, 4, false)?;
-                        let object = state.object(attributes.base);
-                        match object.map(|object| object.load(offset, 4, false)) {
-                            Some(Value::Integer(kind @ 0..=3)) => kind,
-                            _ => return self.refuse("attributes of a mutex that are not known"),
-                        }
-                    }
+                    attributes => self.attribute(state, attributes)?,
                 };
                 machine.initialise_region(state, self.place, at, MUTEX, None)?;
                 if let Some(object) = state.object_mut(at.base) {
@@ -605,7 +779,13 @@ impl Call<'_, '_> {
                 machine.destroy(state, self.place, at, MUTEX)?;
                 0
             }
-            "pthread_mutex_lock" | "pthread_mutex_trylock" => {
+            "pthread_mutex_timedlock" if choice == 1 || machine.sync(state, at).is_some() => {
+                if machine.mutex_kind(state, self.place, at)? != MutexKind::Normal {
+                    return self.refuse("pthread_mutex_timedlock of a mutex of another kind");
+                }
+                ETIMEDOUT
+            }
+            "pthread_mutex_lock" | "pthread_mutex_trylock" | "pthread_mutex_timedlock" => {
                 let kind = machine.mutex_kind(state, self.place, at)?;
                 let tries = name.ends_with("trylock");
                 let (taken, code) = match machine.sync(state, at) {
@@ -654,7 +834,7 @@ impl Call<'_, '_> {
         let at = self.pointer(state, 0)?;
         match name {
             "pthread_cond_init" => {
-                self.null(state, 1, "attributes of a condition")?;
+                self.plain(state, 1)?;
                 machine.initialise_region(state, self.place, at, CONDITION, None)?;
             }
             "pthread_cond_destroy" => machine.destroy(state, self.place, at, CONDITION)?,
@@ -708,7 +888,7 @@ impl Call<'_, '_> {
         let mine = matches!(&sync, Some(Sync::Held { owner: other, .. }) if *other == owner);
         match (name, sync) {
             ("pthread_rwlock_init", _) => {
-                self.null(state, 1, "attributes of a lock")?;
+                self.plain(state, 1)?;
                 machine.initialise_region(state, self.place, at, RW_LOCK, None)?;
             }
             ("pthread_rwlock_destroy", _) => machine.destroy(state, self.place, at, RW_LOCK)?,
@@ -767,7 +947,7 @@ impl Call<'_, '_> {
         Ok(0)
     }
 
-    fn semaphore(&self, state: &mut State, name: &str) -> Step<i32> {
+    fn semaphore(&self, state: &mut State, name: &str, choice: u32) -> Step<i32> {
         let machine = self.machine;
         let at = self.pointer(state, 0)?;
         if name == "sem_init" {
@@ -790,7 +970,8 @@ impl Call<'_, '_> {
             machine.set_sync(state, at, SEMAPHORE, Some(Sync::Semaphore(value)));
         };
         match (name, value) {
-            ("sem_wait" | "sem_trywait", 1..) => set(state, value - 1),
+            ("sem_timedwait", _) if choice == 1 || value == 0 => return Ok(-1),
+            ("sem_wait" | "sem_trywait" | "sem_timedwait", 1..) => set(state, value - 1),
             ("sem_trywait", 0) => return Ok(-1),
             ("sem_post", _) if value < i32::MAX as u32 => set(state, value + 1),
             ("sem_post", _) => return Ok(-1),
@@ -810,7 +991,7 @@ impl Call<'_, '_> {
         let at = self.pointer(state, 0)?;
         match name {
             "pthread_barrier_init" => {
-                self.null(state, 1, "attributes of a barrier")?;
+                self.plain(state, 1)?;
                 let count = self.integer(state, 2)?;
                 if !(1..=64).contains(&count) {
                     return self.refuse("a barrier for no thread, or for very many");
@@ -992,6 +1173,15 @@ impl Call<'_, '_> {
                 });
                 Ok(Value::Undefined)
             }
+            "threadlocal" => match self.argument(0)?.value {
+                Operand::Constant(Constant::Global(id)) => {
+                    let before = &machine.module.globals[..id as usize];
+                    let local = before.iter().filter(|global| global.thread_local).count() as u16;
+                    let thread = self.thread as u8;
+                    Ok(Value::Pointer(Pointer::to(Base::Local { thread, frame: OWN, local })))
+                }
+                _ => self.refuse("a thread-local variable that is not known"),
+            },
             "expect" => self.value(state, 0),
             "trap" | "debugtrap" => Err(Stop::Violated(Kind::Abort, self.place)),
             "sadd" | "uadd" | "ssub" | "usub" | "smul" | "umul"

@@ -14,6 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::inputs::Inputs;
 use super::liveness::Lives;
 use super::memory::{Base, Object, Pointer, Value};
 use super::state::{Frame, State, Status, Thread};
@@ -100,6 +101,8 @@ pub struct Machine<'m> {
     pub weaker: Cell<Option<Place>>,
     /// What had to be assumed.
     pub assumed: RefCell<BTreeSet<&'static str>>,
+    /// Inputs and what was decided about them.
+    pub(super) inputs: RefCell<Inputs>,
 }
 
 /// A result, or why there is none.
@@ -130,6 +133,7 @@ impl<'m> Machine<'m> {
             quiet_abort: module.speaks_sv_comp(),
             weaker: Cell::new(None),
             assumed: RefCell::new(BTreeSet::new()),
+            inputs: RefCell::default(),
         }
     }
 
@@ -166,12 +170,26 @@ impl<'m> Machine<'m> {
         }
         // the command line is not known: whatever depends on it is refused
         let arguments = vec![Value::Undefined; function.parameters.len()];
-        let mut state = State { globals, heap: Vec::new(), threads: Vec::new(), alone: None };
+        let mut state = State {
+            globals,
+            heap: Vec::new(),
+            threads: Vec::new(),
+            alone: None,
+            inputs: 0,
+            path: [].into(),
+        };
         let frame = self.frame(main, &arguments, None);
-        let main = Thread { frames: vec![frame], status: Status::Runs, detached: false };
+        let own = self.own(&state);
+        let main = Thread { frames: vec![frame], status: Status::Runs, detached: false, own };
         state.threads.push(Some(Arc::new(main)));
         self.unseen(&mut state, 0)?;
         Ok(state)
+    }
+
+    /// The first values of a thread's copies of thread-local variables.
+    fn own(&self, state: &State) -> Vec<Object> {
+        let all = self.module.globals.iter().zip(&state.globals);
+        all.filter(|(global, _)| global.thread_local).map(|(_, first)| (**first).clone()).collect()
     }
 
     fn initialise(
@@ -263,8 +281,10 @@ impl<'m> Machine<'m> {
         }
         let Some(instruction) = self.next(state, thread) else { return true };
         if state.alone.is_some() && !matches!(instruction.op, Op::Return(_)) {
-            // nobody else moves, so nobody sees it; only what can wait or has a choice is looked at
-            return self.choices(state, thread) != 1;
+            // nobody else moves, so nobody sees it; only what can wait or has a choice is looked at,
+            // and inputs, because whoever reads a counterexample wants to know them
+            return self.choices(state, thread) != 1
+                || self.takes_input(state, thread, instruction);
         }
         match &instruction.op {
             Op::Return(_) => running.frames.len() == 1,
@@ -273,6 +293,7 @@ impl<'m> Machine<'m> {
                 Some(id) => {
                     let function = self.function(id);
                     match self.is_library(id) {
+                        false if super::library::is_atomic(&function.name) => true,
                         false => false,
                         true if function.name.starts_with("llvm.mem") => {
                             self.accesses_seen(state, thread, instruction)
@@ -396,6 +417,9 @@ impl<'m> Machine<'m> {
                 Value::Aggregate(zero.collect::<Result<Vec<_>, _>>()?.into())
             }
             (Constant::Undefined, _) => Value::Undefined,
+            (Constant::Global(id), _) if self.module.globals[*id as usize].thread_local => {
+                return Err("the address of a thread-local variable in a constant".into());
+            }
             (Constant::Global(id), _) => return pointer(Pointer::to(Base::Global(*id))),
             (Constant::Function(id), _) => return pointer(Pointer::to(Base::Function(*id))),
             (Constant::Behind(base, offset), _) => match self.constant(base, &Type::Pointer)? {
@@ -453,6 +477,22 @@ impl<'m> Machine<'m> {
     ) -> Step<u128> {
         match self.known(state, thread, place, operand, &Type::Integer(bits))? {
             Value::Integer(number) => Ok(mask(number, bits)),
+            Value::Symbol(term) => self.number_of(place, term),
+            _ => self.refuse(place, "a computation with an address as a number"),
+        }
+    }
+
+    /// A truth value on which something depends.
+    fn truth(&self, state: &State, thread: usize, place: Place, operand: &Operand) -> Step<bool> {
+        let value = self.known(state, thread, place, operand, &Type::Integer(1))?;
+        self.is_true(place, value)
+    }
+
+    /// Is the value not zero? If it depends on inputs, both are looked at.
+    pub(super) fn is_true(&self, place: Place, value: Value) -> Step<bool> {
+        match value {
+            Value::Integer(number) => Ok(number != 0),
+            Value::Symbol(term) => self.decide_not_zero(place, term),
             _ => self.refuse(place, "a computation with an address as a number"),
         }
     }
@@ -593,8 +633,12 @@ impl<'m> Machine<'m> {
             && !jumped
             && let Some(dead) = self.lives[function as usize].behind(block, at)
             && (!dead.registers.is_empty() || !dead.locals.is_empty())
-            && let Some(frame) = Arc::make_mut(running).frames.get_mut(depth - 1)
+            && let frames = &mut Arc::make_mut(running).frames
+            && let called = frames.len() > depth
+            && let Some(frame) = frames.get_mut(depth - 1)
             && frame.function == function
+            // a call that is to be executed again needs its arguments
+            && !(called && frame.at == at)
         {
             forget(frame, &dead.registers, &dead.locals);
         }
@@ -711,6 +755,11 @@ impl<'m> Machine<'m> {
                     (Value::Integer(a), Value::Integer(b), _) => {
                         Value::Integer(self.arithmetic(place, *operation, *bits, a, b, *flags)?)
                     }
+                    (
+                        a @ (Value::Integer(_) | Value::Symbol(_)),
+                        b @ (Value::Integer(_) | Value::Symbol(_)),
+                        _,
+                    ) => self.symbolic(place, *operation, *bits, &a, &b, *flags)?,
                     (Value::Pointer(a), Value::Pointer(b), Arithmetic::Subtract)
                         if a.base == b.base
                             && matches!(
@@ -726,8 +775,7 @@ impl<'m> Machine<'m> {
             Op::Compare { comparison, kind, left, right } => {
                 let a = self.known(state, thread, place, left, kind)?;
                 let b = self.known(state, thread, place, right, kind)?;
-                let truth = self.compare(state, place, *comparison, kind, a, b)?;
-                Value::Integer(truth.into())
+                self.compare(state, place, *comparison, kind, a, b)?
             }
             Op::Convert { cast, from, to, value, flags } => {
                 let value = self.operand(state, thread, value, from);
@@ -771,14 +819,17 @@ impl<'m> Machine<'m> {
                 Value::Pointer(Pointer { base: base.base, offset })
             }
             Op::Select { condition, kind, yes, no } => {
-                let truth = self.integer(state, thread, place, condition, 1)?;
-                let chosen = if truth == 1 { yes } else { no };
+                let truth = self.truth(state, thread, place, condition)?;
+                let chosen = if truth { yes } else { no };
                 let value = self.operand(state, thread, chosen, kind);
                 value.or_else(|why| self.refuse(place, why))?
             }
             Op::Phi { .. } => return self.refuse(place, "a phi that is not first in its block"),
             Op::Call { callee, arguments, result } => {
                 let callee = self.known(state, thread, place, callee, &Type::Pointer)?;
+                if matches!(callee, Value::Symbol(_)) {
+                    return self.refuse(place, "a call through a pointer that depends on inputs");
+                }
                 let Value::Pointer(Pointer { base: Base::Function(id), offset: 0 }) = callee else {
                     let what = "a call through a pointer to no function";
                     return Err(Stop::Violated(Kind::Access(what), place));
@@ -851,6 +902,7 @@ impl<'m> Machine<'m> {
                 }
                 let same =
                     self.compare(state, place, Comparison::Equal, kind, old.clone(), expected)?;
+                let same = self.is_true(place, same)?;
                 let writes = same && !(*weak && choice == 1);
                 if writes {
                     let new = self.operand(state, thread, new, kind);
@@ -865,13 +917,23 @@ impl<'m> Machine<'m> {
             }
             Op::Jump(target) => return self.jump(state, thread, place, *target),
             Op::Branch { condition, yes, no } => {
-                let truth = self.integer(state, thread, place, condition, 1)?;
-                return self.jump(state, thread, place, if truth == 1 { *yes } else { *no });
+                let truth = self.truth(state, thread, place, condition)?;
+                return self.jump(state, thread, place, if truth { *yes } else { *no });
             }
             Op::Switch { value, bits, cases, default } => {
-                let number = self.integer(state, thread, place, value, *bits)?;
-                let case = cases.iter().find(|(case, _)| *case == number);
-                return self.jump(state, thread, place, case.map_or(*default, |(_, to)| *to));
+                let kind = Type::Integer(*bits);
+                let value = self.known(state, thread, place, value, &kind)?;
+                let mut target = *default;
+                for (case, to) in cases {
+                    let case = Value::Integer(*case);
+                    let is = Comparison::Equal;
+                    let is = self.compare(state, place, is, &kind, value.clone(), case)?;
+                    if self.is_true(place, is)? {
+                        target = *to;
+                        break;
+                    }
+                }
+                return self.jump(state, thread, place, target);
             }
             Op::Return(value) => {
                 let value = match value {
@@ -924,6 +986,9 @@ impl<'m> Machine<'m> {
                 }));
             frame.locals.push(copy);
         }
+        if super::library::is_atomic(&self.function(id).name) {
+            self.begin_section(state, thread);
+        }
         self.top(state, thread).at += 1;
         if let Some(thread) = state.threads[thread].as_mut() {
             Arc::make_mut(thread).frames.push(frame);
@@ -946,6 +1011,9 @@ impl<'m> Machine<'m> {
             };
         }
         let Some(frame) = running.frames.pop() else { return Ok(()) };
+        if super::library::is_atomic(&self.function(frame.function).name) {
+            state.alone = state.alone.and_then(|(by, depth)| (depth > 1).then(|| (by, depth - 1)));
+        }
         let depth = running.frames.len() as u16;
         let caller = running.frames.last_mut();
         if let (Some(register), Some(caller)) = (frame.result, caller) {
@@ -966,10 +1034,20 @@ impl<'m> Machine<'m> {
         Ok(())
     }
 
+    /// From here on nobody else moves until the section ends.
+    pub(super) fn begin_section(&self, state: &mut State, thread: usize) {
+        self.assumed
+            .borrow_mut()
+            .insert("what the program marks as atomic (__VERIFIER_atomic_) is one step");
+        let depth = state.alone.map_or(0, |(_, depth)| depth);
+        state.alone = Some((thread as u8, depth + 1));
+    }
+
     /// The thread has ended.
     pub(super) fn end(&self, state: &mut State, thread: usize, value: Value) {
         let Some(running) = state.threads[thread].as_mut().map(Arc::make_mut) else { return };
         running.frames.clear();
+        running.own.clear();
         running.status = Status::Ended(value);
         let detached = running.detached;
         state.forget(
@@ -1000,7 +1078,7 @@ impl<'m> Machine<'m> {
             && function.parameters.len() <= 1
             && function.parameters.iter().all(|p| p.kind == Type::Pointer && p.by_value.is_none())
             && matches!(function.result, Type::Pointer | Type::Void);
-        if !fits || self.is_library(id) {
+        if !fits || self.is_library(id) || super::library::is_atomic(&function.name) {
             return self.refuse(place, format!("a thread whose function is {}", function.name));
         }
         let free = state.threads.iter().position(Option::is_none);
@@ -1010,7 +1088,8 @@ impl<'m> Machine<'m> {
         }
         let arguments = vec![argument; function.parameters.len()];
         let frame = self.frame(id, &arguments, None);
-        let thread = Thread { frames: vec![frame], status: Status::Runs, detached: false };
+        let own = self.own(state);
+        let thread = Thread { frames: vec![frame], status: Status::Runs, detached: false, own };
         match free {
             Some(at) => state.threads[at] = Some(Arc::new(thread)),
             None => state.threads.push(Some(Arc::new(thread))),
@@ -1119,6 +1198,13 @@ impl<'m> Machine<'m> {
         if change == Change::Exchange {
             return Ok(operand);
         }
+        if let (Type::Integer(bits), Value::Integer(_) | Value::Symbol(_)) = (kind, old)
+            && let Value::Integer(_) | Value::Symbol(_) = operand
+            && let Change::Compute(operation) = change
+            && (matches!(old, Value::Symbol(_)) || matches!(operand, Value::Symbol(_)))
+        {
+            return self.symbolic(place, operation, *bits, old, &operand, Flags::default());
+        }
         let (Type::Integer(bits), Value::Integer(a), Value::Integer(b)) = (kind, old, operand)
         else {
             return self.refuse(place, "an atomic operation on an undefined value or an address");
@@ -1138,7 +1224,7 @@ impl<'m> Machine<'m> {
         }))
     }
 
-    fn convert(
+    pub(super) fn convert(
         &self,
         place: Place,
         cast: Cast,
@@ -1147,6 +1233,9 @@ impl<'m> Machine<'m> {
         value: Value,
         flags: Flags,
     ) -> Step<Value> {
+        if let Value::Symbol(term) = value {
+            return self.convert_symbol(place, cast, term, to, flags);
+        }
         if cast == Cast::Same {
             return Ok(match value {
                 Value::Integer(number) => as_kind(Value::Integer(number), to),
@@ -1191,15 +1280,17 @@ impl<'m> Machine<'m> {
         kind: &Type,
         a: Value,
         b: Value,
-    ) -> Step<bool> {
+    ) -> Step<Value> {
         let bits = match kind {
             Type::Integer(bits) => *bits,
             _ => 64,
         };
         let (a, b) = match (a, b) {
             (Value::Integer(a), Value::Integer(b)) => {
-                return Ok(compare_numbers(comparison, bits, a, b));
+                return Ok(truth(compare_numbers(comparison, bits, a, b)));
             }
+            (Value::Symbol(a), b) => return self.compare_symbols(place, comparison, a, &b, false),
+            (a, Value::Symbol(b)) => return self.compare_symbols(place, comparison, b, &a, true),
             (Value::Pointer(a), Value::Pointer(b)) => (a, b),
             // a handle or an address in an integer, beside a number
             (Value::Pointer(a), Value::Integer(b)) => {
@@ -1212,7 +1303,7 @@ impl<'m> Machine<'m> {
         };
         if a.base == b.base && a.base != Base::Ended {
             let (a, b) = (a.offset as u64, b.offset as u64);
-            return Ok(compare_numbers(comparison, 64, a.into(), b.into()));
+            return Ok(truth(compare_numbers(comparison, 64, a.into(), b.into())));
         }
         let equal = match comparison {
             Comparison::Equal => true,
@@ -1224,7 +1315,7 @@ impl<'m> Machine<'m> {
         // the bits of a pointer stay when what it points to ends: they are not those of null
         let null = |pointer: Pointer| pointer == Pointer::NULL;
         if null(a) && b.base == Base::Ended || null(b) && a.base == Base::Ended {
-            return Ok(!equal);
+            return Ok(truth(!equal));
         }
         // different variables have different addresses, as long as both are inside their variable
         let inside = |pointer: Pointer| match pointer.base {
@@ -1236,13 +1327,17 @@ impl<'m> Machine<'m> {
                 .is_some_and(|object| (0..object.size() as i64).contains(&pointer.offset)),
         };
         match inside(a) && inside(b) {
-            true => Ok(!equal),
+            true => Ok(truth(!equal)),
             false => self.refuse(place, "a comparison that depends on where variables lie"),
         }
     }
 }
 
-fn compare_numbers(comparison: Comparison, bits: u32, a: u128, b: u128) -> bool {
+fn truth(holds: bool) -> Value {
+    Value::Integer(holds.into())
+}
+
+pub(super) fn compare_numbers(comparison: Comparison, bits: u32, a: u128, b: u128) -> bool {
     let (a, b) = (mask(a, bits), mask(b, bits));
     match comparison {
         Comparison::Equal => a == b,

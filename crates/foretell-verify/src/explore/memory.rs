@@ -1,12 +1,13 @@
 //! Memory: objects of bytes, and pointers that know which object they point into.
 //!
-//! A byte is a number, a part of a pointer, or undefined. Addresses are no numbers: what would depend
+//! A byte is a number, a part of a pointer or of a value that depends on inputs, or undefined. Addresses are no numbers: what would depend
 //! on where an object lies is refused by whoever computes with it. Undefined bytes can be copied,
 //! and are refused when something depends on them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::terms::Symbol;
 use crate::ir::{FunctionId, Register};
 
 /// What a pointer points into.
@@ -61,6 +62,8 @@ pub enum Value {
     Integer(u128),
     /// A pointer; in an integer type only if it is no number.
     Pointer(Pointer),
+    /// An integer that depends on inputs.
+    Symbol(Symbol),
     /// No value.
     Undefined,
     /// Bytes of which some are undefined or parts of pointers; they can only be copied.
@@ -97,10 +100,13 @@ pub enum Sync {
 pub struct Object {
     /// Numbers, where they are defined.
     bytes: Vec<u8>,
-    /// For each byte: [`UNDEFINED`], [`NUMBER`], or the part of a pointer from [`FRAGMENT`] on.
+    /// For each byte: [`UNDEFINED`], [`NUMBER`], or the part of a pointer or of a symbol from
+    /// [`FRAGMENT`] on.
     states: Vec<u8>,
     /// Whole pointers by their first byte.
     pointers: BTreeMap<u32, Pointer>,
+    /// Whole symbols by their first byte, with their length.
+    symbols: BTreeMap<u32, (u32, Symbol)>,
     /// What the threads library keeps here: offset, length, content.
     sync: BTreeMap<u32, (u32, Sync)>,
     /// Cannot be written.
@@ -115,6 +121,9 @@ const UNDEFINED: u8 = 0;
 const NUMBER: u8 = 1;
 const FRAGMENT: u8 = 2;
 
+/// Bytes of the longest integer, but one.
+const LONGEST_SYMBOL: u32 = 15;
+
 impl Object {
     /// Undefined memory.
     pub fn undefined(size: usize) -> Self {
@@ -122,6 +131,7 @@ impl Object {
             bytes: vec![0; size],
             states: vec![UNDEFINED; size],
             pointers: BTreeMap::new(),
+            symbols: BTreeMap::new(),
             sync: BTreeMap::new(),
             constant: false,
             private: false,
@@ -177,6 +187,11 @@ impl Object {
         {
             return Value::Pointer(*pointer);
         }
+        if let Some((kept, symbol)) = self.symbols.get(&(offset as u32))
+            && *kept as usize == length
+        {
+            return Value::Symbol(*symbol);
+        }
         match states.iter().all(|&state| state == UNDEFINED) {
             true => Value::Undefined,
             false => Value::Bytes(Arc::new(self.slice(offset, length))),
@@ -205,12 +220,19 @@ impl Object {
                     }
                 }
             }
+            Value::Symbol(symbol) => {
+                self.clear(offset, length);
+                self.symbols.insert(offset as u32, (length as u32, *symbol));
+                for part in 0..length {
+                    self.states[offset + part] = FRAGMENT + part as u8;
+                }
+            }
             Value::Bytes(bytes) if bytes.size() == length => self.paste(offset, bytes),
             Value::Bytes(_) | Value::Undefined | Value::Aggregate(_) => self.clear(offset, length),
         }
     }
 
-    /// Makes bytes undefined, and with them the rest of pointers that are cut.
+    /// Makes bytes undefined, and with them the rest of pointers and symbols that are cut.
     pub fn clear(&mut self, offset: usize, length: usize) {
         let cut: Vec<u32> = self
             .pointers
@@ -222,11 +244,21 @@ impl Object {
             let range = at as usize..at as usize + 8;
             self.states[range].fill(UNDEFINED);
         }
+        let cut: Vec<(u32, u32)> = self
+            .symbols
+            .range((offset as u32).saturating_sub(LONGEST_SYMBOL)..(offset + length) as u32)
+            .map(|(&at, &(kept, _))| (at, at + kept))
+            .filter(|&(_, end)| end as usize > offset)
+            .collect();
+        for (at, end) in cut {
+            self.symbols.remove(&at);
+            self.states[at as usize..end as usize].fill(UNDEFINED);
+        }
         self.bytes[offset..offset + length].fill(0);
         self.states[offset..offset + length].fill(UNDEFINED);
     }
 
-    /// A copy of some bytes; pointers that are cut are undefined in it.
+    /// A copy of some bytes; pointers and symbols that are cut are undefined in it.
     pub fn slice(&self, offset: usize, length: usize) -> Object {
         let mut slice = Object::undefined(length);
         slice.bytes.copy_from_slice(&self.bytes[offset..offset + length]);
@@ -242,6 +274,12 @@ impl Object {
                 slice.store(at, 8, &Value::Pointer(pointer));
             }
         }
+        for (&at, &(kept, symbol)) in self.symbols.range(offset as u32..(offset + length) as u32) {
+            let at = at as usize - offset;
+            if at + kept as usize <= length {
+                slice.store(at, kept as usize, &Value::Symbol(symbol));
+            }
+        }
         slice
     }
 
@@ -252,6 +290,9 @@ impl Object {
         self.states[offset..offset + other.size()].copy_from_slice(&other.states);
         for (&at, &pointer) in &other.pointers {
             self.pointers.insert(at + offset as u32, pointer);
+        }
+        for (&at, &symbol) in &other.symbols {
+            self.symbols.insert(at + offset as u32, symbol);
         }
     }
 
@@ -272,6 +313,16 @@ impl Object {
         self.pointers.values_mut()
     }
 
+    /// The symbols in it.
+    pub fn symbols(&self) -> impl Iterator<Item = Symbol> + '_ {
+        self.symbols.values().map(|&(_, symbol)| symbol)
+    }
+
+    /// The symbols in it, to change them.
+    pub fn symbols_mut(&mut self) -> impl Iterator<Item = &mut Symbol> {
+        self.symbols.values_mut().map(|(_, symbol)| symbol)
+    }
+
     /// Is anything of the threads library in it?
     pub fn has_sync(&self) -> bool {
         !self.sync.is_empty()
@@ -285,7 +336,7 @@ impl Value {
             Value::Pointer(pointer) => is(pointer),
             Value::Bytes(bytes) => bytes.pointers().any(is),
             Value::Aggregate(fields) => fields.iter().any(|field| field.any_pointer(is)),
-            Value::Integer(_) | Value::Undefined => false,
+            Value::Integer(_) | Value::Symbol(_) | Value::Undefined => false,
         }
     }
 
@@ -304,7 +355,36 @@ impl Value {
                     })
                     .collect();
             }
-            Value::Integer(_) | Value::Undefined => {}
+            Value::Integer(_) | Value::Symbol(_) | Value::Undefined => {}
+        }
+    }
+
+    /// Looks at every symbol in it.
+    pub fn visit_symbols(&self, visit: &mut dyn FnMut(Symbol)) {
+        match self {
+            Value::Symbol(symbol) => visit(*symbol),
+            Value::Bytes(bytes) => bytes.symbols().for_each(visit),
+            Value::Aggregate(fields) => fields.iter().for_each(|field| field.visit_symbols(visit)),
+            Value::Integer(_) | Value::Pointer(_) | Value::Undefined => {}
+        }
+    }
+
+    /// Changes every symbol in it.
+    pub fn change_symbols(&mut self, change: &mut dyn FnMut(&mut Symbol)) {
+        match self {
+            Value::Symbol(symbol) => change(symbol),
+            Value::Bytes(bytes) => Arc::make_mut(bytes).symbols_mut().for_each(change),
+            Value::Aggregate(fields) => {
+                *fields = fields
+                    .iter()
+                    .map(|field| {
+                        let mut field = field.clone();
+                        field.change_symbols(change);
+                        field
+                    })
+                    .collect();
+            }
+            Value::Integer(_) | Value::Pointer(_) | Value::Undefined => {}
         }
     }
 }

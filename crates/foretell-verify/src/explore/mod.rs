@@ -1,13 +1,14 @@
 //! Exact exploration: every reachable state of a program of finitely many is looked at.
 //!
-//! States are concrete: bytes of memory with provenance ([`memory`]), calls and registers
+//! A state has bytes of memory with provenance ([`memory`]), calls and registers
 //! ([`state`]), instructions as LLVM defines them ([`machine`]), the threads library as POSIX does
-//! ([`library`]). The search ([`search`]) is breadth first, so that a counterexample is short.
+//! ([`library`]). What depends on inputs is a term ([`terms`], [`inputs`]). The search ([`search`]) is breadth first, so that a counterexample is short.
 //!
 //! *Guaranteed*: if the search ends without a violation and without a refusal, no sequentially
 //! consistent execution violates a property. *Can be missed*: nothing; what is not looked at makes
 //! the verdict unknown.
 
+pub mod inputs;
 pub mod library;
 pub mod liveness;
 pub mod machine;
@@ -15,3 +16,5 @@ pub mod memory;
 pub mod search;
 pub mod shown;
 pub mod state;
+mod symbolic;
+pub mod terms;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::inputs::Taken;
 use super::machine::{Access, Kind, Machine, Stop};
 use super::memory::Object;
 use super::shown::{Summary, counterexample};
@@ -52,9 +53,6 @@ pub struct Report {
     /// What a proof assumes, beside what C, POSIX and clang say.
     pub assumptions: Vec<String>,
 }
-
-/// A step: of which thread, and which of its ways to go on.
-pub type Taken = (u8, u32);
 
 /// Numbers for parts of states: equal parts have equal numbers, and are kept once.
 #[derive(Default)]
@@ -111,6 +109,10 @@ impl Parts {
         if let Some((thread, depth)) = state.alone {
             key.extend([u32::MAX, thread.into(), depth]);
         }
+        if !state.path.is_empty() {
+            key.push(u32::MAX - 1);
+            key.extend(state.path.iter().map(|fact| fact.0));
+        }
         key.into()
     }
 }
@@ -150,8 +152,8 @@ struct Search<'a, 'm> {
     states: Vec<State>,
     keys: Vec<Arc<[u32]>>,
     seen: HashMap<Arc<[u32]>, u32>,
-    /// For each state: where it was come from, and by which step.
-    parents: Vec<(u32, Taken)>,
+    /// For each state but the first: where it was come from, and by which step.
+    parents: Vec<Option<(u32, Taken)>>,
     steps: usize,
     refusal: Option<String>,
     race: Option<(Place, Place)>,
@@ -161,7 +163,7 @@ impl Search<'_, '_> {
     fn run(&mut self) -> Verdict {
         match self.machine.first() {
             Ok(state) => {
-                self.add(state, None, (0, 0));
+                self.add(state, None);
             }
             Err(Stop::Violated(kind, place)) if self.options.assertions => {
                 return Verdict::Violated(Box::new(counterexample(self.machine, &[], kind, place)));
@@ -217,10 +219,12 @@ impl Search<'_, '_> {
         }
     }
 
-    fn add(&mut self, state: State, parent: Option<u32>, taken: Taken) {
+    fn add(&mut self, state: State, parent: Option<(u32, Taken)>) {
         let mut state = state.canonical();
-        let known =
-            parent.map(|at| (self.states[at as usize].clone(), self.keys[at as usize].clone()));
+        self.machine.forget_inputs(&mut state);
+        let known = parent
+            .as_ref()
+            .map(|&(at, _)| (self.states[at as usize].clone(), self.keys[at as usize].clone()));
         let known = known.as_ref().map(|(state, key)| (state, &**key));
         let key: Arc<[u32]> = self.parts.key(&mut state, known).into();
         if self.seen.contains_key(&key) {
@@ -229,19 +233,30 @@ impl Search<'_, '_> {
         self.seen.insert(key.clone(), self.states.len() as u32);
         self.keys.push(key);
         self.states.push(state);
-        self.parents.push((parent.unwrap_or_default(), taken));
+        self.parents.push(parent);
     }
 
     /// The steps that lead to a state.
     fn path(&self, mut at: u32) -> Vec<Taken> {
         let mut path = Vec::new();
-        while at != 0 {
-            let (parent, taken) = self.parents[at as usize];
-            path.push(taken);
-            at = parent;
+        while let Some((parent, taken)) = &self.parents[at as usize] {
+            path.push(taken.clone());
+            at = *parent;
         }
         path.reverse();
         path
+    }
+
+    /// The counterexample, with values for the inputs that it takes.
+    fn violated(&self, path: &[Taken], kind: Kind, place: Place) -> Verdict {
+        if let Err(why) = self.machine.fix_inputs(path) {
+            let shown = self.machine.module.show(place);
+            return Verdict::Unknown(format!(
+                "{shown}: {}, for inputs that are not known: {why}",
+                kind.show()
+            ));
+        }
+        Verdict::Violated(Box::new(counterexample(self.machine, path, kind, place)))
     }
 
     fn expand(&mut self, at: usize) -> Option<Verdict> {
@@ -261,23 +276,22 @@ impl Search<'_, '_> {
         if self.options.deadlocks && !running.iter().any(|&t| self.machine.can_go_on(&state, t)) {
             let place = self.machine.next(&state, running[0]).map(|i| i.place).unwrap_or_default();
             let path = self.path(at as u32);
-            let found = counterexample(self.machine, &path, Kind::Deadlock, place);
-            return Some(Verdict::Violated(Box::new(found)));
+            return Some(self.violated(&path, Kind::Deadlock, place));
         }
         for thread in running {
             for choice in 0..self.machine.choices(&state, thread) {
-                self.steps += 1;
-                let mut next = state.clone();
-                match self.machine.step(&mut next, thread, choice) {
-                    Ok(()) => self.add(next, Some(at as u32), (thread as u8, choice)),
-                    Err(Stop::Violated(kind, place)) if self.options.assertions => {
-                        let mut path = self.path(at as u32);
-                        path.push((thread as u8, choice));
-                        let found = counterexample(self.machine, &path, kind, place);
-                        return Some(Verdict::Violated(Box::new(found)));
+                for (taken, outcome) in self.machine.outcomes(&state, thread, choice) {
+                    self.steps += 1;
+                    match outcome {
+                        Ok(next) => self.add(next, Some((at as u32, taken))),
+                        Err(Stop::Violated(kind, place)) if self.options.assertions => {
+                            let mut path = self.path(at as u32);
+                            path.push(taken);
+                            return Some(self.violated(&path, kind, place));
+                        }
+                        Err(Stop::Refused(place, what)) => self.refuse(place, &what),
+                        Err(Stop::Violated(..) | Stop::Pruned | Stop::Over) => {}
                     }
-                    Err(Stop::Refused(place, what)) => self.refuse(place, &what),
-                    Err(Stop::Violated(..) | Stop::Pruned | Stop::Over) => {}
                 }
             }
         }

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use foretell_trace::schedule::CreationPath;
 
+use super::inputs::Taken;
 use super::machine::{Kind, Machine};
 use super::memory::{Base, Pointer, Value};
-use super::search::Taken;
 use super::state::{State, Status};
 use crate::counterexample::{Counterexample, Ending, Event};
 use crate::ir::{Op, Operand, Place, Type, mask, signed};
@@ -29,16 +29,18 @@ pub fn counterexample(
     let mut events = Vec::new();
     let mut last = 0;
     if let Ok(mut state) = machine.first() {
-        for &(thread, choice) in path {
-            let thread = usize::from(thread);
+        for taken in path {
+            let thread = usize::from(taken.thread);
             last = thread;
             let who = threads.get(thread).cloned().flatten().unwrap_or_default();
-            if let Some(event) = describe(machine, &state, thread, choice, &who) {
+            if let Some(event) = describe(machine, &state, thread, &who) {
                 events.push(event);
             }
             let before = state.clone();
             let alone = before.alone.is_some() || begins_section(machine, &before, thread);
-            if machine.step(&mut state, thread, choice).is_err() {
+            // the values of the inputs are given: nothing is left to decide
+            let taken = Taken { decisions: [].into(), ..taken.clone() };
+            let Ok(next) = machine.again(&state, &taken) else {
                 // a bad access is not one that the compiled program makes and survives
                 let bad = matches!(kind, Kind::Access(_));
                 let accesses = [Visible::Read, Visible::Write, Visible::Modify];
@@ -49,7 +51,8 @@ pub fn counterexample(
                     event.does = Visible::No;
                 }
                 break;
-            }
+            };
+            state = next;
             if alone
                 && state.alone.is_none()
                 && let Some(event) = events.last().cloned()
@@ -114,7 +117,6 @@ fn describe(
     machine: &Machine<'_>,
     state: &State,
     thread: usize,
-    choice: u32,
     who: &(CreationPath, String),
 ) -> Option<Event> {
     let running = state.threads[thread].as_ref()?;
@@ -185,6 +187,7 @@ fn describe(
                 | "pthread_rwlock_rdlock"
                 | "pthread_rwlock_wrlock" => Visible::Lock,
                 "pthread_mutex_trylock"
+                | "pthread_mutex_timedlock"
                 | "pthread_spin_trylock"
                 | "pthread_rwlock_tryrdlock"
                 | "pthread_rwlock_trywrlock" => Visible::TryLock,
@@ -193,16 +196,12 @@ fn describe(
                 }
                 "pthread_cond_wait" | "pthread_cond_timedwait" => Visible::WaitBegin,
                 "pthread_cond_signal" | "pthread_cond_broadcast" => Visible::Signal,
-                "sem_wait" | "sem_trywait" => Visible::SemaphoreWait,
+                "sem_wait" | "sem_trywait" | "sem_timedwait" => Visible::SemaphoreWait,
                 "sem_post" => Visible::SemaphorePost,
                 "pthread_barrier_wait" => Visible::BarrierArrive,
                 "pthread_exit" => Visible::End,
                 _ if function.starts_with("__VERIFIER_nondet_") => {
-                    let value = match function.ends_with("char") && !function.ends_with("uchar") {
-                        true => choice as i8 as i64 as u64,
-                        false => choice.into(),
-                    };
-                    input = Some(value);
+                    input = machine.given_input(state).map(|value| value as u64);
                     Visible::Input
                 }
                 _ => Visible::No,
@@ -283,6 +282,7 @@ fn show_value(machine: &Machine<'_>, state: &State, value: &Value, kind: &Type) 
         (Value::Pointer(Pointer::NULL), _) => "null".into(),
         (Value::Pointer(pointer), _) => format!("&{}", name(machine, state, *pointer)),
         (Value::Undefined, _) => "undefined".into(),
+        (Value::Symbol(_), _) => "an input".into(),
         (Value::Bytes(_) | Value::Aggregate(_), _) => "?".into(),
     }
 }
@@ -327,6 +327,7 @@ impl Summary {
                     let object = &state.globals[cell.global];
                     match object.load(cell.offset, cell.bits as usize / 8, false) {
                         Value::Integer(number) => values.add(signed(number, cell.bits)),
+                        Value::Symbol(_) => values.input = true,
                         _ => values.other = true,
                     }
                 }
@@ -373,7 +374,7 @@ struct Cell {
 fn cells(machine: &Machine<'_>) -> Vec<Cell> {
     let mut cells = Vec::new();
     for (global, variable) in machine.module.globals.iter().enumerate() {
-        if variable.constant || variable.initial.is_none() {
+        if variable.constant || variable.thread_local || variable.initial.is_none() {
             continue;
         }
         let (count, kind) = match &variable.content {
@@ -394,6 +395,8 @@ fn cells(machine: &Machine<'_>) -> Vec<Cell> {
 struct Values {
     listed: BTreeSet<i128>,
     range: Option<(i128, i128)>,
+    /// It depends on inputs.
+    input: bool,
     other: bool,
 }
 
@@ -407,8 +410,13 @@ impl Values {
     }
 
     fn show(&self) -> String {
-        let other = if self.other { " or no number" } else { "" };
+        let other = match (self.input, self.other) {
+            (true, _) => " or what inputs make it",
+            (false, true) => " or no number",
+            (false, false) => "",
+        };
         match self.range {
+            None if self.input => "what inputs make it".into(),
             None => "no number".into(),
             Some((low, high)) if self.listed.len() > LISTED => format!("{low}..{high}{other}"),
             Some(_) => {

@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use super::memory::{Base, Object, Pointer, Value};
+use super::terms::Symbol;
 use crate::ir::{FunctionId, Register};
+
+/// The place of a call that stands for a thread's own copies of thread-local variables.
+pub const OWN: u16 = u16::MAX;
 
 /// A state. Parts are shared with other states until they change.
 #[derive(Clone, Debug)]
@@ -17,6 +21,10 @@ pub struct State {
     pub threads: Vec<Option<Arc<Thread>>>,
     /// The thread that is inside an atomic section, and how deep.
     pub alone: Option<(u8, u32)>,
+    /// Inputs are numbered below this.
+    pub inputs: u32,
+    /// What is known about inputs: these hold, and they can hold together.
+    pub path: Arc<[Symbol]>,
 }
 
 /// A thread.
@@ -28,6 +36,8 @@ pub struct Thread {
     pub status: Status,
     /// Nobody will join it.
     pub detached: bool,
+    /// Its own copies of thread-local variables, in the order of the globals.
+    pub own: Vec<Object>,
 }
 
 /// What a thread is about to do.
@@ -83,7 +93,10 @@ impl State {
             Base::Heap(id) => self.heap.get(id as usize)?.as_deref(),
             Base::Local { thread, frame, local } => {
                 let thread = self.threads.get(usize::from(thread))?.as_ref()?;
-                thread.frames.get(usize::from(frame))?.locals.get(usize::from(local))
+                match frame {
+                    OWN => thread.own.get(usize::from(local)),
+                    frame => thread.frames.get(usize::from(frame))?.locals.get(usize::from(local)),
+                }
             }
             Base::Number | Base::Function(_) | Base::Thread(_) | Base::Ended => None,
         }
@@ -97,7 +110,13 @@ impl State {
             Base::Local { thread, frame, local } => {
                 let thread = self.threads.get_mut(usize::from(thread))?.as_mut()?;
                 let thread = Arc::make_mut(thread);
-                thread.frames.get_mut(usize::from(frame))?.locals.get_mut(usize::from(local))
+                match frame {
+                    OWN => thread.own.get_mut(usize::from(local)),
+                    frame => {
+                        let frame = thread.frames.get_mut(usize::from(frame))?;
+                        frame.locals.get_mut(usize::from(local))
+                    }
+                }
             }
             Base::Number | Base::Function(_) | Base::Thread(_) | Base::Ended => None,
         }
@@ -181,6 +200,47 @@ impl State {
         }
     }
 
+    /// Looks at every value that depends on inputs, in an order that only the state decides.
+    pub fn visit_symbols(&self, visit: &mut dyn FnMut(Symbol)) {
+        for object in self.globals.iter().chain(self.heap.iter().flatten()) {
+            object.symbols().for_each(&mut *visit);
+        }
+        for thread in self.threads.iter().flatten() {
+            if let Status::Ended(value) = &thread.status {
+                value.visit_symbols(visit);
+            }
+            thread.own.iter().flat_map(Object::symbols).for_each(&mut *visit);
+            for frame in &thread.frames {
+                frame.registers.iter().for_each(|value| value.visit_symbols(visit));
+                frame.locals.iter().flat_map(Object::symbols).for_each(&mut *visit);
+            }
+        }
+    }
+
+    /// Changes every value that depends on inputs.
+    pub fn change_symbols(&mut self, change: &mut dyn FnMut(&mut Symbol)) {
+        for object in self.globals.iter_mut().chain(self.heap.iter_mut().flatten()) {
+            if object.symbols().next().is_some() {
+                Arc::make_mut(object).symbols_mut().for_each(&mut *change);
+            }
+        }
+        for thread in self.threads.iter_mut().flatten() {
+            let thread = Arc::make_mut(thread);
+            if let Status::Ended(value) = &mut thread.status {
+                value.change_symbols(change);
+            }
+            for own in &mut thread.own {
+                own.symbols_mut().for_each(&mut *change);
+            }
+            for frame in &mut thread.frames {
+                frame.registers.iter_mut().for_each(|value| value.change_symbols(change));
+                for local in &mut frame.locals {
+                    local.symbols_mut().for_each(&mut *change);
+                }
+            }
+        }
+    }
+
     /// The same state with memory of `malloc` numbered in the order in which it is come to, and
     /// without what nobody can come to: states that differ in nothing else are one.
     pub fn canonical(mut self) -> Self {
@@ -244,6 +304,7 @@ impl Thread {
             Status::Begins | Status::Runs | Status::Leaves(_) => false,
         };
         in_status
+            || self.own.iter().any(|own| own.pointers().any(&mut *is))
             || self.frames.iter().any(|frame| {
                 frame.registers.iter().any(|value| value.any_pointer(is))
                     || frame.locals.iter().any(|local| local.pointers().any(&mut *is))
@@ -259,6 +320,9 @@ impl Thread {
             Status::AtBarrier(barrier) => change(barrier),
             Status::Ended(value) => value.change_pointers(change),
             Status::Begins | Status::Runs | Status::Leaves(_) => {}
+        }
+        for own in &mut self.own {
+            own.pointers_mut().for_each(&mut *change);
         }
         for frame in &mut self.frames {
             for value in &mut frame.registers {

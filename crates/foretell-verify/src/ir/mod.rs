@@ -7,7 +7,7 @@
 //! up: `nsw` marks every signed operation, and no access is moved or dropped.
 //!
 //! *Refusal.* What the reader does not know is refused. A construct of a whole file (constructors,
-//! aliases, thread-local variables, assembly) refuses the file; an instruction that has no meaning
+//! aliases, assembly) refuses the file; an instruction that has no meaning
 //! becomes [`Op::Refused`], and an engine that comes to it gives up with its place.
 //!
 //! *Assumed*: what clang chose where C leaves a choice (the order in which arguments are evaluated,
@@ -108,6 +108,8 @@ pub struct Global {
     pub initial: Option<Constant>,
     /// Never written.
     pub constant: bool,
+    /// Each thread has its own.
+    pub thread_local: bool,
 }
 
 /// A function.
@@ -207,7 +209,7 @@ pub enum Order {
 }
 
 /// An operation of two integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arithmetic {
     /// Sum.
     Add,
@@ -253,7 +255,7 @@ pub struct Flags {
 }
 
 /// A comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// Equal.
     Equal,
@@ -271,7 +273,7 @@ pub enum Comparison {
 }
 
 /// A change of type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cast {
     /// Upper bits go.
     Truncate,

@@ -391,6 +391,7 @@ impl<'a> Reader<'a> {
     fn global(&mut self, name: &Token, line: &mut Line<'_>) -> Because<Global> {
         let Token::Global(name) = name else { return Err("it has no name".into()) };
         let mut external = false;
+        let mut thread_local = false;
         let constant = loop {
             match line.next()? {
                 Token::Word(word) => match word.as_str() {
@@ -400,7 +401,12 @@ impl<'a> Reader<'a> {
                     "private" | "internal" | "common" | "weak" | "weak_odr" | "linkonce"
                     | "linkonce_odr" | "dso_local" | "dso_preemptable" | "unnamed_addr"
                     | "local_unnamed_addr" | "hidden" | "protected" | "default" => {}
-                    "thread_local" => return Err("thread-local".into()),
+                    "thread_local" => {
+                        thread_local = true;
+                        if line.peek() == Some(&Token::Mark('(')) {
+                            skip_parentheses(line)?;
+                        }
+                    }
                     "alias" | "ifunc" => return Err(format!("the attribute {word}")),
                     "extern_weak" => return Err("weak, and defined elsewhere".into()),
                     other => return Err(format!("`{other}`")),
@@ -413,7 +419,7 @@ impl<'a> Reader<'a> {
             true => None,
             false => Some(self.constant(&content, line, 0)?),
         };
-        Ok(Global { name: name.as_str().into(), content, initial, constant })
+        Ok(Global { name: name.as_str().into(), content, initial, constant, thread_local })
     }
 
     /// Skips promises; what is passed by value is returned.

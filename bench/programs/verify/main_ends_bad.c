@@ -1,0 +1,12 @@
+/* main ends while a thread runs. Unsafe. */
+#include <assert.h>
+#include <pthread.h>
+
+
+int step;
+void *work(void *arg) { step = 1; step = 2; assert(step != 2); return 0; }
+int main(void) {
+  pthread_t t;
+  pthread_create(&t, 0, work, 0);
+  return 0;
+}

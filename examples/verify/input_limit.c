@@ -1,0 +1,27 @@
+/* Two clerks hand out what the environment asks for, never more than there is. Safe. */
+#include <assert.h>
+#include <pthread.h>
+
+extern unsigned __VERIFIER_nondet_uint(void);
+
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+unsigned handed_out, stock;
+
+void *clerk(void *arg) {
+  unsigned wanted = __VERIFIER_nondet_uint();
+  pthread_mutex_lock(&m);
+  if (wanted <= stock - handed_out) handed_out += wanted;
+  pthread_mutex_unlock(&m);
+  return 0;
+}
+
+int main(void) {
+  pthread_t a, b;
+  stock = __VERIFIER_nondet_uint();
+  pthread_create(&a, 0, clerk, 0);
+  pthread_create(&b, 0, clerk, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+  assert(handed_out <= stock);
+  return 0;
+}
