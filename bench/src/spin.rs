@@ -63,14 +63,23 @@ pub fn installed() -> bool {
     runs("spin", "-V") && runs("gcc", "--version")
 }
 
-/// Translates, compiles and checks in a folder; a minute and half a gigabyte at most.
+/// Translates a program and checks it.
 pub fn check(program: &Program, folder: &Path) -> Result<Answer, String> {
-    let (model, bounded) = match promela(program) {
-        Ok(translated) => translated,
-        Err(why) => return Ok(Answer::NotTranslated(why)),
-    };
+    match promela(program) {
+        Ok((model, bounded)) => check_model(&program.file, &model, bounded, folder),
+        Err(why) => Ok(Answer::NotTranslated(why)),
+    }
+}
+
+/// Compiles and checks a model in a folder; a minute and half a gigabyte at most.
+pub fn check_model(
+    name: &str,
+    model: &str,
+    bounded: bool,
+    folder: &Path,
+) -> Result<Answer, String> {
     let failed = |what: &str, said: &[u8]| {
-        format!("{what} fails on {}: {}", program.file, String::from_utf8_lossy(said))
+        format!("{what} fails on {name}: {}", String::from_utf8_lossy(said))
     };
     std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     std::fs::write(folder.join("model.pml"), model)

@@ -1,7 +1,8 @@
 //! Proofs and counterexamples of small concurrent programs.
 //!
 //! C is read as the LLVM IR that clang makes of it ([`ir`]) and explored state by state
-//! ([`mod@explore`]); a [`counterexample`] is forced on the compiled program ([`compiled`]).
+//! ([`mod@explore`]); a [`counterexample`] is forced on the compiled program ([`compiled`]), and a
+//! proof is checked by an independent interpreter ([`checker`]).
 //!
 //! Guarded commands are verified by counterexample-guided abstraction refinement (001 section 5):
 //! [`verify()`] runs the loop of an abstraction by predicates ([`abstraction`]), a model checker for
@@ -18,6 +19,7 @@ pub mod abstraction;
 pub mod bounded;
 pub mod cegar;
 pub mod check;
+pub mod checker;
 pub mod compiled;
 pub mod counterexample;
 pub mod explore;

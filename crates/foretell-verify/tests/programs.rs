@@ -80,6 +80,7 @@ programs! {
     example3 "example3.cmd" safe;
     lamport "lamport.cmd" safe;
     peterson "peterson.cmd" safe;
+    published4 "published4.cmd" safe;
     peterson_bad "peterson_bad.cmd" violated;
     readers_writer "readers_writer.cmd" safe;
     readers_writer_bad "readers_writer_bad.cmd" violated;

@@ -69,14 +69,17 @@ enum Mode {
     Given(Vec<u128>),
 }
 
+/// Truth values that hold, in ascending order.
+type Facts = Box<[Symbol]>;
+
 /// The inputs of the step that is being taken, and everything that was asked.
 #[derive(Debug, Default)]
 pub struct Inputs {
     pub(super) terms: Terms,
     solver: Solver,
-    answers: HashMap<Box<[Symbol]>, bool>,
+    answers: HashMap<Facts, bool>,
     /// The values of the first term when the others hold.
-    values: HashMap<(Symbol, Box<[Symbol]>), Arc<[u128]>>,
+    values: HashMap<(Symbol, Facts), Arc<[u128]>>,
     mode: Mode,
     /// What holds: that of the state, and what the step has decided.
     path: Vec<Symbol>,
@@ -116,7 +119,7 @@ impl Inputs {
     }
 
     /// Those that say something about the same inputs as the last one, directly or not.
-    fn slice(&self, facts: &[Symbol]) -> Box<[Symbol]> {
+    fn slice(&self, facts: &[Symbol]) -> Facts {
         let Some((&last, facts)) = facts.split_last() else { return [].into() };
         let mut inputs: BTreeSet<Symbol> = self.terms.inputs(last).iter().copied().collect();
         let mut slice = BTreeSet::from([last]);

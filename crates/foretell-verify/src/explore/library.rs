@@ -55,8 +55,13 @@ pub(super) fn is_atomic(name: &str) -> bool {
     name.strip_prefix("__VERIFIER_atomic_").is_some_and(|rest| !matches!(rest, "begin" | "end"))
 }
 
+/// Functions that give an input.
+pub(super) fn is_input(name: &str) -> bool {
+    name.starts_with("__VERIFIER_nondet_")
+}
+
 /// The width of an input by the name of its function, and whether it is signed.
-fn input_width(name: &str) -> Option<(u32, bool)> {
+pub(super) fn input_width(name: &str) -> Option<(u32, bool)> {
     Some(match name.strip_prefix("__VERIFIER_nondet_")? {
         "bool" | "_Bool" => (1, false),
         "char" | "schar" | "s8" | "S8" => (8, true),
@@ -93,11 +98,12 @@ impl<'m> Machine<'m> {
             | "__VERIFIER_error" => false,
             "abort" => self.quiet_abort,
             "__VERIFIER_assume" | "assume_abort_if_not" => {
-                // a failed assumption ends the execution for all: they may do something before
+                // a failed assumption ends the execution for all: they may do something before; with
+                // inputs it is always a step, so that a path has the same steps when they are known
                 let holds = arguments
                     .first()
                     .map(|argument| self.operand(state, thread, &argument.value, &argument.kind));
-                !matches!(holds, Some(Ok(Value::Integer(1..))))
+                self.has_inputs || !matches!(holds, Some(Ok(Value::Integer(1..))))
             }
             name => !name.starts_with("llvm."),
         }
@@ -112,7 +118,7 @@ impl<'m> Machine<'m> {
     ) -> bool {
         let Op::Call { callee, .. } = &instruction.op else { return false };
         let callee = self.callee(state, thread, callee).map(|id| self.function(id));
-        callee.is_some_and(|function| function.name.starts_with("__VERIFIER_nondet_"))
+        callee.is_some_and(|function| is_input(&function.name))
     }
 
     /// In how many ways can the thread take its next step? None if it has to wait.
@@ -1119,14 +1125,21 @@ impl Call<'_, '_> {
         Ok(Some(Value::Undefined))
     }
 
+    /// The length of a copy; others see the copy by what it accesses, which has to be known before.
+    fn length(&self, state: &State) -> Step<usize> {
+        match self.value(state, 2)? {
+            Value::Integer(length) => Ok(usize::try_from(length).unwrap_or(usize::MAX)),
+            _ => self.refuse("a copy whose length is not known or depends on inputs"),
+        }
+    }
+
     fn intrinsic(&self, state: &mut State, name: &str) -> Step<Value> {
         let machine = self.machine;
         let family = name.split('.').next().unwrap_or_default();
         match family {
             "memcpy" | "memmove" => {
                 let (to, from) = (self.pointer(state, 0)?, self.pointer(state, 1)?);
-                let length = self.integer(state, 2)?;
-                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                let length = self.length(state)?;
                 if length == 0 {
                     return Ok(Value::Undefined);
                 }
@@ -1148,7 +1161,7 @@ impl Call<'_, '_> {
             "memset" => {
                 let to = self.pointer(state, 0)?;
                 let byte = self.integer(state, 1)? as u8;
-                let length = usize::try_from(self.integer(state, 2)?).unwrap_or(usize::MAX);
+                let length = self.length(state)?;
                 if length > 0 {
                     let target = machine.bounds(state, self.place, to, length, true)?;
                     if let Some(object) = state.object_mut(to.base) {

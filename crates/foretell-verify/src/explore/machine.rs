@@ -101,6 +101,8 @@ pub struct Machine<'m> {
     pub weaker: Cell<Option<Place>>,
     /// What had to be assumed.
     pub assumed: RefCell<BTreeSet<&'static str>>,
+    /// The program asks for inputs.
+    pub has_inputs: bool,
     /// Inputs and what was decided about them.
     pub(super) inputs: RefCell<Inputs>,
 }
@@ -133,6 +135,7 @@ impl<'m> Machine<'m> {
             quiet_abort: module.speaks_sv_comp(),
             weaker: Cell::new(None),
             assumed: RefCell::new(BTreeSet::new()),
+            has_inputs: module.functions.iter().any(|f| super::library::is_input(&f.name)),
             inputs: RefCell::default(),
         }
     }

@@ -201,7 +201,11 @@ fn describe(
                 "pthread_barrier_wait" => Visible::BarrierArrive,
                 "pthread_exit" => Visible::End,
                 _ if function.starts_with("__VERIFIER_nondet_") => {
-                    input = machine.given_input(state).map(|value| value as u64);
+                    let width = super::library::input_width(function);
+                    input = machine.given_input(state).map(|value| match width {
+                        Some((bits, true)) => signed(value, bits) as u64,
+                        _ => value as u64,
+                    });
                     Visible::Input
                 }
                 _ => Visible::No,

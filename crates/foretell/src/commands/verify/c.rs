@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use foretell_guard::{Keep, Replacement, say};
 use foretell_predict::progress::{Phase, Progress};
 use foretell_report::shell_word;
+use foretell_verify::checker::{self, Answer};
 use foretell_verify::compiled::{self, Forced, NotForced};
 use foretell_verify::counterexample::Counterexample;
 use foretell_verify::explore::search::{self, Report, Verdict, explore};
@@ -30,10 +31,10 @@ pub fn run(arguments: &VerifyArguments, output: &mut Output) -> Result<Exit, Fai
     let compile = clang::Options { overflow: !arguments.no_overflow };
     let module = clang::compile(&arguments.program, compile)
         .map_err(|refusal| Failure::Input(refusal.to_string()))?;
-    let report = search(arguments, &module);
     if let Some(path) = &arguments.check {
-        return check(path, &report, output);
+        return check(arguments, path, &module, output);
     }
+    let report = search(arguments, &module);
     let forced = match &report.verdict {
         Verdict::Violated(found) => Some(force(arguments, found, compile)?),
         _ => None,
@@ -94,17 +95,31 @@ fn write_witness(arguments: &VerifyArguments, path: &Path, report: &Report) -> R
     }
 }
 
-/// Looks whether a written proof is what the states say.
-fn check(path: &Path, report: &Report, output: &mut Output) -> Result<Exit, Failure> {
+/// Checks a written proof; the explorer takes no part in it.
+fn check(
+    arguments: &VerifyArguments,
+    path: &Path,
+    module: &Module,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::Input(format!("cannot read {}: {error}", path.display())))?;
-    let said = text.strip_prefix(PROOF);
-    match (&report.verdict, said) {
-        (Verdict::Proved(summary), Some(said)) if summary.print() == said => {
-            writeln!(output, "the proof holds: {} states", report.states)?;
+    let wrong = |why: &str| Failure::Input(format!("{}: {why}", path.display()));
+    let claims = text.strip_prefix(PROOF).ok_or_else(|| wrong("this is no proof"))?;
+    let answer = match arguments.property.contains(&PropertyName::Deadlock) {
+        true => Answer::NotChecked("the checker looks at assertions only".into()),
+        false => checker::check(module, claims),
+    };
+    match answer {
+        Answer::Holds(states) => {
+            writeln!(output, "the proof holds: {states} states of an independent interpreter")?;
             Ok(Exit::NothingFound)
         }
-        _ => Err(Failure::Input(format!("{}: no proof of this program", path.display()))),
+        Answer::Rejected(why) => Err(wrong(&format!("no proof of this program: {why}"))),
+        Answer::NotChecked(why) => {
+            writeln!(output, "not checked: {why}")?;
+            Ok(Exit::Incomplete)
+        }
     }
 }
 

@@ -1,0 +1,25 @@
+/* cache_bad.c by hand: the same shared variables and steps. */
+int key, copy;
+byte readers;
+bit writer;
+byte ended;
+active proctype one() {
+  atomic { !writer -> readers++ };
+  key = 5;
+  copy = 5;
+  readers--;
+  ended++
+}
+active proctype two() {
+  int k, c;
+  atomic { !writer -> readers++ };
+  k = key;
+  c = copy;
+  assert(k == c);
+  readers--;
+  ended++
+}
+active proctype end() {
+  ended == 2;
+  skip
+}

@@ -1,0 +1,17 @@
+/* flags_word.c by hand: the same shared variables and steps. */
+int word;
+byte ended;
+active proctype one() {
+  int t;
+  word = word | 1;
+  ended++
+}
+active proctype two() {
+  int t;
+  word = word | (1 << 30);
+  ended++
+}
+active proctype end() {
+  ended == 2;
+  assert(word == (1 | (1 << 30)))
+}

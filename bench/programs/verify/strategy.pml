@@ -1,0 +1,19 @@
+/* strategy.c by hand: the same shared variables and steps. */
+int count;
+byte ended;
+active proctype one() {
+  int c;
+  count++;
+  count++;
+  ended++
+}
+active proctype two() {
+  int c;
+  count++;
+  count++;
+  ended++
+}
+active proctype end() {
+  ended == 2;
+  assert(count == 4)
+}

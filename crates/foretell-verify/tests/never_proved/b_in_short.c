@@ -1,0 +1,19 @@
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <stdatomic.h>
+#include <semaphore.h>
+#include <errno.h>
+#include <unistd.h>
+int __VERIFIER_nondet_int(void){return 41;}
+unsigned char __VERIFIER_nondet_uchar(void){return 200;}
+long __VERIFIER_nondet_long(void){return -1L;}
+short __VERIFIER_nondet_short(void){return -300;}
+_Bool __VERIFIER_nondet_bool(void){return 1;}
+unsigned __VERIFIER_nondet_uint(void){return 4000000000u;}
+
+int main(void) {
+short s=__VERIFIER_nondet_short(); unsigned u=s; assert(u<70000);
+return 0; }

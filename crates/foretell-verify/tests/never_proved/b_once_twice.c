@@ -1,0 +1,13 @@
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <stdatomic.h>
+#include <semaphore.h>
+#include <errno.h>
+#include <unistd.h>
+pthread_once_t o=PTHREAD_ONCE_INIT; int n; void i(void){n++;}
+int main(void) {
+pthread_once(&o,i); o=(pthread_once_t)PTHREAD_ONCE_INIT; pthread_once(&o,i); assert(n==1);
+return 0; }
