@@ -13,6 +13,7 @@ needed=(
   "clang-22:clang-22"
   "llvm-config-22:llvm-22-dev"
   "gdb:gdb"
+  "spin:spin"
 )
 
 missing=()

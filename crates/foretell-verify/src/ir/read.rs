@@ -296,12 +296,7 @@ impl<'a> Reader<'a> {
                 kind
             }
             Token::Mark('[') => {
-                let length = line.number()?;
-                if !line.takes("x") {
-                    return Err("an array without a type".into());
-                }
-                let element = self.kind(line, depth + 1)?;
-                line.mark(']')?;
+                let (length, element) = self.elements(line, depth, ']')?;
                 Type::Array(length, Arc::new(element))
             }
             Token::Mark('{') => self.fields(line, false, depth)?,
@@ -311,16 +306,22 @@ impl<'a> Reader<'a> {
                 kind
             }
             Token::Mark('<') => {
-                let length = line.number()?;
-                if !line.takes("x") {
-                    return Err("a vector without a type".into());
-                }
-                let element = self.kind(line, depth + 1)?;
-                line.mark('>')?;
+                let (length, element) = self.elements(line, depth, '>')?;
                 Type::Refused(format!("a vector of {length} x {}", element.show()).into())
             }
             other => return Err(format!("`{other}` is no type that is known")),
         })
+    }
+
+    /// `4 x i32`, up to the mark that ends it.
+    fn elements(&mut self, line: &mut Line<'_>, depth: usize, end: char) -> Because<(u64, Type)> {
+        let length = line.number()?;
+        if !line.takes("x") {
+            return Err("elements without a type".into());
+        }
+        let element = self.kind(line, depth + 1)?;
+        line.mark(end)?;
+        Ok((length, element))
     }
 
     fn fields(&mut self, line: &mut Line<'_>, packed: bool, depth: usize) -> Because<Type> {
