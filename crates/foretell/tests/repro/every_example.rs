@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::common::{Workshop, answer};
 
 /// How many policies where nobody says: the rest is tried nightly.
-const POLICIES: usize = 3;
+const POLICIES: usize = 20;
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
