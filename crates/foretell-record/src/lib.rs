@@ -397,7 +397,9 @@ impl fmt::Display for RecordError {
             RecordError::Stream(path, error) => {
                 write!(f, "cannot open `{}` for the program: {error}", path.display())
             }
-            RecordError::Memory(error) => write!(f, "cannot make shared memory: {error}"),
+            RecordError::Memory(error) => {
+                write!(f, "cannot make shared memory: {error}; see `ulimit -a` for limits")
+            }
             RecordError::Write(path, error) => {
                 write!(f, "cannot write `{}`: {error}", path.display())
             }

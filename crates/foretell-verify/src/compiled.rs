@@ -279,6 +279,10 @@ fn compile(
     }
     words.extend(["-o".into(), binary.into(), source.into(), companion.into()]);
     let mut command = foretell_build::command(Language::C, words).map_err(NotForced::Driver)?;
+    // What the compiler leaves when it is ended goes with the folder.
+    if let Some(folder) = binary.parent() {
+        command.env("TMPDIR", folder);
+    }
     let output =
         process::output(&mut command).map_err(|error| NotForced::Compiler(error.to_string()))?;
     match output.status.success() {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use foretell_guard::process;
+use foretell_guard::{PrivateFolder, process};
 
 use super::{Module, Refusal, read};
 
@@ -35,6 +35,9 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
         command.arg("-fwrapv");
     }
     command.args(["-Xclang", "-disable-O0-optnone", "-o", "-"]).arg(file);
+    // What the compiler leaves when it is ended goes with the folder.
+    let folder = PrivateFolder::new().map_err(|error| refuse(error.to_string()))?;
+    command.env("TMPDIR", folder.path());
     let output = process::output(&mut command).map_err(|error| {
         refuse(format!("cannot run {CLANG}: {error}; scripts/setup.sh installs it"))
     })?;

@@ -107,6 +107,10 @@ fn build(
     let words = words.chain(beside);
     let mut command = foretell_build::command(language, words)
         .map_err(|error| Failure::Input(error.to_string()))?;
+    // What the compiler leaves when it is ended goes with the folder.
+    if let Some(folder) = binary.parent() {
+        command.env("TMPDIR", folder);
+    }
     let status = process::status(&mut command)
         .map_err(|error| Failure::Input(format!("cannot start the compiler: {error}")))?;
     match status.success() {

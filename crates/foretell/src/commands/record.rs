@@ -40,10 +40,7 @@ pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Fai
         OnRecorderDeathName::Continue => OnRecorderDeath::Continue,
         OnRecorderDeathName::End => OnRecorderDeath::End,
     };
-    let failure = |error: RecordError| match error {
-        RecordError::Memory(_) => Failure::Internal(error.to_string()),
-        _ => Failure::Input(error.to_string()),
-    };
+    let failure = |error: RecordError| Failure::Input(error.to_string());
     if arguments.sync_only {
         let outcome = record_sync_only(&options).map_err(failure)?;
         if output.json() {

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use foretell_force::judge::Outcome;
 use foretell_force::replay::{ReplayError, Replayed, debug, replay};
-use foretell_force::run::RunError;
 use foretell_force::session::UNINTERRUPTED;
 use foretell_guard::say;
 use foretell_guard::text::bytes_for_terminal;
-use foretell_record::{RecordError, RunEnd};
+use foretell_record::RunEnd;
 use foretell_trace::schedule::Schedule;
 use serde_json::{Value, json};
 
@@ -31,9 +30,6 @@ pub fn run(arguments: &ReplayArguments, output: &mut Output) -> Result<Exit, Fai
     let after = arguments.run.after.clone().unwrap_or(UNINTERRUPTED);
     let limit = Duration::from_secs(arguments.run.run_limit);
     let failed = |error: ReplayError| match error {
-        ReplayError::Run(RunError::Record(RecordError::Memory(_))) => {
-            Failure::Internal(error.to_string())
-        }
         ReplayError::Run(_) => Failure::Input(error.to_string()),
         _ => Failure::Input(in_file(&error)),
     };

@@ -8,14 +8,12 @@ use foretell_force::bounded::bounded;
 use foretell_force::effect::Effect;
 use foretell_force::forced::Violation;
 use foretell_force::judge::Outcome;
-use foretell_force::run::RunError;
 use foretell_force::session::{
     Conclusion, Options, Session, TestError, Tested, UNINTERRUPTED, test,
 };
 use foretell_guard::{say, stop};
 use foretell_predict::Prediction;
 use foretell_predict::progress::Phase;
-use foretell_record::RecordError;
 use foretell_report::report::{self, ForcedRun, Place, Report};
 use foretell_report::shell_word;
 use foretell_solve::Budget;
@@ -52,9 +50,7 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     options.predict.progress.begin(Phase::Recording, 0);
     let line = Line::show(&options.predict.progress);
     let session = test(&prepared.program, &options).map_err(|error| match error {
-        TestError::Internal(_) | TestError::Run(RunError::Record(RecordError::Memory(_))) => {
-            Failure::Internal(error.to_string())
-        }
+        TestError::Internal(_) => Failure::Internal(error.to_string()),
         _ => Failure::Input(error.to_string()),
     })?;
     let mut paths = BTreeMap::new();

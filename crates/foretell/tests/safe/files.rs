@@ -81,6 +81,33 @@ fn a_signal_leaves_neither_files_nor_processes() {
     }
 }
 
+/// A compiler that is killed leaves its own files.
+#[test]
+fn a_signal_while_the_program_is_compiled_leaves_no_files() {
+    let shop = Workshop::new();
+    // The compiler waits for a line of this file, with a temporary file open.
+    shop.file("slow.c", "int main(void) { return 0; }\n");
+    let begun = shop.path().join("begun");
+    let compiler = format!(
+        "#!/bin/sh\nmktemp \"${{TMPDIR:-/tmp}}/slow-XXXXXX.o\" > /dev/null\ntouch {}\nexec sleep 100000\n",
+        begun.display()
+    );
+    shop.script("bin/clang-22", &compiler);
+    let path = format!("{}:{}", shop.path().join("bin").display(), env!("PATH"));
+    for (command, number) in
+        [("test", libc::SIGTERM), ("test", libc::SIGINT), ("verify", libc::SIGTERM)]
+    {
+        let _ = std::fs::remove_file(&begun);
+        let mut command = shop.foretell(&[command, "slow.c"]);
+        command.env("PATH", &path).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("starts");
+        until("the compiler", || begun.exists());
+        signal(child.id(), number);
+        assert_eq!(end_of(&mut child).code(), Some(12));
+        assert_eq!(shop.leftovers(), [] as [std::path::PathBuf; 0]);
+    }
+}
+
 /// A folder that cannot be written to, and files that may not grow: the finding is a finding all the same.
 #[test]
 fn what_cannot_be_written_costs_no_finding() {
