@@ -8,6 +8,7 @@
 mod common;
 
 mod end;
+mod entry;
 mod every_example;
 mod ipc;
 mod misuse;
