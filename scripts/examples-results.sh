@@ -10,7 +10,8 @@ result=target/examples-result.json
 trap 'rm -rf foretell-schedules "$result"' EXIT
 python3 -c 'import json
 for one in json.load(open("examples/expected.json")):
-    print(one["name"], "examples/" + one["name"] + "/" + one["source"], *one.get("arguments", []))' |
+    print(one["name"], *one.get("options", []), "examples/" + one["name"] + "/" + one["source"],
+          *one.get("arguments", []))' |
   while read -r name program; do
     code=0
     # shellcheck disable=SC2086

@@ -1,9 +1,12 @@
 //! A class of paths: all executions in which each thread takes the same choices, represented by the
 //! trace of one of them.
 
+use std::collections::{HashMap, HashSet};
+
 use foretell_model::ctp::{Action, ConcurrentTraceProgram};
 use foretell_model::must_order::MustOrder;
 use foretell_predict::goal::GoalBuilder;
+use foretell_predict::influence::{influenced_reads, mentions};
 use foretell_trace::{EventId, Op, Operator, Term, TermId, Trace, Value};
 
 /// A class.
@@ -12,6 +15,8 @@ pub(crate) struct Class {
     pub ctp: ConcurrentTraceProgram,
     pub order: MustOrder,
     pub threads: Vec<ThreadPath>,
+    /// The program came to its end by itself.
+    ended: bool,
 }
 
 /// What one thread did.
@@ -30,18 +35,35 @@ pub(crate) struct PathEvent {
     pub id: EventId,
     pub kind: Kind,
     /// Equal in two runs where the thread did the same.
-    pub signature: Signature,
+    pub label: Label,
+    /// The address that was computed, or the value that a choice demands.
+    pub value: Option<u64>,
+    /// Another thread can have an influence on how a choice comes out.
+    pub influenced: bool,
+}
+
+/// A signature by its number in [`Labels`].
+pub(crate) type Label = u32;
+
+/// The signatures of all classes, each once.
+#[derive(Default)]
+pub(crate) struct Labels(HashMap<Signature, Label>);
+
+impl Labels {
+    fn of(&mut self, signature: Signature) -> Label {
+        let next = Label::try_from(self.0.len()).expect("fewer than 2^32 events");
+        *self.0.entry(signature).or_insert(next)
+    }
 }
 
 /// What happened, where, to what, and how it came out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Signature {
+#[derive(PartialEq, Eq, Hash)]
+struct Signature {
     operation: &'static str,
     place: Option<(Box<str>, u32, u32)>,
     object: Option<Box<str>>,
     outcome: Option<bool>,
-    /// The address that was computed, or the value that a choice demands.
-    pub value: Option<u64>,
+    value: Option<u64>,
 }
 
 /// How an event depends on what was read.
@@ -74,24 +96,28 @@ impl Kind {
 impl Class {
     /// The class of a run; `ended` says that the program came to its end by itself. `None` where the
     /// trace has no concurrent trace program.
-    pub fn new(trace: Trace, ended: bool) -> Option<Self> {
+    pub fn new(trace: Trace, ended: bool, labels: &mut Labels) -> Option<Self> {
         let ctp = ConcurrentTraceProgram::build(&trace).ok()?;
         let order = MustOrder::new(&trace).ok()?;
         let builder = GoalBuilder::new(&ctp);
+        let chains = trace.events_by_thread();
+        let influenced = influenced_reads(&trace, &chains, &order);
+        let influence = Influence { trace: &trace, chains: &chains, influenced: &influenced };
         let threads = ctp.threads.iter().enumerate();
         let threads = threads
             .map(|(thread, chain)| {
-                let events = chain.iter().map(|&id| path_event(&trace, &ctp, &builder, id));
+                let mut event = |&id| path_event(&influence, &ctp, &builder, id, labels);
+                let events = chain.iter().map(&mut event).collect();
                 let last = chain.last().map(|&id| &trace.event(ctp.event(id).origin).op);
                 ThreadPath {
                     creation: trace.threads[thread].path.clone(),
-                    events: events.collect(),
+                    events,
                     // The first thread ends with the program.
                     ended: matches!(last, Some(Op::ThreadEnd)) || (thread == 0 && ended),
                 }
             })
             .collect();
-        Some(Self { trace, ctp, order, threads })
+        Some(Self { trace, ctp, order, threads, ended })
     }
 
     /// The thread with this creation path.
@@ -99,15 +125,64 @@ impl Class {
         self.threads.iter().find(|thread| *thread.creation == *creation)
     }
 
-    /// Did every thread do the same in both?
-    pub fn is_same(&self, other: &Class) -> bool {
-        let signatures = |path: &ThreadPath| -> Vec<Signature> {
-            path.events.iter().map(|event| event.signature.clone()).collect()
+    /// Calls that find something or do not, by what other threads did, which is not asked about.
+    pub fn held_outcomes(&self) -> usize {
+        let all = || (0..self.trace.events.len()).map(EventId::from);
+        let thread = |event: EventId| self.trace.event(event).thread;
+        let ordered = |one, two| self.order.before(one, two) || self.order.before(two, one);
+        let held = |&event: &EventId| match self.trace.event(event).op {
+            Op::Poll { channel, .. } | Op::Receive { channel, by_try: true, .. } => {
+                let mut others = all().filter(|&other| thread(other) != thread(event));
+                others.any(|other| {
+                    self.trace.event(other).op.object() == Some(channel) && !ordered(other, event)
+                })
+            }
+            Op::WaitEnd { timed_out, .. } => timed_out,
+            _ => false,
         };
-        self.threads.len() == other.threads.len()
-            && self.threads.iter().all(|one| {
-                other.thread(&one.creation).is_some_and(|two| signatures(one) == signatures(two))
+        all().filter(held).count()
+    }
+
+    /// Can the thread, which the run did not bring to its end, go on at all? Not if it was never created.
+    /// Nor where the program ended by itself, which lets everybody go on who can, and nobody does anything
+    /// that could wake the thread.
+    fn can_go_on(&self, thread: usize) -> bool {
+        let events = || self.trace.events.iter();
+        let Some(&last) = self.ctp.threads[thread].last() else {
+            let forks = |op: &Op| matches!(op, Op::Fork(child) if child.index() == thread);
+            return thread == 0 || events().any(|event| forks(&event.op));
+        };
+        let last = self.ctp.event(last).origin;
+        let condition = match self.trace.event(last).op {
+            Op::WaitBegin { condition, .. } => Some(condition),
+            _ => None,
+        };
+        let wakes = |op: &Op| match (condition, op) {
+            (Some(condition), Op::Signal(other) | Op::Broadcast(other)) => *other == condition,
+            (Some(_), _) => false,
+            (None, op) => may_wake(op),
+        };
+        let mut events = (0..self.trace.events.len()).map(EventId::from);
+        !self.ended
+            || events.any(|id| {
+                let event = self.trace.event(id);
+                event.thread.index() != thread && wakes(&event.op) && !self.order.before(id, last)
             })
+    }
+
+    /// The thread did not come to its end, and might go on.
+    pub fn is_cut(&self, thread: usize) -> bool {
+        !self.threads[thread].ended && self.can_go_on(thread)
+    }
+
+    /// What every thread did; equal for runs of one class.
+    pub fn identity(&self) -> Vec<(Vec<u32>, Vec<Label>)> {
+        let path = |thread: &ThreadPath| {
+            (thread.creation.clone(), thread.events.iter().map(|event| event.label).collect())
+        };
+        let mut threads: Vec<_> = self.threads.iter().map(path).collect();
+        threads.sort_unstable();
+        threads
     }
 }
 
@@ -124,27 +199,23 @@ impl ThreadPath {
     /// safe: it only makes a question be asked once more.
     pub fn first_uncovered(&self, other: Option<&ThreadPath>) -> Option<EventId> {
         let theirs = other.map_or(&[][..], |other| &other.events);
-        for (number, event) in self.events.iter().enumerate() {
-            let same = theirs.get(number).is_some_and(|their| their.signature == event.signature);
-            if same {
-                continue;
-            }
-            let here = match event.kind {
-                Kind::Step | Kind::Try => Some(event.id),
-                Kind::Branch | Kind::Assertion(_) | Kind::Addressed => self.step_before(number),
-            };
-            return here.or(Some(event.id));
-        }
-        None
+        let number = self.agreement(theirs);
+        let event = self.events.get(number)?;
+        let here = match event.kind {
+            Kind::Step | Kind::Try => Some(event.id),
+            Kind::Branch | Kind::Assertion(_) | Kind::Addressed => self.step_before(number),
+        };
+        here.or(Some(event.id))
+    }
+
+    /// How many first events are the same in the other run of the thread.
+    pub fn agreement(&self, theirs: &[PathEvent]) -> usize {
+        self.events.iter().zip(theirs).take_while(|(one, two)| one.label == two.label).count()
     }
 
     /// Is everything before the event with this number the same in the other run of the thread?
     pub fn agrees_before(&self, number: usize, other: &ThreadPath) -> bool {
-        other.events.len() >= number
-            && self.events[..number]
-                .iter()
-                .zip(&other.events)
-                .all(|(one, two)| one.signature == two.signature)
+        self.agreement(&other.events) >= number
     }
 }
 
@@ -163,12 +234,34 @@ pub(crate) fn demanded(ctp: &ConcurrentTraceProgram, event: EventId) -> Option<(
     })
 }
 
+/// Which reads another thread can have an influence on.
+struct Influence<'t> {
+    trace: &'t Trace,
+    chains: &'t [Vec<EventId>],
+    influenced: &'t HashSet<EventId>,
+}
+
+impl Influence<'_> {
+    /// Can others have an influence on the choice at this event?
+    fn reaches(&self, op: &Op) -> bool {
+        let term = match op {
+            Op::Branch(condition) | Op::Assert(condition) => condition.term,
+            Op::Read(access) | Op::Write(access) => access.address,
+            Op::ReadModifyWrite(step) => step.address,
+            _ => return true,
+        };
+        term.is_some_and(|term| mentions(self.trace, self.chains, term, self.influenced))
+    }
+}
+
 fn path_event(
-    trace: &Trace,
+    influence: &Influence<'_>,
     ctp: &ConcurrentTraceProgram,
     builder: &GoalBuilder<'_>,
     id: EventId,
+    labels: &mut Labels,
 ) -> PathEvent {
+    let trace = influence.trace;
     let event = trace.event(ctp.event(id).origin);
     let kind = match &event.op {
         Op::Branch(_) => Kind::Branch,
@@ -192,23 +285,55 @@ fn path_event(
         Op::ReadModifyWrite(step) => Some(step.variable),
         _ => None,
     };
-    let object = event.op.object().map(|object| trace.objects[object.index()].name.clone());
-    let signature = Signature {
+    // Any other address is the same wherever the choices are.
+    let value = match (kind, variable) {
+        (Kind::Addressed, Some(variable)) => {
+            trace.variables[variable.index()].memory.map(|memory| memory.address)
+        }
+        (Kind::Branch, _) => demanded(ctp, id).map(|(_, value)| value),
+        _ => None,
+    };
+    let label = labels.of(Signature {
         operation: event.op.keyword(),
         place: place.map(|site| (site.file.clone(), site.line, site.column)),
-        // Any other address is the same wherever the choices are.
-        value: match (kind, variable) {
-            (Kind::Addressed, Some(variable)) => {
-                trace.variables[variable.index()].memory.map(|memory| memory.address)
-            }
-            (Kind::Branch, _) => demanded(ctp, id).map(|(_, value)| value),
-            _ => None,
-        },
-        object,
+        object: event.op.object().map(|object| trace.objects[object.index()].name.clone()),
         outcome: match event.op {
             Op::Branch(condition) | Op::Assert(condition) => Some(condition.outcome),
             _ => None,
         },
+        value,
+    });
+    let influenced = match kind {
+        // What its address or guard is made of is not always in the operation's own term.
+        Kind::Addressed if !has_address_term(&event.op) => true,
+        _ => influence.reaches(&event.op),
     };
-    PathEvent { id, kind, signature }
+    PathEvent { id, kind, label, value, influenced }
+}
+
+/// May a thread that waits be able to go on after it?
+fn may_wake(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Write(_)
+            | Op::ReadModifyWrite(_)
+            | Op::Release(_)
+            | Op::WaitBegin { .. }
+            | Op::Signal(_)
+            | Op::Broadcast(_)
+            | Op::SemaphorePost(_)
+            | Op::BarrierArrive(_)
+            | Op::Send { .. }
+            | Op::Receive { .. }
+            | Op::ThreadEnd
+    )
+}
+
+/// Does the operation say what its address was computed from?
+fn has_address_term(op: &Op) -> bool {
+    match op {
+        Op::Read(access) | Op::Write(access) => access.address.is_some(),
+        Op::ReadModifyWrite(step) => step.address.is_some(),
+        _ => false,
+    }
 }

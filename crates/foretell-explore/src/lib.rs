@@ -31,47 +31,43 @@
 //! not answered with no.
 //!
 //! **What must hold for the claim** is checked, and what does not hold is a [`Doubt`]: nothing but
-//! scheduling differs between runs, a forced prefix does what was forced, every question is decided, and
-//! a thread that a failure has cut off is followed further.
+//! scheduling differs between runs, a forced prefix does what was forced, every question is decided, a
+//! thread that a failure has cut off is followed further, and nothing times out or fails to wait but
+//! tries of locks and semaphores.
 //!
-//! Not checked yet: the trace does not tell a successful `sem_trywait` from a wait, and a timed wait that
-//! was woken is not asked to time out. Programs with either may be called complete too early.
+//! **Fewer questions.** A choice that no other thread can have an influence on is not asked about
+//! ([`foretell_predict::influence`]); nor is one of C for which a class that is done has the thread's
+//! choices before it and all that C's other threads do: every prefix that would be asked for was asked for
+//! there.
 
 mod class;
 mod question;
 
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::rc::Rc;
-use std::time::Instant;
 
 use foretell_solve::Budget;
 use foretell_trace::schedule::{Schedule, Step};
 use foretell_trace::{EventId, Trace};
 
-use class::Class;
+use class::{Class, Label, Labels};
 use question::{Answer, Choice, Questions};
 
-/// How much may be done.
+/// How much may be asked.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// For each question.
     pub budget: Budget,
-    /// Classes at most.
-    pub classes: usize,
     /// A run with more events is not asked about.
     pub events: usize,
-    /// Nothing is begun after it.
-    pub deadline: Option<Instant>,
+    /// No question is asked after it.
+    pub deadline: Option<std::time::Instant>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            budget: Budget { conflicts: 100_000 },
-            classes: 1_000,
-            events: 4_096,
-            deadline: None,
-        }
+        Self { budget: Budget { conflicts: 100_000 }, events: 4_096, deadline: None }
     }
 }
 
@@ -86,30 +82,71 @@ pub struct Executed {
     pub ended: bool,
     /// The address that an access crashed at, if that ended the run.
     pub fault: Option<u64>,
+    /// So many calls may time out, or fail rather than wait, without the trace saying so.
+    pub held: usize,
 }
 
-/// Makes runs of the program.
-pub trait Execute {
-    /// Forces the steps, then lets the program go on by itself; `None` if there was no run.
-    fn execute(&mut self, steps: Vec<Step>) -> Option<Executed>;
+/// A prefix of a class after which a thread does something that no known class does there.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// The class, by its number.
+    pub class: usize,
+    /// The events of the prefix, of the class's trace.
+    pub prefix: Vec<EventId>,
+    /// The choice that comes out differently; `None`: a thread goes on where its run was cut off.
+    pub choice: Option<EventId>,
+    /// What is forced: the prefix, and the step that comes out differently where it is a try.
+    pub steps: Vec<Step>,
 }
 
-/// Why the classes may not be all.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The program that is explored, and what is done with what is found.
+pub trait Program {
+    /// How many probes are made at once.
+    fn at_once(&self) -> usize {
+        1
+    }
+
+    /// May another run be made?
+    fn goes_on(&self) -> bool {
+        true
+    }
+
+    /// For each probe: forces its steps, then lets the program go on by itself. `class` is the trace of
+    /// the probes' class.
+    fn execute(&mut self, class: &Trace, probes: Vec<Probe>) -> Vec<Result<Executed, Doubt>>;
+
+    /// A class that was not known, and whether its run came to its end. May give further runs, whose
+    /// classes are added.
+    fn found(&mut self, number: usize, class: &Trace, ended: bool) -> Vec<Executed>;
+
+    /// How far the exploration is: classes that are done, and classes that are known.
+    fn progress(&mut self, done: usize, known: usize) {
+        let _ = (done, known);
+    }
+}
+
+/// Why a question is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doubt {
-    /// A limit on time or on the number of classes was reached.
+    /// The time, or the number of runs, was over.
     Limit,
-    /// A run has more events than are asked about.
+    /// The run has more events than are asked about.
     LongRun,
-    /// A question was not decided.
+    /// The solver did not decide it.
     Undecided,
-    /// A forced run did not do what was forced.
+    /// The forced run did not do what was forced.
     LeftTheSchedule,
-    /// A forced run belongs to a class that was known.
+    /// The forced run belongs to a class that was known.
     NothingNew,
     /// A thread whose run was cut off could not be followed further.
     CutOff,
-    /// A run could not be made, or its trace not be modelled.
+    /// A call may time out, or fail rather than wait: that it comes out differently is not asked.
+    HeldOutcome,
+    /// Other paths were not to be taken.
+    Declined,
+    /// The trace does not say what was computed from what.
+    NoTerms,
+    /// The run could not be made, or its trace not be modelled.
     NoRun,
     /// The solver's answer was refused by the validator: a fault of ours.
     Refused,
@@ -119,26 +156,29 @@ impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Doubt::Limit => "a limit was reached",
-            Doubt::LongRun => "a run is too long",
+            Doubt::LongRun => "the run is too long",
             Doubt::Undecided => "the solver did not decide",
-            Doubt::LeftTheSchedule => "a forced run left its schedule",
-            Doubt::NothingNew => "a forced run did what was known",
-            Doubt::CutOff => "a thread that was cut off could not be followed further",
-            Doubt::NoRun => "a run could not be made",
-            Doubt::Refused => "the validator refused a solver's answer",
+            Doubt::LeftTheSchedule => "the forced run left its schedule",
+            Doubt::NothingNew => "the forced run did nothing new",
+            Doubt::CutOff => "a thread that was stopped could not be followed further",
+            Doubt::HeldOutcome => "whether a call times out, or finds nothing, was not varied",
+            Doubt::Declined => "only the recorded path was asked for",
+            Doubt::NoTerms => "the recording does not say what was computed from what",
+            Doubt::NoRun => "the run could not be made",
+            Doubt::Refused => "the validator refused the solver's answer",
         })
     }
 }
 
 /// What an exploration came to.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exploration {
-    /// A run of each class, in the order in which they were found.
-    pub classes: Vec<Trace>,
+    /// Classes that were found.
+    pub classes: usize,
     /// Questions that were asked.
     pub asked: usize,
-    /// Questions that are open, and why.
-    pub open: Vec<Doubt>,
+    /// How many questions are open, and why.
+    pub open: BTreeMap<Doubt, usize>,
 }
 
 impl Exploration {
@@ -146,124 +186,167 @@ impl Exploration {
     pub fn is_complete(&self) -> bool {
         self.open.is_empty()
     }
+
+    /// How many questions are open.
+    pub fn questions_open(&self) -> usize {
+        self.open.values().sum()
+    }
+
+    fn doubt(&mut self, doubt: Doubt, questions: usize) {
+        if questions > 0 {
+            *self.open.entry(doubt).or_default() += questions;
+        }
+    }
 }
 
 /// Explores from one run of the program.
-pub fn explore(first: Executed, program: &mut dyn Execute, limits: &Limits) -> Exploration {
-    let mut explorer =
-        Explorer { program, limits, classes: Vec::new(), asked: 0, open: Vec::new() };
+pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> Exploration {
+    let mut explorer = Explorer {
+        program,
+        limits,
+        labels: Labels::default(),
+        classes: Vec::new(),
+        numbers: HashMap::new(),
+        result: Exploration::default(),
+    };
     explorer.add(first);
-    let mut number = 0;
-    while number < explorer.classes.len() {
-        explorer.ask_about(number);
-        number += 1;
+    let mut done = 0;
+    while done < explorer.classes.len() {
+        explorer.program.progress(done, explorer.classes.len());
+        explorer.ask_about(done);
+        done += 1;
     }
-    let Explorer { classes, asked, open, .. } = explorer;
-    let classes = classes.into_iter().map(|class| class.trace.clone()).collect();
-    Exploration { classes, asked, open }
+    explorer.result.classes = explorer.classes.len();
+    explorer.result
 }
 
+/// What every thread did.
+type Identity = Vec<(Vec<u32>, Vec<Label>)>;
+
 struct Explorer<'a> {
-    program: &'a mut dyn Execute,
+    program: &'a mut dyn Program,
     limits: &'a Limits,
+    labels: Labels,
     classes: Vec<Rc<Class>>,
-    asked: usize,
-    open: Vec<Doubt>,
+    numbers: HashMap<Identity, usize>,
+    result: Exploration,
+}
+
+/// A choice that is asked about, and the addresses at which the program is known to crash there.
+struct Open {
+    choice: Choice,
+    faults: Vec<u64>,
 }
 
 impl Explorer<'_> {
-    /// Adds the class of a run; false if it is known.
-    fn add(&mut self, run: Executed) -> bool {
-        match Class::new(run.trace, run.ended) {
-            Some(class) => {
-                let known = self.classes.iter().any(|known| known.is_same(&class));
-                if !known {
-                    self.classes.push(Rc::new(class));
-                }
-                !known
-            }
-            None => {
-                self.open.push(Doubt::NoRun);
-                true
+    /// The number of the run's class, which is added if it is new.
+    fn add(&mut self, run: Executed) -> Option<usize> {
+        let mut runs = VecDeque::from([run]);
+        let mut first = None;
+        while let Some(run) = runs.pop_front() {
+            let Some(class) = Class::new(run.trace, run.ended, &mut self.labels) else {
+                self.result.doubt(Doubt::NoRun, 1);
+                continue;
+            };
+            let next = self.classes.len();
+            let number = *self.numbers.entry(class.identity()).or_insert(next);
+            first = first.or(Some(number));
+            if number == next {
+                self.result.doubt(Doubt::HeldOutcome, run.held + class.held_outcomes());
+                let class = Rc::new(class);
+                self.classes.push(Rc::clone(&class));
+                runs.extend(self.program.found(number, &class.trace, run.ended));
             }
         }
+        first
     }
 
     /// Asks every question about a class until it is answered with no.
     fn ask_about(&mut self, number: usize) {
-        if self.classes[number].trace.events.len() > self.limits.events {
-            self.open.push(Doubt::LongRun);
+        let class = Rc::clone(&self.classes[number]);
+        let done = &self.classes[..number];
+        let new = |choice: &Choice| !done.iter().any(|other| class.was_asked_in(*choice, other));
+        let open = class.choices().into_iter().filter(new);
+        let mut open: VecDeque<Open> =
+            open.map(|choice| Open { choice, faults: Vec::new() }).collect();
+        if open.is_empty() {
             return;
         }
-        let class = Rc::clone(&self.classes[number]);
-        let Ok(mut questions) = Questions::new(&class, self.limits) else {
-            return self.open.push(Doubt::Undecided);
+        if class.trace.events.len() > self.limits.events {
+            return self.result.doubt(Doubt::LongRun, open.len());
+        }
+        if !self.program.goes_on() {
+            return self.result.doubt(Doubt::Limit, open.len());
+        }
+        let choices: Vec<Choice> = open.iter().map(|open| open.choice).collect();
+        let Ok(mut questions) = Questions::new(&class, &choices, self.limits) else {
+            return self.result.doubt(Doubt::Undecided, open.len());
         };
-        for choice in class.choices() {
-            let mut faults = Vec::new();
-            while self.goes_on() {
-                self.asked += 1;
-                let known = self.classes.iter().enumerate();
-                let known = known.filter(|(other, _)| *other != number).map(|(_, known)| &**known);
-                match questions.ask(choice, known, &faults) {
-                    Answer::No => break,
-                    Answer::Unknown => {
-                        self.open.push(Doubt::Undecided);
-                        break;
-                    }
-                    Answer::Refused => {
-                        self.open.push(Doubt::Refused);
-                        break;
-                    }
+        while !open.is_empty() {
+            if !self.program.goes_on() {
+                return self.result.doubt(Doubt::Limit, open.len());
+            }
+            let known = self.classes.len();
+            let mut asked = Vec::new();
+            let mut probes = Vec::new();
+            while probes.len() < self.program.at_once().max(1)
+                && self.program.goes_on()
+                && let Some(next) = open.pop_front()
+            {
+                self.result.asked += 1;
+                let others = self.classes.iter().enumerate();
+                let others = others.filter(|(other, _)| *other != number);
+                let others = others.map(|(_, class)| &**class);
+                match questions.ask(next.choice, others, &next.faults) {
+                    Answer::No => {}
+                    Answer::Unknown => self.result.doubt(Doubt::Undecided, 1),
+                    Answer::Refused => self.result.doubt(Doubt::Refused, 1),
                     Answer::Yes(prefix) => {
-                        let run = self.run(&class, choice, prefix);
-                        if let Ok(Some(address)) = run {
-                            // The same crash again is nothing new.
-                            if faults.contains(&address) {
-                                self.open.push(Doubt::NothingNew);
-                                break;
-                            }
-                            faults.push(address);
-                        } else if let Err(doubt) = run {
-                            self.open.push(doubt);
-                            break;
-                        }
+                        let mut steps = Schedule::of_trace(&class.trace, prefix.clone(), []).steps;
+                        steps.extend(class.other_outcome(next.choice));
+                        let choice = class.chosen(next.choice);
+                        probes.push(Probe { class: number, prefix, choice, steps });
+                        asked.push(next);
                     }
+                }
+            }
+            if probes.is_empty() {
+                continue;
+            }
+            let runs = self.program.execute(&class.trace, probes);
+            // Where one was found, the same choice may have another deviation.
+            for (mut asked, run) in asked.into_iter().zip(runs).rev() {
+                match self.learn(number, known, &mut asked, run) {
+                    Ok(()) => open.push_front(asked),
+                    Err(doubt) => self.result.doubt(doubt, 1),
                 }
             }
         }
     }
 
-    /// False when a limit is reached, which is noted.
-    fn goes_on(&mut self) -> bool {
-        let late = self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        let over = late || self.classes.len() >= self.limits.classes;
-        if over && !self.open.contains(&Doubt::Limit) {
-            self.open.push(Doubt::Limit);
-        }
-        !over
-    }
-
-    /// Forces a prefix of a class and adds what came of it; gives the address at which it crashed.
-    fn run(
+    /// Adds what came of a probe of a class; `known` classes were known when it was asked for.
+    fn learn(
         &mut self,
-        class: &Class,
-        choice: Choice,
-        prefix: Vec<EventId>,
-    ) -> Result<Option<u64>, Doubt> {
-        let mut steps = Schedule::of_trace(&class.trace, prefix, []).steps;
-        steps.extend(class.other_outcome(choice));
-        let run = self.program.execute(steps).ok_or(Doubt::NoRun)?;
+        number: usize,
+        known: usize,
+        asked: &mut Open,
+        run: Result<Executed, Doubt>,
+    ) -> Result<(), Doubt> {
+        let run = run?;
         let (followed, fault) = (run.followed, run.fault);
-        let same =
-            Class::new(run.trace.clone(), run.ended).is_some_and(|found| found.is_same(class));
-        let new = !same && self.add(run);
-        match (followed, new, choice.is_cut()) {
-            (false, ..) => Err(Doubt::LeftTheSchedule),
-            (true, true, _) => Ok(fault),
-            (true, false, false) if fault.is_some() => Ok(fault),
-            (true, false, true) => Err(Doubt::CutOff),
-            (true, false, false) => Err(Doubt::NothingNew),
+        let found = self.add(run).ok_or(Doubt::NoRun)?;
+        let new = found >= known && found != number;
+        match (followed, fault) {
+            (false, _) => Err(Doubt::LeftTheSchedule),
+            (true, _) if new && fault.is_none() => Ok(()),
+            // A crash leaves no event behind, so that its class may be a known one.
+            (true, Some(address)) if !asked.faults.contains(&address) => {
+                asked.faults.push(address);
+                Ok(())
+            }
+            (true, _) if new => Ok(()),
+            (true, _) if asked.choice.is_cut() => Err(Doubt::CutOff),
+            (true, _) => Err(Doubt::NothingNew),
         }
     }
 }

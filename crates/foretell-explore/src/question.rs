@@ -65,15 +65,35 @@ impl Class {
                     // That it fails is a property, not a deviation: nothing comes after it.
                     Kind::Step | Kind::Assertion(true) => false,
                 };
-                if asked {
+                if asked && event.influenced {
                     choices.push(Choice { thread, number, cut: false });
                 }
             }
-            if !path.ended {
+            if self.is_cut(thread) {
                 choices.push(Choice { thread, number: path.events.len(), cut: true });
             }
         }
         choices
+    }
+
+    /// Was the question asked about the other class, of which everything is known? That is so where its
+    /// thread has the same choices before this one, and all other threads do there all that they do here.
+    pub fn was_asked_in(&self, choice: Choice, other: &Class) -> bool {
+        self.threads.iter().enumerate().all(|(thread, path)| {
+            let Some(theirs) = other.thread(&path.creation) else { return path.events.is_empty() };
+            let same = path.agreement(&theirs.events);
+            match thread == choice.thread {
+                // There has to be something that was asked about.
+                true => same >= choice.number && theirs.events.len() > choice.number,
+                false => same == path.events.len(),
+            }
+        })
+    }
+
+    /// The event of the trace at which the thread chooses.
+    pub fn chosen(&self, choice: Choice) -> Option<EventId> {
+        let event = self.threads[choice.thread].events.get(choice.number)?;
+        Some(self.ctp.event(event.id).origin)
     }
 }
 
@@ -85,9 +105,9 @@ pub(crate) struct Questions<'c> {
 
 impl<'c> Questions<'c> {
     /// Encodes the class once for all its questions.
-    pub fn new(class: &'c Class, limits: &Limits) -> Result<Self, SolveError> {
+    pub fn new(class: &'c Class, choices: &[Choice], limits: &Limits) -> Result<Self, SolveError> {
         let goals: Vec<Goal> =
-            class.choices().into_iter().map(|choice| goal(class, choice, &[], &[])).collect();
+            choices.iter().map(|&choice| goal(class, choice, &[], &[])).collect();
         let setting = Setting {
             mode: Mode::Prefix,
             backend: &Backend::Embedded,
@@ -131,8 +151,8 @@ fn may_cover(class: &Class, choice: Choice, known: &Class) -> bool {
     let path = &class.threads[choice.thread];
     let Some(other) = known.thread(&path.creation) else { return false };
     let agrees = path.agrees_before(choice.number, other);
-    let theirs = other.events.get(choice.number).map(|event| &event.signature);
-    let ours = path.events.get(choice.number).map(|event| &event.signature);
+    let theirs = other.events.get(choice.number).map(|event| event.label);
+    let ours = path.events.get(choice.number).map(|event| event.label);
     agrees && theirs.is_some() && theirs != ours
 }
 
@@ -239,8 +259,8 @@ fn not_covered(
     if let (Some(event), Some(other)) =
         (path.events.get(choice.number), known.thread(&path.creation))
         && let Some(theirs) = other.events.get(choice.number)
-        && let Some(value) = theirs.signature.value
-        && theirs.signature.value != event.signature.value
+        && let Some(value) = theirs.value
+        && theirs.value != event.value
     {
         literals.extend(is_other_than(builder, event.id, value));
     }

@@ -195,6 +195,7 @@ mod tests {
             path,
             written,
             time: Duration::ZERO,
+            before: 0,
         }
     }
 

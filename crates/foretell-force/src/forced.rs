@@ -181,6 +181,7 @@ mod tests {
             path,
             written,
             time: Duration::ZERO,
+            before: 0,
         }
     }
 

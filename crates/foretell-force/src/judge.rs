@@ -148,6 +148,7 @@ mod tests {
             path: ExecutionPath::default(),
             written: Written { stdout: stdout.into(), ..Written::default() },
             time: Duration::ZERO,
+            before: 0,
         }
     }
 

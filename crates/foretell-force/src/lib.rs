@@ -4,20 +4,21 @@
 //! [`run`] makes one controlled run, [`forced`] turns a schedule into turns and holds the run
 //! against it, [`effect`] compares it with the recorded run and [`control`] with runs in which nothing
 //! is forced, [`judge`] says what that means for the prediction. [`replay`] does it for one schedule
-//! file, and [`session`] for everything that was predicted, and past the recorded path, where
-//! [`beyond`] says how to go on, [`shrink`] which turn was the decisive one and [`torn`] which block
-//! it tore. [`bounded`] keeps time limits. Papers: the rescheduling phase of 003, the witness replay
+//! file, and [`session`] for everything that was predicted, from the recorded run and from every class of
+//! paths that [`foretell_explore`] finds; there [`shrink`] says which turn was the decisive one and
+//! [`torn`] which block it tore. [`bounded`] keeps time limits. Papers: the rescheduling phase of 003, the witness replay
 //! of 000, the forced interleavings and the execution-path analysis of 002.
 //!
 //! What is guaranteed: a confirmed finding has happened in the real program. What can be missed: a
-//! violation that needs input or a path that no run took; see [`program`] and [`effect`] for what
+//! violation that needs other input, or a path that a limit left open, which is said; see [`program`] and [`effect`] for what
 //! is held constant and what is compared.
 
-pub mod beyond;
 pub mod bounded;
+mod campaign;
 pub mod canonical;
 pub mod control;
 pub mod effect;
+mod exploring;
 pub mod forced;
 pub mod judge;
 pub mod program;

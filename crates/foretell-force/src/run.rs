@@ -65,6 +65,8 @@ pub struct Run {
     pub written: Written,
     /// How long it took.
     pub time: Duration,
+    /// So many runs were begun before it.
+    pub before: usize,
 }
 
 impl Run {
@@ -245,6 +247,7 @@ impl<'p> Runner<'p> {
             path: outcome.path,
             written,
             time,
+            before: number,
         })
     }
 }

@@ -1,6 +1,6 @@
-//! Which reads can return something else in another interleaving, as far as that can be told without
-//! a solver: those that another thread can write to before or after, and those of memory that the
-//! thread itself wrote what it had computed from such a read.
+//! Which reads can return something else in another interleaving, as far as that can be decided without
+//! a solver: those that another thread can write to before or after, and those of memory to which a
+//! thread wrote what it had computed from such a read.
 //!
 //! Guaranteed: a read that is not among them returns what it did as long as all threads stay on their
 //! paths. One pass over the trace.
@@ -15,8 +15,8 @@ use crate::access::{Accesses, Cell};
 /// The writes of one cell by one thread, in program order.
 type Writes = HashMap<Cell, HashMap<ThreadId, Vec<EventId>>>;
 
-/// Reads that return something else, perhaps.
-pub(crate) fn influenced_reads(
+/// Reads that may return something else.
+pub fn influenced_reads(
     trace: &Trace,
     chains: &[Vec<EventId>],
     order: &MustOrder,
@@ -79,7 +79,7 @@ fn is_open(order: &MustOrder, event: EventId, writes: &HashMap<ThreadId, Vec<Eve
 }
 
 /// Is the value computed from one of these reads?
-fn mentions(
+pub fn mentions(
     trace: &Trace,
     chains: &[Vec<EventId>],
     term: TermId,

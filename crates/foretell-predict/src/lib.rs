@@ -27,7 +27,7 @@ pub mod finding;
 pub mod flag_section;
 pub mod generate;
 pub mod goal;
-mod influence;
+pub mod influence;
 pub mod misuse;
 pub mod options;
 pub mod order;

@@ -20,18 +20,21 @@ pub enum Phase {
     Solving,
     /// Predictions are forced on the program.
     Forcing,
+    /// Other paths are explored.
+    Exploring,
     /// Why it goes wrong is worked out, and what repairs it.
     Explaining,
     /// All executions of a program are looked at.
     Verifying,
 }
 
-const PHASES: [Phase; 7] = [
+const PHASES: [Phase; 8] = [
     Phase::Idle,
     Phase::Recording,
     Phase::Candidates,
     Phase::Solving,
     Phase::Forcing,
+    Phase::Exploring,
     Phase::Explaining,
     Phase::Verifying,
 ];

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use foretell_trace::Site;
+use foretell_wire::outside::Cause;
 use foretell_wire::{HELD_FIXED, Kind, format_path};
 
 use crate::outside::{Noted, Outside};
@@ -65,7 +66,7 @@ impl Account {
         self.ended_waiting = true;
     }
 
-    /// Gives what the scheduler did not control, and notes it among the gaps.
+    /// Gives what the scheduler did not control, and notes it among the gaps or the restrictions.
     pub fn settle(&mut self, mut site: impl FnMut(u64) -> Option<Site>) -> Vec<Outside> {
         let mut all = Vec::new();
         for (noted, times) in std::mem::take(&mut self.noted) {
@@ -75,7 +76,13 @@ impl Account {
             let thread = self.paths.get(noted.thread as usize).cloned().unwrap_or_default();
             let place = if noted.place == 0 { None } else { site(noted.place) };
             let outside = noted.named(thread, place, times);
-            self.gap(&outside.to_string());
+            match outside.cause {
+                Cause::HeldOutcome => {
+                    let once = Outside { times: 1, ..outside.clone() };
+                    self.count(HELD_FIXED, once.to_string(), times);
+                }
+                _ => self.gap(&outside.to_string()),
+            }
             all.push(outside);
         }
         all

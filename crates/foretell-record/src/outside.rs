@@ -181,6 +181,9 @@ impl fmt::Display for Outside {
                 f,
                 "the recording reached its limit of {subject} bytes; what followed was not recorded"
             ),
+            Cause::HeldOutcome => {
+                write!(f, "whether {subject} fails or times out is as in the run")
+            }
             Cause::BusyBesideSleepers => {
                 write!(f, "thread {thread} was still busy when the scheduling points were used up")
             }

@@ -441,7 +441,7 @@
       `${finding.status} ${finding.kind}`)), make("h2", { class: "wrap" }, entry.headline),
       make("p", { class: "soft wrap" }, entry.certainty), make("p", { class: "wrap" }, finding.detail));
     if (entry.also.length) page.append(make("p", { class: "soft wrap" },
-      `also at the same places: ${entry.also.join(", ")}`));
+      `also seen as: ${entry.also.join("; ")}`));
     if (entry.threads) page.append(make("p", { class: "soft" },
       `and ${entry.threads} more with other threads`));
     const add = (title, node) => { if (node) page.append(make("h3", {}, title), node); };

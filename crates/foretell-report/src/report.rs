@@ -37,6 +37,9 @@ pub struct Report {
     /// The columns of the papers' tables, and what others add.
     #[serde(default)]
     pub statistics: Statistics,
+    /// How much of the program's behaviour was covered, where the program was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exploration: Option<Exploration>,
     /// Where threads may leave the recorded path.
     #[serde(default)]
     pub divergences: Vec<Divergence>,
@@ -70,6 +73,33 @@ impl Config {
     fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
+}
+
+/// How much of a program's behaviour with one input was covered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exploration {
+    /// Every behaviour was covered: the threads can take no other path under any schedule, and every
+    /// property was decided on each.
+    pub covered: bool,
+    /// Classes of paths that were found. A class stands for all interleavings in which each thread takes
+    /// the same choices.
+    pub classes: usize,
+    /// Questions that were asked whether a thread can take another path.
+    pub questions: usize,
+    /// Questions that are open.
+    pub open: usize,
+    /// Why they are open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<OpenQuestions>,
+}
+
+/// Questions that are open for the same reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenQuestions {
+    /// Why, for people.
+    pub reason: String,
+    /// How many.
+    pub questions: usize,
 }
 
 /// The program that was looked at.
@@ -324,6 +354,9 @@ pub struct Finding {
     /// Somebody decided that it need not be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suppressed: Option<Suppressed>,
+    /// The finding, by its id, that shows the same bug more clearly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
 }
 
 /// One event of a finding.
@@ -394,6 +427,9 @@ pub struct ForcedRun {
     /// How often the schedule was forced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<u32>,
+    /// How many runs of the program came before it in a test, the recorded one included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_before: Option<usize>,
     /// Where it first took another branch than the recorded run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_differing_branch: Option<Place>,
@@ -824,6 +860,7 @@ impl Finding {
             fix: None,
             timeline: None,
             suppressed: None,
+            same_as: None,
         }
     }
 }

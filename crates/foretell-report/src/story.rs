@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use crate::report::{
-    Access, Effect, Event, Finding, Fix, ForcedRun, Kind, Report, StackFrame, Status, Timeline,
+    Access, Effect, Event, Exploration, Finding, Fix, ForcedRun, Kind, Report, StackFrame, Status,
+    Timeline,
 };
 
-/// Findings at the same code locations, shown as one.
+/// Findings at the same code locations, or whose forced runs end badly in the same place: shown as one.
 #[derive(Clone, Debug)]
 pub struct Entry<'r> {
     /// The one that is shown: the surest and worst.
@@ -17,11 +18,13 @@ pub struct Entry<'r> {
 }
 
 impl Entry<'_> {
-    /// What else the same places are, e.g. `data race, atomicity violation RWR`.
+    /// What else was seen that is the same bug: headlines, each once, without those of the finding's own
+    /// group.
     pub fn also(&self) -> Vec<String> {
-        let own = name(self.finding);
+        let own = headline(self.finding);
         let mut names: Vec<String> = Vec::new();
-        for other in self.others.iter().map(|other| name(other)) {
+        for other in self.others.iter().filter(|other| other.group != self.finding.group) {
+            let other = headline(other);
             if other != own && !names.contains(&other) {
                 names.push(other);
             }
@@ -30,14 +33,7 @@ impl Entry<'_> {
     }
 }
 
-fn name(finding: &Finding) -> String {
-    match &finding.pattern {
-        Some(pattern) => format!("{} {pattern}", finding.kind.headline()),
-        None => finding.kind.headline().to_owned(),
-    }
-}
-
-/// The findings that count, those at the same places together, the surest and worst first.
+/// The findings that count, those that are one bug together, the surest and worst first.
 pub fn entries(report: &Report) -> Vec<Entry<'_>> {
     let mut findings: Vec<&Finding> = report.active().collect();
     findings.sort_by_key(|finding| rank(finding));
@@ -45,7 +41,9 @@ pub fn entries(report: &Report) -> Vec<Entry<'_>> {
     for finding in findings {
         let places = places(finding);
         let same = entries.iter_mut().find(|(known, entry)| {
-            entry.finding.group == finding.group || !places.is_empty() && *known == places
+            entry.finding.group == finding.group
+                || !places.is_empty() && *known == places
+                || is_same_failure(entry.finding, finding)
         });
         match same {
             Some((_, entry)) => entry.others.push(finding),
@@ -53,6 +51,28 @@ pub fn entries(report: &Report) -> Vec<Entry<'_>> {
         }
     }
     entries.into_iter().map(|(_, entry)| entry).collect()
+}
+
+/// Notes in the findings which of them are one bug.
+pub fn fold(report: &mut Report) {
+    let mut same: Vec<(String, String)> = Vec::new();
+    for entry in entries(report) {
+        let others = entry.others.iter().map(|other| (other.id.clone(), entry.finding.id.clone()));
+        same.extend(others.filter(|(other, shown)| other != shown));
+    }
+    for finding in &mut report.findings {
+        let shown = same.iter().find(|(other, _)| *other == finding.id);
+        finding.same_as = shown.map(|(_, shown)| shown.clone());
+    }
+}
+
+/// Do the forced runs of both end badly in the same place, for the same reason?
+fn is_same_failure(one: &Finding, other: &Finding) -> bool {
+    let end = |finding: &Finding| -> Option<(Effect, String)> {
+        let effect = finding.effect.filter(|effect| *effect <= Effect::Hang)?;
+        Some((effect, finding.forced.as_ref()?.ended.clone()))
+    };
+    end(one).is_some() && end(one) == end(other)
 }
 
 fn places(finding: &Finding) -> BTreeSet<(&str, u32)> {
@@ -179,17 +199,31 @@ pub fn limits(report: &Report) -> Vec<String> {
     limits.extend(report.not_seen().iter().map(|sentence| format!("not seen: {sentence}")));
     let held = report.trace.restrictions.iter();
     limits.extend(held.map(|sentence| format!("not varied: {sentence}")));
-    let more = &report.statistics.more;
     let undecided = report.statistics.divergences_undecided;
     if undecided > 0 {
         limits.push(format!(
             "undecided: whether a thread can leave the recorded path, at {undecided} places"
         ));
     }
-    let beyond = more.get("beyond").and_then(serde_json::Value::as_array);
-    let beyond = beyond.into_iter().flatten().filter_map(serde_json::Value::as_str);
-    limits.extend(beyond.map(|sentence| format!("beyond the recorded paths: {sentence}")));
+    let reasons = report.exploration.iter().flat_map(|explored| &explored.reasons);
+    limits.extend(reasons.map(|open| {
+        format!("not explored: {} questions about other paths: {}", open.questions, open.reason)
+    }));
     limits
+}
+
+/// Whether everything that the program can do with its input was covered, as the end of a sentence.
+pub fn coverage(explored: &Exploration) -> String {
+    match (explored.covered, explored.classes, explored.open) {
+        (true, 1, _) => "all behaviours of this input were covered (1 class of paths)".into(),
+        (true, classes, _) => {
+            format!("all behaviours of this input were covered ({classes} classes of paths)")
+        }
+        (false, _, 0) => "not all behaviours of this input were covered".into(),
+        (false, _, open) => {
+            format!("not all behaviours of this input were covered: {open} questions are open")
+        }
+    }
 }
 
 /// What breaks and where, e.g. ``atomicity violation on `balance` in deposit at bank.c:12``.

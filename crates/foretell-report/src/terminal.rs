@@ -47,6 +47,9 @@ impl Look {
     }
 }
 
+/// Further headlines of one bug that are shown.
+const ALSO_SHOWN: usize = 5;
+
 /// Prints a report.
 pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<()> {
     let entries = story::entries(report);
@@ -105,7 +108,9 @@ pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<(
         Some(program) => format!("{}: ", shown(program)),
         None => String::new(),
     };
-    writeln!(out, "{}", look.bold(&format!("{program}{}{hidden}", story::count(&entries))))
+    let covered = report.exploration.as_ref().map(|found| format!("; {}", story::coverage(found)));
+    let covered = covered.unwrap_or_default();
+    writeln!(out, "{}", look.bold(&format!("{program}{}{hidden}{covered}", story::count(&entries))))
 }
 
 /// What the user's filters left out.
@@ -149,33 +154,25 @@ fn forced(out: &mut impl Write, look: Look, report: &Report) -> io::Result<()> {
     }
     writeln!(
         out,
-        "forced     {:>5} runs, {} behaviours, {} paths: {} confirmed, {} refuted, {} not tried",
+        "forced     {:>5} runs, {} behaviours: {} confirmed, {} refuted, {} not tried",
         number("runs"),
         number("behaviours"),
-        number("paths"),
         number("confirmed"),
         number("refuted"),
         number("open"),
     )?;
     match number("folded") {
         0 => {}
-        1 => writeln!(out, "folded         1 happened, and nobody can see it")?,
-        folded => writeln!(out, "folded     {folded:>5} happened, and nobody can see them")?,
+        folded => writeln!(out, "benign     {folded:>5} happened without a visible effect")?,
     }
-    for (count, told) in [
-        (
-            number("other_ways"),
-            "of the runs went on in another way after a thread had left its path",
-        ),
-        (number("frontier"), "paths at the depth limit were not predicted from"),
-    ] {
-        if count > 0 {
-            writeln!(out, "beyond     {count:>5} {told}")?;
-        }
-    }
-    let beyond = more.get("beyond").and_then(Value::as_array).into_iter().flatten();
-    for sentence in beyond.filter_map(Value::as_str) {
-        wrapped(out, look, "beyond:", sentence)?;
+    let Some(explored) = &report.exploration else { return Ok(()) };
+    writeln!(
+        out,
+        "explored   {:>5} classes of paths, {} questions asked, {} open",
+        explored.classes, explored.questions, explored.open
+    )?;
+    for open in &explored.reasons {
+        wrapped(out, look, "open:", &format!("{} questions: {}", open.questions, open.reason))?;
     }
     Ok(())
 }
@@ -278,8 +275,11 @@ pub(crate) fn entry(
         writeln!(out, "  {} {threads} more at the same places with other threads", label("also:"))?;
     }
     let also = entry.also();
-    if !also.is_empty() {
-        writeln!(out, "  {} {} at the same places", label("also:"), also.join(", "))?;
+    for other in also.iter().take(ALSO_SHOWN) {
+        wrapped(out, look, "also seen as:", &brief(other))?;
+    }
+    if also.len() > ALSO_SHOWN {
+        wrapped(out, look, "", &format!("and {} more", also.len() - ALSO_SHOWN))?;
     }
     writeln!(out, "  {} {}", label("fingerprint:"), shown(&finding.fingerprint))
 }

@@ -14,7 +14,7 @@ use foretell_wire::outside::{AWAITED, Cause};
 use crate::objects::{self, Model};
 use crate::recorder::{Text, head, recorder};
 use crate::sys;
-use crate::thread::{State, Thread, Wait};
+use crate::thread::{Session, State, Thread, Wait};
 use crate::turn::TurnCell;
 
 /// The program has forked or started another program.
@@ -35,6 +35,11 @@ pub struct Waker {
 /// Notes in the trace that the run depends on something that is not controlled.
 pub fn note(thread: u32, cause: Cause, number: u64, text: &str, place: u64) {
     put(thread, 0, cause, number, text, place);
+}
+
+/// Notes that a call which may time out, or fail rather than wait, is made.
+pub fn note_outcome(session: &Session, function: &str) {
+    note(session.me.number, Cause::HeldOutcome, 0, function, session.place);
 }
 
 /// Notes what could have woken a thread when nobody could run.

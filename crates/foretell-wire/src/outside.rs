@@ -76,6 +76,9 @@ causes! {
     SizeLimit = 16, "size-limit";
     /// Threads were still busy when the scheduling points were used up, and another one slept.
     BusyBesideSleepers = 17, "busy";
+    /// A call that may time out, or fail because it does not wait, came out one way, and the trace does
+    /// not say that it could come out the other. Text: the function.
+    HeldOutcome = 18, "held-outcome";
 }
 
 #[cfg(test)]

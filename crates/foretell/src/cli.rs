@@ -469,6 +469,24 @@ pub struct RecordArguments {
     pub program: Vec<std::ffi::OsString>,
 }
 
+/// Which paths of a program are tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PathsName {
+    /// Those that the threads can take under any schedule.
+    All,
+    /// Those of the recorded run.
+    Recorded,
+}
+
+impl From<PathsName> for foretell_force::session::Paths {
+    fn from(name: PathsName) -> Self {
+        match name {
+            PathsName::All => Self::All,
+            PathsName::Recorded => Self::Recorded,
+        }
+    }
+}
+
 /// What a program does when its recorder dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OnRecorderDeathName {
@@ -510,12 +528,13 @@ pub struct TestArguments {
     /// Conflicts that the solver may spend on one question.
     #[arg(long, value_name = "CONFLICTS")]
     pub budget: Option<u64>,
-    /// How often a run that took another path is predicted from in turn.
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    pub depth: u32,
-    /// Runs of the program at most.
-    #[arg(long, value_name = "N", default_value_t = 500)]
-    pub runs: usize,
+    /// Which paths of the program are tested: all that its threads can take under any schedule, or only
+    /// those of the recorded run.
+    #[arg(long, value_enum, default_value_t = PathsName::All)]
+    pub paths: PathsName,
+    /// Runs of the program at most; as many as the time allows when absent.
+    #[arg(long, value_name = "N")]
+    pub runs: Option<usize>,
     /// Runs at the same time; as many as there are cores when absent. One at a time if the program
     /// writes files that other runs would overwrite.
     #[arg(long, value_name = "N")]

@@ -83,6 +83,7 @@ fn text(phase: Phase, done: u64, total: u64, time: Duration) -> Option<String> {
         Phase::Candidates => "looking for candidates",
         Phase::Solving => "solving",
         Phase::Forcing => "forcing",
+        Phase::Exploring => "exploring: classes of paths",
         Phase::Explaining => "explaining",
         Phase::Verifying => "verifying",
     };

@@ -170,6 +170,9 @@ impl Example<'_> {
         let mut test = vec!["--format", "json", "test", "--schedules", &schedules];
         // What is found may not depend on how busy the machine is.
         test.extend(["--run-limit", "900", "--time-limit", "3600"]);
+        // Where there is more to explore than a test has time for, the runs are limited.
+        let options = self.expected["options"].as_array().into_iter().flatten();
+        test.extend(options.filter_map(Value::as_str));
         test.extend(["--jobs", "1", program]);
         test.extend(arguments);
         let output = self.ends_with(code, &test)?;

@@ -66,6 +66,7 @@ pub fn tested(trace: &str) -> Report {
     finding.forced = Some(ForcedRun {
         ended: "signal 6 (SIGABRT)".into(),
         runs: Some(3),
+        runs_before: Some(1),
         first_differing_branch: Some(Place {
             file: Some("bank.c".into()),
             line: Some(34),

@@ -117,6 +117,9 @@ unsafe fn wait(
         mutex::acquire(&mut session, lock, mutex::Patience::Until(None));
     }
     let number = object(condition).number;
+    if deadline.is_some() {
+        outside::note_outcome(&session, "pthread_cond_timedwait");
+    }
     let both = u64::from(number) | u64::from(lock) << 32;
     session.event(Kind::WaitBegin, 0, [both]);
     let held = mutex::state(lock);

@@ -76,6 +76,9 @@ pub fn acquire(session: &mut Session, number: u32, patience: Patience) -> c_int 
     session.point();
     let me = session.me.number;
     let by_try = if matches!(patience, Patience::Try) { lock::BY_TRY } else { 0 };
+    if let Patience::Until(Some(_)) = patience {
+        outside::note_outcome(session, "pthread_mutex_timedlock");
+    }
     let failed = |session: &mut Session, flags: u32, error: c_int| {
         replay::pass(session.me);
         session.event(Kind::AcquireFailed, 0, [u64::from(number) | u64::from(flags) << 32]);

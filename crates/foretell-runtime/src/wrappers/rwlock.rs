@@ -56,6 +56,9 @@ fn acquire(mut session: Session, number: u32, shared: bool, patience: Patience) 
     session.point();
     let me = session.me.number;
     let by_try = if matches!(patience, Patience::Try) { lock::BY_TRY } else { 0 };
+    if let Patience::Until(Some(_)) = patience {
+        outside::note_outcome(&session, "pthread_rwlock_timedlock");
+    }
     let flags = by_try | if shared { lock::SHARED } else { 0 };
     let failed = |session: &mut Session, flags: u32, error: c_int| {
         replay::pass(session.me);

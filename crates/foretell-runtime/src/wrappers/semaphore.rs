@@ -80,6 +80,9 @@ fn wait(mut session: Session, semaphore: *mut sem_t, deadline: Option<u64>) -> c
     if let Some((Logged::SemaphoreFailed, error)) = logged {
         return failed_as_logged(session, number, error);
     }
+    if deadline.is_some() {
+        outside::note_outcome(&session, "sem_timedwait");
+    }
     let deadline = if logged.is_some() { None } else { deadline };
     let post = loop {
         if replay::may(session.me, number, &WAITS)
@@ -179,6 +182,7 @@ interpose! {
             }
             return fail(libc::EAGAIN);
         };
+        outside::note_outcome(&session, "sem_trywait");
         took(&mut session, number, &post);
         session.point();
         0

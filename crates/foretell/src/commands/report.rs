@@ -150,7 +150,10 @@ pub fn exit_of(report: &Report) -> Exit {
         Exit::Confirmed
     } else if any(Status::Predicted) {
         Exit::Predicted
-    } else if any(Status::Unknown) || !report.not_seen().is_empty() {
+    } else if any(Status::Unknown)
+        || !report.not_seen().is_empty()
+        || report.exploration.as_ref().is_some_and(|explored| !explored.covered)
+    {
         Exit::Incomplete
     } else {
         Exit::NothingFound

@@ -15,7 +15,7 @@ use foretell_guard::{say, stop};
 use foretell_predict::Prediction;
 use foretell_predict::progress::Phase;
 use foretell_report::report::{self, ForcedRun, Place, Report};
-use foretell_report::shell_word;
+use foretell_report::{shell_word, story};
 use foretell_solve::Budget;
 use serde_json::json;
 
@@ -67,6 +67,7 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     report.unseen.extend(stopped());
     report.config.files = output.config().to_vec();
     suppress(&mut report, &arguments.outputs)?;
+    story::fold(&mut report);
     print(&report, output)?;
     let written = write_files(&report, &arguments.outputs);
     for error in &session.errors {
@@ -106,8 +107,8 @@ fn same_runs(run: &RunArguments) -> String {
 fn options(arguments: &TestArguments) -> Result<Options, Failure> {
     let mut options = Options {
         after: arguments.run.after.clone().unwrap_or(UNINTERRUPTED),
-        depth: arguments.depth,
-        runs: arguments.runs,
+        paths: arguments.paths.into(),
+        runs: arguments.runs.unwrap_or(usize::MAX),
         run_time: Duration::from_secs(arguments.run.run_limit),
         time: Duration::from_secs(arguments.time_limit),
         ..Options::default()
@@ -157,6 +158,7 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>, trials: &mut
         }
     }
     explain(session, &mut report, trials);
+    report.exploration = Some(exploration(session));
     report.trace.outside = session.recorded.outside.iter().map(outside).collect();
     report.respell();
     let place = |finding: &report::Finding| {
@@ -169,22 +171,42 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>, trials: &mut
         ("recorded_end", json!(session.recorded.ended())),
         ("runs", json!(counts.runs)),
         ("behaviours", json!(counts.behaviours)),
-        ("paths", json!(counts.paths)),
-        ("frontier", json!(counts.frontier)),
-        ("other_ways", json!(counts.other_ways)),
+        ("paths", json!(session.exploration.classes)),
         ("forced", json!(session.tested.len())),
         ("confirmed", json!(of(Tested::counts))),
         ("refuted", json!(of(|tested| tested.verdict.is_refuted()))),
         ("open", json!(of(|tested| tested.verdict.is_open()) + counts.untried)),
         ("folded", json!(of(Tested::is_folded))),
         ("untried", json!(counts.untried)),
-        ("beyond", json!(session.beyond)),
         ("branches", json!(session.recorded.path.branches())),
         ("branches_stored", json!(session.recorded.path.mispredictions())),
     ] {
         report.statistics.more.insert(name.into(), value);
     }
     report
+}
+
+/// How much was covered, for the report.
+fn exploration(session: &Session) -> report::Exploration {
+    let explored = &session.exploration;
+    let reason = |(doubt, &questions): (&foretell_explore::Doubt, &usize)| report::OpenQuestions {
+        reason: doubt.to_string(),
+        questions,
+    };
+    let mut reasons: Vec<report::OpenQuestions> = explored.open.iter().map(reason).collect();
+    if session.counts.undecided > 0 {
+        reasons.push(report::OpenQuestions {
+            reason: "the solver did not decide whether something goes wrong on another path".into(),
+            questions: session.counts.undecided,
+        });
+    }
+    report::Exploration {
+        covered: session.is_covered(),
+        classes: explored.classes,
+        questions: explored.asked,
+        open: reasons.iter().map(|open| open.questions).sum(),
+        reasons,
+    }
 }
 
 /// What the recorded run depended on, for the report.
@@ -259,6 +281,7 @@ fn judged(finding: &mut report::Finding, tested: &Tested) {
     finding.forced = Some(ForcedRun {
         ended: tested.ended.clone(),
         runs: None,
+        runs_before: Some(tested.runs_before),
         first_differing_branch: branch.map(|branch| {
             let taken = branch.second.as_ref().or(branch.first.as_ref());
             let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());

@@ -1,0 +1,462 @@
+//! Predicting from traces and forcing what is predicted.
+//!
+//! Predictions are deduplicated by code locations and forced the most severe first, several at once.
+//! What was predicted at places that are known already is not forced again, unless it is an end that
+//! nobody has seen yet: a failing assertion, a crash, a deadlock.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use foretell_predict::progress::{Found, Phase};
+use foretell_predict::{
+    Finding, FindingKind, NOT_ASKED, PredictError, Prediction, Status, predict,
+};
+use foretell_record::{Cause, RunEnd};
+use foretell_trace::schedule::Schedule;
+use foretell_trace::{EventId, Trace};
+
+use crate::bounded::{Lost, bounded, guarded};
+use crate::canonical;
+use crate::control::Controls;
+use crate::effect::{Effect, compare, fatal};
+use crate::forced::Violation;
+use crate::judge::{Outcome, Verdict, judge};
+use crate::program::InputDigest;
+use crate::run::{Limits, Run, Runner};
+use crate::session::{
+    Counts, Open, Options, Past, TestError, Tested, all_events, blocks_are_marked, forced_run,
+    schedule_of,
+};
+use crate::shrink::{Shrunk, shrink};
+
+/// Members of a group (the same places, other threads) that are tried before it is given up.
+const TRIES: usize = 3;
+/// A run that was begun has at least so long.
+const SHORTEST_RUN: Duration = Duration::from_secs(1);
+
+/// Predictions at the same places; one of them is forced.
+pub(crate) struct Job {
+    /// By its number in [`Campaign::bases`].
+    pub base: usize,
+    pub violation: Violation,
+    /// The most promising first; all have a schedule.
+    pub members: Vec<Finding>,
+}
+
+/// What came of a job.
+struct Forced {
+    tested: Tested,
+    /// The run of the schedule itself.
+    run: Option<Run>,
+}
+
+/// A test while it goes on.
+pub(crate) struct Campaign<'a> {
+    pub options: &'a Options,
+    pub digest: InputDigest,
+    pub runner: &'a Runner<'a>,
+    pub recorded: &'a Run,
+    pub limits: Limits,
+    pub started: Instant,
+    controls: Controls<'a>,
+    /// Places of predictions that were forced.
+    groups: HashSet<String>,
+    /// Canonical forms of the runs.
+    pub orders: HashSet<u64>,
+    /// Traces that findings are about.
+    pub bases: Vec<Trace>,
+    pub tested: Vec<Tested>,
+    pub open: Vec<Open>,
+    pub unseen: Vec<String>,
+    pub errors: Vec<String>,
+    pub counts: Counts,
+}
+
+impl<'a> Campaign<'a> {
+    /// About a recorded run.
+    pub fn new(
+        options: &'a Options,
+        digest: InputDigest,
+        runner: &'a Runner<'a>,
+        recorded: &'a Run,
+        limits: Limits,
+        started: Instant,
+    ) -> Self {
+        Self {
+            options,
+            digest,
+            runner,
+            recorded,
+            limits,
+            started,
+            controls: Controls::new(runner, recorded, &options.base, limits),
+            groups: HashSet::new(),
+            orders: HashSet::from([canonical::order(&recorded.trace, all_events(&recorded.trace))]),
+            bases: vec![recorded.trace.clone()],
+            tested: Vec::new(),
+            open: Vec::new(),
+            unseen: Vec::new(),
+            errors: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// The number of a trace that findings are about.
+    pub fn base(&mut self, class: usize, trace: &Trace) -> usize {
+        if class == 0 {
+            return 0;
+        }
+        if self.bases.last() != Some(trace) {
+            self.bases.push(trace.clone());
+        }
+        self.bases.len() - 1
+    }
+
+    /// Keeps that something could not be done.
+    pub fn lost(&mut self, error: TestError) {
+        match error {
+            TestError::Internal(why) => self.errors.push(why),
+            error => self.unseen.push(error.to_string()),
+        }
+    }
+
+    /// What a run may cost now: none goes on when the time is over.
+    pub fn limits(&self) -> Limits {
+        let left = self.options.time.saturating_sub(self.started.elapsed());
+        Limits { time: self.limits.time.min(left.max(SHORTEST_RUN)), ..self.limits }
+    }
+
+    pub fn is_spent(&self) -> bool {
+        self.runner.runs() >= self.options.runs
+            || self.started.elapsed() >= self.options.time
+            || foretell_guard::stop::asked().is_some()
+    }
+
+    /// What can be predicted from a trace.
+    pub fn predict(&self, trace: &Trace) -> Result<Prediction, TestError> {
+        if self.is_outside() {
+            // What is ordered by means that are not seen would be predicted in any order.
+            let unseen = trace.metadata.gaps.iter().map(ToString::to_string).collect();
+            return Ok(Prediction { unseen, ..Prediction::default() });
+        }
+        let mut options = self.options.predict.clone();
+        let time = self.options.time;
+        // Half of the time is for runs. A single question may take longer than what was left when it
+        // was asked.
+        let asking = (time / 2).max(self.started.elapsed() + self.time_left() / 2);
+        options.deadline = self.started.checked_add(asking);
+        let left =
+            (asking + time.saturating_sub(asking) / 4).saturating_sub(self.started.elapsed());
+        let trace = trace.clone();
+        result(bounded(left, move || predict(&trace, &options)))
+    }
+
+    /// Is something ordered by a library that is not seen?
+    pub fn is_outside(&self) -> bool {
+        self.recorded.outside.iter().any(|outside| outside.cause == Cause::Library)
+    }
+
+    fn time_left(&self) -> Duration {
+        self.options.time.saturating_sub(self.started.elapsed())
+    }
+
+    /// What is new in what can be predicted from a trace, the most severe first. What is not decided
+    /// stays open.
+    pub fn jobs(&mut self, class: usize, trace: &Trace, prediction: &Prediction) -> Vec<Job> {
+        self.errors.extend(prediction.internal_errors.iter().cloned());
+        let marked = blocks_are_marked(trace, self.options.predict.regions);
+        let mut jobs: Vec<Job> = Vec::new();
+        for finding in &prediction.findings {
+            if finding.schedule.is_none() {
+                match (class, &finding.status) {
+                    (0, Status::Unknown(why)) if why == NOT_ASKED => self.counts.unasked += 1,
+                    (0, _) => self.open.push(Open { finding: finding.clone(), base: 0 }),
+                    _ => self.counts.undecided += 1,
+                }
+                continue;
+            }
+            let known = jobs.iter_mut().find(|job| job.members[0].group == finding.group);
+            if let Some(job) = known {
+                job.members.push(finding.clone());
+                continue;
+            }
+            let violation = Violation::of(finding, marked);
+            let new = self.groups.insert(finding.group.clone());
+            if new || (is_an_end(violation) && !self.was_confirmed(&finding.group)) {
+                let base = self.base(class, trace);
+                jobs.push(Job { base, violation, members: vec![finding.clone()] });
+            }
+        }
+        jobs.sort_by_key(|job| job.violation);
+        jobs
+    }
+
+    fn was_confirmed(&self, group: &str) -> bool {
+        let mut tested = self.tested.iter();
+        tested.any(|tested| tested.finding.group == group && tested.verdict.effect().is_some())
+    }
+
+    /// Forces, several at once; gives the runs that came to their end.
+    pub fn force(&mut self, jobs: Vec<Job>) -> Vec<Run> {
+        self.options.predict.progress.begin(Phase::Forcing, jobs.len());
+        let next = AtomicUsize::new(0);
+        let results = Mutex::new(Vec::new());
+        let (this, queue) = (&*self, &jobs);
+        std::thread::scope(|scope| {
+            let work = || {
+                while let Some((number, job)) = {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    queue.get(number).map(|job| (number, job))
+                } {
+                    let forced = || guarded(|| this.force_one(&this.bases[job.base], job));
+                    let result = (!this.is_spent()).then(forced);
+                    results.lock().unwrap_or_else(|e| e.into_inner()).push((number, result));
+                    this.options.predict.progress.advance();
+                }
+            };
+            // This thread works, too, so that it is done even if no other can be started.
+            for _ in 1..this.options.jobs.clamp(1, jobs.len().max(1)) {
+                let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+        let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+        results.sort_by_key(|&(number, _)| number);
+        let mut runs = Vec::new();
+        for (number, result) in results {
+            let job = &jobs[number];
+            let Forced { tested, run } = match result {
+                Some(Ok(forced)) => forced,
+                not_forced => {
+                    if let Some(Err(Lost::Panicked(why))) = not_forced {
+                        self.errors.push(why);
+                    }
+                    self.counts.untried += 1;
+                    self.open.push(Open { finding: job.members[0].clone(), base: job.base });
+                    continue;
+                }
+            };
+            self.add(tested);
+            let Some(run) = run else { continue };
+            self.orders.insert(canonical::order(&run.trace, all_events(&run.trace)));
+            if matches!(run.end, RunEnd::Exit(_)) {
+                runs.push(run);
+            }
+        }
+        runs
+    }
+
+    /// Keeps what came of a prediction.
+    pub fn add(&mut self, tested: Tested) {
+        if tested.counts() {
+            self.found(&tested);
+        }
+        self.tested.push(tested);
+    }
+
+    /// Keeps in short that a bug was found, for the case that there will be no report.
+    pub fn found(&self, tested: &Tested) {
+        let Finding { kind, detail, .. } = &tested.finding;
+        let found = Found { confirmed: true, kind: *kind, about: detail.clone() };
+        self.options.predict.progress.found(found);
+    }
+
+    /// Does a part of the work; a panic in it loses nothing else.
+    pub fn without_panic<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        match guarded(|| work(self)) {
+            Ok(result) => Some(result),
+            Err(lost) => {
+                self.errors.extend(lost.panic());
+                None
+            }
+        }
+    }
+
+    /// Forces a member of the group; when the program does not do it, the next one.
+    fn force_one(&self, base: &Trace, job: &Job) -> Forced {
+        let mut result: Option<Forced> = None;
+        for finding in job.members.iter().take(TRIES) {
+            let (mut tested, run) = self.force_finding(base, job, finding);
+            tested.same_places = job.members.len() - 1;
+            let happened = tested.verdict.effect().is_some();
+            // One that could not be tried says more than one that is refuted.
+            let open = |known: &Forced| known.tested.verdict.is_open();
+            if happened || !result.as_ref().is_some_and(open) {
+                result = Some(Forced { tested, run });
+            }
+            if happened || self.is_spent() {
+                break;
+            }
+        }
+        result.expect("a job has a member")
+    }
+
+    /// Finds the decisive turn of a run that went wrong; the schedule ends with it.
+    pub fn shrink(&self, tested: &mut Tested, base: &Trace, bad: Run) {
+        let wanted = tested.verdict.difference.clone();
+        let wrong = |run: &Run| {
+            let difference = compare(self.recorded, run);
+            // Who hangs where may be told in other words.
+            difference.effect == wanted.effect
+                && (difference.effect == Effect::Hang || difference.sentence == wanted.sentence)
+        };
+        // The whole of a run that never ends is no help.
+        if matches!(bad.end, RunEnd::Livelock(_)) {
+            return;
+        }
+        let order = all_events(&bad.trace);
+        let whole = Schedule::of_trace(&bad.trace, order, []);
+        let (steps, trace) = (whole.steps.len(), bad.trace.clone());
+        let limits = self.limits();
+        // Without time to shrink it, the whole run is shown.
+        let found = (!self.is_spent())
+            .then(|| shrink(self.runner, bad, &self.options.after, limits, wrong))
+            .flatten();
+        let (trace, steps, switch) = match found {
+            Some(Shrunk { steps, bad, switch }) => (bad.trace, steps, switch),
+            None => (trace, steps, None),
+        };
+        let there = tested.finding.accesses.iter().map(|access| access.event);
+        let accesses = there.filter_map(|event| same_event(base, event, &trace)).collect();
+        let past = Past { trace, steps, accesses, switch };
+        tested.schedule.steps =
+            Schedule::of_trace(&past.trace, (0..past.steps).map(EventId::from), []).steps;
+        tested.schedule.next.clear();
+        tested.past = Some(past);
+    }
+
+    fn force_finding(&self, base: &Trace, job: &Job, finding: &Finding) -> (Tested, Option<Run>) {
+        let violation = job.violation;
+        let witness = finding.schedule.as_ref().expect("members have schedules");
+        let schedule = schedule_of(base, &finding.id, witness, violation, self.digest);
+        let run = forced_run(self.runner, &schedule, violation, &self.options.after, self.limits());
+        match run {
+            Ok(run) => (self.judged(finding, job.base, violation, schedule, &run), Some(run)),
+            Err(error) => {
+                let difference = compare(self.recorded, self.recorded);
+                let outcome = Outcome::NotForced(error.to_string());
+                let tested = Tested {
+                    finding: finding.clone(),
+                    base: job.base,
+                    violation,
+                    schedule,
+                    verdict: Verdict { outcome, difference },
+                    ended: error.to_string(),
+                    stderr: String::new(),
+                    same_places: 0,
+                    runs_before: self.runner.runs(),
+                    past: None,
+                };
+                (tested, None)
+            }
+        }
+    }
+
+    /// What a run of the schedule says about the prediction.
+    pub fn judged(
+        &self,
+        finding: &Finding,
+        base: usize,
+        violation: Violation,
+        schedule: Schedule,
+        run: &Run,
+    ) -> Tested {
+        let mut verdict = judge(&schedule, violation, self.recorded, run);
+        self.controls.apply(&mut verdict, run);
+        Tested {
+            finding: finding.clone(),
+            base,
+            violation,
+            schedule,
+            verdict,
+            ended: run.ended(),
+            stderr: String::from_utf8_lossy(&run.written.stderr).into_owned(),
+            same_places: 0,
+            runs_before: run.before,
+            past: None,
+        }
+    }
+
+    /// Was a bad end like this found before?
+    pub fn is_known(&self, tested: &Tested) -> bool {
+        let difference = &tested.verdict.difference;
+        self.tested.iter().any(|other| {
+            other.counts()
+                && other.verdict.difference.effect == difference.effect
+                && other.verdict.difference.sentence == difference.sentence
+        })
+    }
+
+    /// The recorded run itself may be a bad one.
+    pub fn failed_already(&self) -> Option<Tested> {
+        let (effect, sentence) = fatal(self.recorded)?;
+        let (kind, violation) = match effect {
+            Effect::Assertion => (FindingKind::Assertion, Violation::Assertion),
+            Effect::Crash => (FindingKind::Crash, Violation::Fault),
+            _ => (FindingKind::Deadlock, Violation::Deadlock),
+        };
+        let trace = &self.recorded.trace;
+        let id = format!("{:08x}-recorded", crc32fast::hash(sentence.as_bytes()));
+        let mut schedule = Schedule::of_trace(trace, all_events(trace), []);
+        schedule.finding = Some(id.as_str().into());
+        schedule.violation = Some(violation.name().into());
+        schedule.input = Some(self.digest.to_string().into());
+        let mut difference = compare(self.recorded, self.recorded);
+        difference.effect = effect;
+        difference.sentence.clone_from(&sentence);
+        Some(Tested {
+            finding: Finding {
+                group: id.clone(),
+                id,
+                kind,
+                pattern: None,
+                status: Status::Predicted,
+                accesses: Vec::new(),
+                detail: format!("the recorded run itself went wrong: {sentence}"),
+                schedule: None,
+            },
+            base: 0,
+            violation,
+            schedule,
+            verdict: Verdict { outcome: Outcome::Confirmed(effect), difference },
+            ended: self.recorded.ended(),
+            stderr: String::from_utf8_lossy(&self.recorded.written.stderr).into_owned(),
+            same_places: 0,
+            runs_before: 0,
+            past: None,
+        })
+    }
+}
+
+/// Does it end the program?
+fn is_an_end(violation: Violation) -> bool {
+    matches!(violation, Violation::Assertion | Violation::Fault | Violation::Deadlock)
+}
+
+/// The event of another run with the same thread and number, if it is of the same kind and place.
+fn same_event(run: &Trace, event: EventId, other: &Trace) -> Option<EventId> {
+    let here = run.event(event);
+    let path = &run.threads[here.thread.index()].path;
+    let thread = other.threads.iter().position(|thread| thread.path == *path)?;
+    let site = |trace: &Trace, event: &foretell_trace::Event| {
+        event.site.map(|site| trace.sites[site.index()].clone())
+    };
+    let found = other
+        .events
+        .iter()
+        .position(|there| there.thread.index() == thread && there.index == here.index)?;
+    let there = &other.events[found];
+    let same = there.op.keyword() == here.op.keyword() && site(other, there) == site(run, here);
+    same.then(|| EventId::from(found))
+}
+
+/// The result of work that was bounded, as one of the test.
+fn result<T>(done: Result<Result<T, PredictError>, Lost>) -> Result<T, TestError> {
+    match done {
+        Ok(result) => result.map_err(TestError::Predict),
+        Err(Lost::Late) => Err(TestError::Late),
+        Err(Lost::Panicked(why)) => Err(TestError::Internal(why)),
+    }
+}

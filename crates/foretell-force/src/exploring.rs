@@ -1,0 +1,273 @@
+//! The exploration of a program under the scheduler: its probes are forced, what ends badly is a
+//! finding, and every class of paths that is found is predicted from.
+
+use std::thread::ScopedJoinHandle;
+
+use foretell_explore::{Doubt, Executed, Exploration, Limits, Probe, Program};
+use foretell_predict::access::Accesses;
+use foretell_predict::finding::access_info;
+use foretell_predict::progress::Phase;
+use foretell_predict::{Finding, FindingKind, Status};
+use foretell_record::{Cause, RunEnd};
+use foretell_trace::schedule::Schedule;
+use foretell_trace::{EventId, Op, Site, Term, Trace};
+
+use crate::campaign::Campaign;
+use crate::canonical;
+use crate::effect::Effect;
+use crate::forced::Violation;
+use crate::run::{Run, RunError};
+use crate::session::{Paths, Tested, all_events};
+
+/// Explores from the recorded run. `others` are runs that were made before: their classes are known at
+/// once.
+pub(crate) fn explore(
+    campaign: &mut Campaign<'_>,
+    recorded: &Run,
+    others: Vec<Run>,
+) -> Exploration {
+    if campaign.is_outside() {
+        // The order that the library makes is not seen, and would be contradicted.
+        return Exploration { classes: 1, ..Exploration::default() };
+    }
+    if !recorded.trace.metadata.symbolic {
+        return Exploration {
+            classes: 1,
+            open: [(Doubt::NoTerms, 1)].into(),
+            ..Exploration::default()
+        };
+    }
+    let limits = Limits {
+        budget: campaign.options.predict.budget,
+        deadline: campaign.started.checked_add(campaign.options.time),
+        ..Limits::default()
+    };
+    let others = others.into_iter().map(|run| executed(run, 0)).collect();
+    let mut exploring = Exploring { campaign, others };
+    let first = executed(recorded.clone(), 0);
+    foretell_explore::explore(first, &mut exploring, &limits)
+}
+
+struct Exploring<'c, 'a> {
+    campaign: &'c mut Campaign<'a>,
+    others: Vec<Executed>,
+}
+
+impl Program for Exploring<'_, '_> {
+    fn at_once(&self) -> usize {
+        self.campaign.options.jobs.max(1)
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.campaign.is_spent()
+    }
+
+    fn execute(&mut self, class: &Trace, probes: Vec<Probe>) -> Vec<Result<Executed, Doubt>> {
+        if self.campaign.options.paths == Paths::Recorded {
+            return probes.iter().map(|_| Err(Doubt::Declined)).collect();
+        }
+        let campaign = &*self.campaign;
+        let run = |probe: &Probe| {
+            let (steps, after) = (probe.steps.clone(), campaign.options.after.clone());
+            campaign.runner.run(steps, after, campaign.limits())
+        };
+        let runs: Vec<Result<Run, RunError>> = std::thread::scope(|scope| {
+            let begin = |probe| {
+                let thread = std::thread::Builder::new().spawn_scoped(scope, move || run(probe));
+                (probe, thread)
+            };
+            let begun: Vec<_> = probes.iter().map(begin).collect();
+            let join = |(probe, thread): (_, std::io::Result<ScopedJoinHandle<'_, _>>)| {
+                // Where no thread can be started, one run comes after the other.
+                let Ok(thread) = thread else { return run(probe) };
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            begun.into_iter().map(join).collect()
+        });
+        let mut results = Vec::new();
+        for (probe, run) in probes.into_iter().zip(runs) {
+            results.push(match run {
+                Ok(run) => self.learn(class, &probe, run),
+                Err(error) => {
+                    self.campaign.unseen.push(error.to_string());
+                    Err(Doubt::NoRun)
+                }
+            });
+        }
+        results
+    }
+
+    fn found(&mut self, number: usize, class: &Trace, ended: bool) -> Vec<Executed> {
+        if number == 0 {
+            return std::mem::take(&mut self.others);
+        }
+        let campaign = &mut *self.campaign;
+        let runs = match campaign.predict(class) {
+            Ok(prediction) => {
+                // What would have followed a bad end is asked for by the exploration.
+                let unseen = prediction.unseen.iter().filter(|_| ended);
+                campaign.unseen.extend(unseen.cloned());
+                let jobs = campaign.jobs(number, class, &prediction);
+                campaign.force(jobs)
+            }
+            Err(error) => {
+                campaign.lost(error);
+                Vec::new()
+            }
+        };
+        runs.into_iter().map(|run| executed(run, 0)).collect()
+    }
+
+    fn progress(&mut self, done: usize, known: usize) {
+        let progress = &self.campaign.options.predict.progress;
+        progress.begin(Phase::Exploring, known);
+        progress.counter().store(done as u64, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+impl Exploring<'_, '_> {
+    /// Judges a run, which is a finding if it ended badly.
+    fn learn(&mut self, class: &Trace, probe: &Probe, run: Run) -> Result<Executed, Doubt> {
+        let campaign = &mut *self.campaign;
+        campaign.orders.insert(canonical::order(&run.trace, all_events(&run.trace)));
+        let finding = finding(class, probe);
+        let base = if probe.class == 0 { 0 } else { campaign.bases.len() };
+        let schedule = Schedule {
+            steps: probe.steps.clone(),
+            finding: Some(finding.id.as_str().into()),
+            violation: Some(Violation::OtherPath.name().into()),
+            input: Some(campaign.digest.to_string().into()),
+            ..Schedule::of_trace(class, [], [])
+        };
+        let mut tested = campaign.judged(&finding, base, Violation::OtherPath, schedule, &run);
+        if ended_badly(&tested, &run) && !campaign.is_known(&tested) {
+            tested.base = campaign.base(probe.class, class);
+            campaign.shrink(&mut tested, class, run.clone());
+            campaign.add(named_by_its_effect(tested));
+        }
+        match run.end {
+            RunEnd::Hang | RunEnd::Stopped => Err(Doubt::Limit),
+            RunEnd::Refused(_) => Err(Doubt::NoRun),
+            RunEnd::Livelock(_) => Err(Doubt::LongRun),
+            _ => Ok(executed(run, probe.steps.len())),
+        }
+    }
+}
+
+/// Is the run a bug? Another path may lawfully print something else: that is one only where a torn block
+/// is behind it, which is predicted from the run's class.
+fn ended_badly(tested: &Tested, run: &Run) -> bool {
+    tested.counts()
+        && (tested.verdict.difference.effect.is_fatal() || !matches!(run.end, RunEnd::Exit(0)))
+}
+
+/// The run as the exploration sees it.
+fn executed(run: Run, forced: usize) -> Executed {
+    Executed {
+        followed: run.steps_taken >= forced && !matches!(run.end, RunEnd::Diverged(_)),
+        ended: matches!(run.end, RunEnd::Exit(_)),
+        fault: run.crash.as_ref().map(|crash| crash.address),
+        held: run.outside.iter().filter(|one| one.cause == Cause::HeldOutcome).count(),
+        trace: run.trace,
+    }
+}
+
+/// Leaving the path is no bug by itself: the finding is what came of it.
+fn named_by_its_effect(mut tested: Tested) -> Tested {
+    let difference = &tested.verdict.difference;
+    tested.finding.kind = match difference.effect {
+        Effect::Assertion => FindingKind::Assertion,
+        Effect::Crash => FindingKind::Crash,
+        Effect::Hang => FindingKind::Deadlock,
+        Effect::Output | Effect::Path | Effect::None => FindingKind::Atomicity,
+    };
+    tested.finding.detail = format!("{}; {}", tested.finding.detail, difference.sentence);
+    tested
+}
+
+/// What a probe is about: what a thread saw, who wrote it, and what it decides by it.
+fn finding(class: &Trace, probe: &Probe) -> Finding {
+    let look = probe.choice.and_then(|choice| look(class, choice)).or(probe.choice);
+    let source = look.and_then(|look| seen_write(class, &probe.prefix, look));
+    let detail = match (look, probe.choice) {
+        (Some(look), Some(choice)) => decided(class, look, source, choice),
+        _ => "a thread that was stopped in another run goes on".to_owned(),
+    };
+    let id = format!(
+        "{:08x}-{}-{}",
+        crc32fast::hash(detail.as_bytes()),
+        probe.class,
+        probe.prefix.len()
+    );
+    Finding {
+        group: id.clone(),
+        id,
+        kind: FindingKind::Order,
+        pattern: None,
+        status: Status::Predicted,
+        accesses: look.into_iter().chain(source).map(|event| access_info(class, event)).collect(),
+        detail,
+        schedule: None,
+    }
+}
+
+/// The last read that a choice depends on.
+fn look(class: &Trace, choice: EventId) -> Option<EventId> {
+    let event = class.event(choice);
+    let term = match &event.op {
+        Op::Branch(condition) | Op::Assert(condition) => condition.term,
+        Op::Read(access) | Op::Write(access) => access.address,
+        Op::ReadModifyWrite(step) => step.address,
+        _ => None,
+    }?;
+    let leaves = class.terms.leaves(term);
+    let reads = leaves.into_iter().filter_map(|leaf| match *class.terms.term(leaf) {
+        Term::ReadValue(thread, index) => Some((thread, index)),
+        _ => None,
+    });
+    let (thread, index) = reads.max_by_key(|&(_, index)| index)?;
+    let is_it = |event: &foretell_trace::Event| event.thread == thread && event.index == index;
+    class.events.iter().position(is_it).map(EventId::from)
+}
+
+/// The last write before the read, in the order of the prefix, of what it reads.
+fn seen_write(class: &Trace, prefix: &[EventId], read: EventId) -> Option<EventId> {
+    let mut accesses = Accesses::new(class);
+    let (mut here, mut there) = (Vec::new(), Vec::new());
+    accesses.of(read, &mut here);
+    let until = prefix.iter().position(|&event| event == read).unwrap_or(prefix.len());
+    prefix[..until].iter().rev().copied().find(|&event| {
+        accesses.of(event, &mut there);
+        there.iter().any(|write| write.writes && here.iter().any(|read| read.cell == write.cell))
+    })
+}
+
+/// ``client#1 reads `done` at a.c:7 after server#1 wrote it at a.c:12, and takes the other way at a.c:8``.
+fn decided(class: &Trace, look: EventId, source: Option<EventId>, choice: EventId) -> String {
+    let place = |event: EventId| {
+        let site = class.event(event).site.map(|site| &class.sites[site.index()]);
+        let known = |site: &&Site| site.line > 0;
+        site.filter(known)
+            .map(|site| format!(" at {}:{}", site.file, site.line))
+            .unwrap_or_default()
+    };
+    let who = |event: EventId| &class.threads[class.event(event).thread.index()].name;
+    let what = |event: EventId| {
+        let info = access_info(class, event);
+        info.variable.map(|name| format!(" `{name}`")).unwrap_or_default()
+    };
+    let mut text = match class.event(look).op {
+        Op::Read(_) | Op::ReadModifyWrite(_) => {
+            format!("{} reads{}{}", who(look), what(look), place(look))
+        }
+        _ => format!("{} comes to its step{}", who(look), place(look)),
+    };
+    if let Some(write) = source.filter(|&write| who(write) != who(look)) {
+        text += &format!(" after {} wrote it{}", who(write), place(write));
+    }
+    match (look == choice, &class.event(choice).op) {
+        (true, _) => text + ", which comes out differently",
+        (false, Op::Branch(_)) => text + &format!(" and takes the other way{}", place(choice)),
+        (false, _) => text + &format!(" and goes to another place in memory{}", place(choice)),
+    }
+}
