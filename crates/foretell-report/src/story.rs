@@ -69,7 +69,8 @@ pub fn fold(report: &mut Report) {
 /// Do the forced runs of both end badly in the same place, for the same reason?
 fn is_same_failure(one: &Finding, other: &Finding) -> bool {
     let end = |finding: &Finding| -> Option<(Effect, String)> {
-        let effect = finding.effect.filter(|effect| *effect <= Effect::Hang)?;
+        let confirmed = finding.status == Status::Confirmed;
+        let effect = finding.effect.filter(|effect| confirmed && *effect <= Effect::Hang)?;
         Some((effect, finding.forced.as_ref()?.ended.clone()))
     };
     end(one).is_some() && end(one) == end(other)
