@@ -134,7 +134,10 @@ impl Class {
             Op::Poll { channel, .. } | Op::Receive { channel, by_try: true, .. } => {
                 let mut others = all().filter(|&other| thread(other) != thread(event));
                 others.any(|other| {
-                    self.trace.event(other).op.object() == Some(channel) && !ordered(other, event)
+                    let op = &self.trace.event(other).op;
+                    op.object() == Some(channel)
+                        && matches!(op, Op::Send { .. } | Op::Receive { .. })
+                        && !ordered(other, event)
                 })
             }
             Op::WaitEnd { timed_out, .. } => timed_out,

@@ -60,7 +60,7 @@ pub(crate) struct Campaign<'a> {
     pub recorded: &'a Run,
     pub limits: Limits,
     pub started: Instant,
-    controls: Controls<'a>,
+    pub controls: Controls<'a>,
     /// Places of predictions that were forced.
     groups: HashSet<String>,
     /// Canonical forms of the runs.

@@ -33,6 +33,9 @@ pub const LONG_TURN: u32 = 10_000;
 const SERIAL: u64 = 40;
 /// So many serial runs in a row that write nothing new are enough.
 const NOTHING_NEW: usize = 16;
+/// Serial runs beyond those, before other output on another path is believed: no torn block is behind it
+/// for all that is known, so that a serial run which was not tried is the more likely reason.
+const MORE_SERIAL: u64 = 200;
 /// Turns of mixed runs, in events.
 const MIXED: [u32; 4] = [1, 2, 3, 7];
 /// Digits from which on a decimal number is taken for an address.
@@ -48,6 +51,8 @@ pub struct Controls<'a> {
     base: &'a Policy,
     limits: Limits,
     made: OnceLock<Made>,
+    /// More serial runs.
+    more: OnceLock<Vec<Output>>,
 }
 
 #[derive(Debug, Default)]
@@ -64,7 +69,7 @@ impl<'a> Controls<'a> {
         base: &'a Policy,
         limits: Limits,
     ) -> Self {
-        Self { runner, recorded, base, limits, made: OnceLock::new() }
+        Self { runner, recorded, base, limits, made: OnceLock::new(), more: OnceLock::new() }
     }
 
     /// Takes back what was made of the output of the forced run, unless it is evidence.
@@ -92,6 +97,31 @@ impl<'a> Controls<'a> {
         };
         let made = self.made.get_or_init(|| self.make());
         is_evidence(&made.serial, &made.mixed, &forced)
+    }
+
+    /// The same, after many more runs.
+    pub fn is_strong_evidence(&self, forced: &Run) -> bool {
+        if !self.is_evidence(forced) {
+            return false;
+        }
+        let Some(forced) = Output::of(forced) else { return false };
+        let made = self.made.get_or_init(|| self.make());
+        let more = self.more.get_or_init(|| {
+            let orders = SERIAL + 1..=SERIAL + MORE_SERIAL;
+            let run = |seed| {
+                let policy = Policy::Random { seed, mean: LONG_TURN };
+                self.runner.run(Vec::new(), policy, self.limits).ok()
+            };
+            let mut more: Vec<Output> = Vec::new();
+            for output in orders.filter_map(run).filter_map(|run| Output::of(&run)) {
+                if !more.contains(&output) {
+                    more.push(output);
+                }
+            }
+            more
+        });
+        let serial: Vec<Output> = made.serial.iter().chain(more).cloned().collect();
+        is_evidence(&serial, &made.mixed, &forced)
     }
 
     fn make(&self) -> Made {

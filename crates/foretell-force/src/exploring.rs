@@ -140,7 +140,7 @@ impl Exploring<'_, '_> {
             ..Schedule::of_trace(class, [], [])
         };
         let mut tested = campaign.judged(&finding, base, Violation::OtherPath, schedule, &run);
-        if ended_badly(&tested, &run) && !campaign.is_known(&tested) {
+        if tested.counts() && !campaign.is_known(&tested) && is_bad(campaign, &tested, &run) {
             tested.base = campaign.base(probe.class, class);
             campaign.shrink(&mut tested, class, run.clone());
             campaign.add(named_by_its_effect(tested));
@@ -154,11 +154,9 @@ impl Exploring<'_, '_> {
     }
 }
 
-/// Is the run a bug? Another path may lawfully print something else: that is one only where a torn block
-/// is behind it, which is predicted from the run's class.
-fn ended_badly(tested: &Tested, run: &Run) -> bool {
-    tested.counts()
-        && (tested.verdict.difference.effect.is_fatal() || !matches!(run.end, RunEnd::Exit(0)))
+/// Is what came of the run a bug? Another path may lawfully print something else.
+fn is_bad(campaign: &Campaign<'_>, tested: &Tested, run: &Run) -> bool {
+    tested.verdict.difference.effect.is_fatal() || campaign.controls.is_strong_evidence(run)
 }
 
 /// The run as the exploration sees it.

@@ -1,5 +1,5 @@
-//! The rows of `docs/src/posix.md`, each shown by a small correct program: what is understood is clear,
-//! what is passed through is said with its cause, and nothing is found in any of them.
+//! The rows of `docs/src/posix.md`, each shown by a small correct program: what is understood hides nothing
+//! (all of its paths may be more than are explored), what is passed through is said with its cause, and nothing is found in any of them.
 
 use crate::common::{Workshop, source};
 
@@ -50,12 +50,16 @@ fn every_row_of_the_table_is_as_it_says() {
     let program = workshop.build(&source("world/posix.c"), &["-O1", "-w"]);
     let mut wrong = Vec::new();
     for (row, prints, cause) in ROWS {
-        let answer = workshop.test(&program, &[], &[row]);
+        // A loop around a wait has paths without end.
+        let answer = workshop.test(&program, &["--runs", "30"], &[row]);
         let outside = answer.report["trace"]["outside"].as_array().cloned().unwrap_or_default();
         let said = |cause: &str| outside.iter().any(|one| one["cause"] == cause);
         let as_it_says = match cause {
             Some(cause) => answer.code == Some(12) && said(cause),
-            None => answer.code == Some(0),
+            None => {
+                let seen = answer.report["unseen"].as_array().is_some_and(Vec::is_empty);
+                answer.code == Some(0) || answer.code == Some(12) && seen && outside.is_empty()
+            }
         };
         if !as_it_says || !answer.findings().is_empty() {
             wrong.push(format!("{row}: {:?} {outside:?} {}", answer.code, answer.report["unseen"]));
