@@ -1,9 +1,9 @@
 //! `foretell test`: record, predict, force each prediction, judge, and explore every other path.
 //!
 //! Predictions are deduplicated by code locations, forced the most severe first, several at once
-//! ([`crate::campaign`]). Then [`foretell_explore`] asks of each choice of a thread whether it can come
+//! (`campaign.rs`). Then [`foretell_explore`] asks of each choice of a thread whether it can come
 //! out differently, runs what can, and every class of paths that it finds is predicted from like the
-//! recorded run ([`crate::exploring`]).
+//! recorded run (`exploring.rs`).
 //!
 //! Other output is held against runs in which nothing is forced before it counts ([`crate::control`]).
 //! What one part cannot do, because of a limit or a fault of ours, loses nothing that another found: it

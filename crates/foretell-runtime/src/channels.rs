@@ -26,8 +26,8 @@ use crate::turn::TurnCell;
 /// What is known of descriptors.
 #[derive(Default)]
 struct Known {
-    /// The other end of a local socket, by inode.
-    peers: Option<BTreeMap<u64, u64>>,
+    /// The two ends of a local socket, its own first, by inode.
+    ends: Option<BTreeMap<u64, (u64, u64)>>,
     /// Local sockets that asked for a connection and were not accepted yet, by the name they asked.
     asking: Option<BTreeMap<u64, VecDeque<u64>>>,
     /// The files that an epoll looks at, by its descriptor.
@@ -43,7 +43,7 @@ struct Known {
 }
 
 static KNOWN: TurnCell<Known> = TurnCell::new(Known {
-    peers: None,
+    ends: None,
     asking: None,
     watched: None,
     names: None,
@@ -192,8 +192,8 @@ fn socket_ends(socket: c_int, inode: u64) -> Option<Ends> {
         Unit::Stream
     };
     let queue = |key| object(key, ObjectKind::Queue, "socket");
-    if let Some(peer) = peer_of(inode) {
-        let (mine, other) = (key(&[sort::SOCKET, inode]), key(&[sort::SOCKET, peer]));
+    if let Some((own, other)) = ends_of(inode) {
+        let (mine, other) = (key(&[sort::SOCKET, own]), key(&[sort::SOCKET, other]));
         return Some(Ends { unit, receive: Some(queue(mine)), send: Some(queue(other)) });
     }
     let (local, remote) = (address_of(socket, false), address_of(socket, true));
@@ -212,9 +212,9 @@ fn socket_ends(socket: c_int, inode: u64) -> Option<Ends> {
     Some(Ends { unit, receive: Some(queue(receive)), send: Some(queue(send)) })
 }
 
-fn peer_of(inode: u64) -> Option<u64> {
+fn ends_of(inode: u64) -> Option<(u64, u64)> {
     // SAFETY: callers have the turn.
-    unsafe { known() }.peers.as_ref()?.get(&inode).copied()
+    unsafe { known() }.ends.as_ref()?.get(&inode).copied()
 }
 
 /// The kernel's number of an eventfd.
@@ -503,9 +503,14 @@ pub fn paired(one: c_int, other: c_int) {
     let _errno = Errno::keep();
     let (Some(one), Some(other)) = (status(one), status(other)) else { return };
     // SAFETY: callers have the turn.
-    let peers = unsafe { known() }.peers.get_or_insert_default();
-    peers.insert(one.st_ino, other.st_ino);
-    peers.insert(other.st_ino, one.st_ino);
+    let ends = unsafe { known() }.ends.get_or_insert_default();
+    ends.insert(one.st_ino, (one.st_ino, other.st_ino));
+    ends.insert(other.st_ino, (other.st_ino, one.st_ino));
+}
+
+/// The end that `accept` will give for the socket with this inode: what is written before that is for it.
+fn accepted_end(asking: u64) -> u64 {
+    !asking
 }
 
 fn listener(name: u64) -> u32 {
@@ -522,6 +527,12 @@ pub fn connecting(session: &mut Session, socket: c_int, address: &[u8]) {
     // SAFETY: callers have the turn.
     let asking = unsafe { known() }.asking.get_or_insert_default();
     asking.entry(name).or_default().push_back(status.st_ino);
+    if option(socket, libc::SO_DOMAIN) == Some(libc::AF_UNIX) {
+        let inode = status.st_ino;
+        // SAFETY: as above.
+        let ends = unsafe { known() }.ends.get_or_insert_default();
+        ends.insert(inode, (inode, accepted_end(inode)));
+    }
     send(session, listener(name), 1, unique());
 }
 
@@ -542,9 +553,8 @@ pub fn accepted(session: &mut Session, listening: c_int, socket: c_int, by_try: 
     let local = option(socket, libc::SO_DOMAIN) == Some(libc::AF_UNIX);
     if let (Some(peer), Some(status), true) = (first, status(socket), local) {
         // SAFETY: as above.
-        let peers = unsafe { known() }.peers.get_or_insert_default();
-        peers.insert(peer, status.st_ino);
-        peers.insert(status.st_ino, peer);
+        let ends = unsafe { known() }.ends.get_or_insert_default();
+        ends.insert(status.st_ino, (accepted_end(peer), peer));
     }
 }
 

@@ -61,12 +61,18 @@ impl Workshop {
             .env_remove("XDG_CONFIG_HOME")
             .stdin(Stdio::null());
         // A test that is interrupted takes foretell with it. (Programs that foretell records end with
-        // it only if they are asked to, `--on-recorder-death end`.)
-        // SAFETY: a plain system call.
+        // it only if they are asked to, `--on-recorder-death end`.) A shell that starts the tests in the
+        // background has them ignore signals, which foretell would inherit.
+        // SAFETY: plain system calls.
         unsafe {
-            command.pre_exec(|| match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-                0 => Ok(()),
-                _ => Err(std::io::Error::last_os_error()),
+            command.pre_exec(|| {
+                for number in [libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
+                    libc::signal(number, libc::SIG_DFL);
+                }
+                match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+                    0 => Ok(()),
+                    _ => Err(std::io::Error::last_os_error()),
+                }
             });
         }
         command
