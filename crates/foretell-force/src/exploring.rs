@@ -154,9 +154,17 @@ impl Exploring<'_, '_> {
     }
 }
 
-/// Is what came of the run a bug? Another path may lawfully print something else.
+/// Is what came of the run a bug? Another path may lawfully print something else, above all where a
+/// program tries something and goes on without it.
 fn is_bad(campaign: &Campaign<'_>, tested: &Tested, run: &Run) -> bool {
-    tested.verdict.difference.effect.is_fatal() || campaign.controls.is_strong_evidence(run)
+    let tries = |op: &Op| match op {
+        Op::AcquireFailed(_) | Op::SemaphoreWaitFailed(_) => true,
+        Op::Acquire(step) => step.by_try,
+        _ => false,
+    };
+    tested.verdict.difference.effect.is_fatal()
+        || !run.trace.events.iter().any(|event| tries(&event.op))
+            && campaign.controls.is_strong_evidence(run)
 }
 
 /// The run as the exploration sees it.
