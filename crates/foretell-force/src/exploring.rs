@@ -42,7 +42,9 @@ pub(crate) fn explore(
         deadline: campaign.started.checked_add(campaign.options.time),
         ..Limits::default()
     };
-    let others = others.into_iter().map(|run| executed(run, 0)).collect();
+    // Predictions that were forced may have left the recorded path.
+    let others = others.into_iter().filter(|_| campaign.options.paths == Paths::All);
+    let others = others.map(|run| executed(run, 0)).collect();
     let mut exploring = Exploring { campaign, others };
     let first = executed(recorded.clone(), 0);
     foretell_explore::explore(first, &mut exploring, &limits)
@@ -131,7 +133,6 @@ impl Exploring<'_, '_> {
         let campaign = &mut *self.campaign;
         campaign.orders.insert(canonical::order(&run.trace, all_events(&run.trace)));
         let finding = finding(class, probe);
-        let base = if probe.class == 0 { 0 } else { campaign.bases.len() };
         let schedule = Schedule {
             steps: probe.steps.clone(),
             finding: Some(finding.id.as_str().into()),
@@ -139,7 +140,7 @@ impl Exploring<'_, '_> {
             input: Some(campaign.digest.to_string().into()),
             ..Schedule::of_trace(class, [], [])
         };
-        let mut tested = campaign.judged(&finding, base, Violation::OtherPath, schedule, &run);
+        let mut tested = campaign.judged(&finding, 0, Violation::OtherPath, schedule, &run);
         if tested.counts() && !campaign.is_known(&tested) && is_bad(campaign, &tested, &run) {
             tested.base = campaign.base(probe.class, class);
             campaign.shrink(&mut tested, class, run.clone());

@@ -182,7 +182,7 @@ impl fmt::Display for Outside {
                 "the recording reached its limit of {subject} bytes; what followed was not recorded"
             ),
             Cause::HeldOutcome => {
-                write!(f, "whether {subject} fails or times out is as in the run")
+                write!(f, "whether {subject} times out or fails")
             }
             Cause::BusyBesideSleepers => {
                 write!(f, "thread {thread} was still busy when the scheduling points were used up")

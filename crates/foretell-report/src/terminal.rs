@@ -168,11 +168,16 @@ fn forced(out: &mut impl Write, look: Look, report: &Report) -> io::Result<()> {
     let Some(explored) = &report.exploration else { return Ok(()) };
     writeln!(
         out,
-        "explored   {:>5} classes of paths, {} questions asked, {} open",
-        explored.classes, explored.questions, explored.open
+        "explored   {:>5} {} of paths, {} questions asked, {} open",
+        explored.classes,
+        if explored.classes == 1 { "class" } else { "classes" },
+        explored.questions,
+        explored.open
     )?;
     for open in &explored.reasons {
-        wrapped(out, look, "open:", &format!("{} questions: {}", open.questions, open.reason))?;
+        let questions = if open.questions == 1 { "question" } else { "questions" };
+        let text = format!("{} {questions}: {}", open.questions, open.reason);
+        wrapped(out, look, "open:", &text)?;
     }
     Ok(())
 }

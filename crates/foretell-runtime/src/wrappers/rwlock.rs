@@ -57,7 +57,11 @@ fn acquire(mut session: Session, number: u32, shared: bool, patience: Patience) 
     let me = session.me.number;
     let by_try = if matches!(patience, Patience::Try) { lock::BY_TRY } else { 0 };
     if let Patience::Until(Some(_)) = patience {
-        outside::note_outcome(&session, "pthread_rwlock_timedlock");
+        let function = match shared {
+            true => "pthread_rwlock_timedrdlock",
+            false => "pthread_rwlock_timedwrlock",
+        };
+        outside::note_outcome(&session, function);
     }
     let flags = by_try | if shared { lock::SHARED } else { 0 };
     let failed = |session: &mut Session, flags: u32, error: c_int| {
