@@ -1,10 +1,10 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
-.PHONY: demo test setup build lint doc unit real bench install
+.PHONY: demo test setup build lint doc unit real cluster bench install
 
 demo: setup build
 	scripts/demo.sh
 
-test: setup lint doc unit real
+test: setup lint doc unit real cluster
 
 setup:
 	scripts/setup.sh
@@ -29,9 +29,13 @@ unit: setup
 real: unit
 	scripts/real_programs.sh
 
+# Explores in parts, with GNU parallel and Slurm; with what the tests built.
+cluster: unit
+	scripts/cluster.sh
+
 bench: build
 	scripts/planners.sh
-	for table in trace-info trace-binary predict-families predict-million solvers neighbourhood planner schedule record thesis verify; do \
+	for table in trace-info trace-binary predict-families predict-million solvers neighbourhood planner schedule runs record thesis verify explore first-finding; do \
 	  echo "== $$table"; target/release/foretell-bench $$table || exit 1; done
 
 # The command goes to PREFIX/bin, the compiler plugin and the runtime to PREFIX/lib/foretell.

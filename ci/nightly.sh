@@ -21,9 +21,11 @@ FORETELL_DIFFERENTIAL="${FORETELL_DIFFERENTIAL:-2000}" \
   FORETELL_MUTANTS="${FORETELL_MUTANTS:-100000}" \
   FORETELL_REPLAYS="${FORETELL_REPLAYS:-1000}" \
   FORETELL_TRUTH_PROGRAMS="${FORETELL_TRUTH_PROGRAMS:-1000}" \
+  FORETELL_KILLS="${FORETELL_KILLS:-100}" \
   FORETELL_POLICIES="${FORETELL_POLICIES:-50}" \
   FORETELL_VERIFY_PROGRAMS="${FORETELL_VERIFY_PROGRAMS:-20000}" \
   cargo test --release --workspace --locked
+FORETELL_BIN=target/release scripts/cluster.sh
 FORETELL_BIN=target/release scripts/corpus.sh zlib bzip2 re2
 FORETELL_BIN=target/release scripts/real_programs.sh pbzip2 zlib zstd
 cargo test --locked -p foretell-trace --features parquet --test parquet

@@ -14,6 +14,11 @@ needed=(
   "llvm-config-22:llvm-22-dev"
   "gdb:gdb"
   "spin:spin"
+  "parallel:parallel"
+  "munged:munge"
+  "slurmctld:slurmctld"
+  "slurmd:slurmd"
+  "sbatch:slurm-client"
 )
 
 missing=()

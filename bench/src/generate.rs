@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use foretell_trace::arbitrary::Random;
+use foretell_testing::Random;
 
 const THREADS: usize = 8;
 const LOCKS: usize = 32;

@@ -8,14 +8,18 @@
 //! cargo run --release -p foretell-bench -- solvers          # the embedded solver against Z3
 //! cargo run --release -p foretell-bench -- record           # what recording costs, beside TSan
 //! cargo run --release -p foretell-bench -- schedule         # scheduling points a second
+//! cargo run --release -p foretell-bench -- runs             # forced runs a second, and what one takes
 //! cargo run --release -p foretell-bench -- order [quick] [NAME] # the embedded solver against Z3
 //! cargo run --release -p foretell-bench -- planner          # Table 1 of 003, beside Fast Downward
 //! cargo run --release -p foretell-bench -- neighbourhood    # formulas beside TARA, and loops
 //! cargo run --release -p foretell-bench -- thesis           # tables 4, 5 and 6 of 002
 //! cargo run --release -p foretell-bench -- verify           # Table 4 of 001: both refinements
+//! cargo run --release -p foretell-bench -- explore          # classes beside traces and random runs
+//! cargo run --release -p foretell-bench -- first-finding    # runs until the first failure
 //! cargo run --release -p foretell-bench -- generate-std N FILE [clean|racy]
 //! ```
 
+mod explore;
 mod generate;
 mod measure;
 mod neighbourhood;
@@ -24,6 +28,7 @@ mod order_problems;
 mod planner;
 mod predict;
 mod record;
+mod runs;
 mod schedule;
 mod spin;
 mod thesis;
@@ -42,12 +47,15 @@ fn main() -> ExitCode {
         ["trace-binary"] => trace_binary::run(),
         ["predict-families"] => predict::families(),
         ["predict-million"] => predict::million(),
+        ["explore"] => explore::families(),
+        ["first-finding"] => explore::first_finding(),
         ["verify"] => verify::table(),
         ["neighbourhood"] => neighbourhood::run(),
         ["thesis"] => thesis::tables(),
         ["solvers"] => predict::solvers(),
         ["record"] => record::table(),
         ["schedule"] => schedule::table(),
+        ["runs"] => runs::table(),
         ["planner"] => planner::table(None),
         ["planner", events] => planner::table(Some(events)),
         ["order"] => order::run(false, ""),
@@ -59,8 +67,8 @@ fn main() -> ExitCode {
         // What `trace-info` runs in processes of their own, for their peak memory.
         ["count", parser, file] => trace_info::count(parser, Path::new(file)),
         _ => Err("usage: foretell-bench trace-info | trace-binary | predict-families | \
-                  predict-million | solvers | record | schedule | order [quick] [NAME] | \
-                  planner [EVENTS] | neighbourhood | thesis | \
+                  predict-million | solvers | record | schedule | runs | order [quick] [NAME] | \
+                  planner [EVENTS] | neighbourhood | thesis | verify | explore | first-finding | \
                   generate-std EVENTS FILE [clean|racy]"
             .to_owned()),
     };

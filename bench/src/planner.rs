@@ -10,13 +10,13 @@ use std::time::Instant;
 use foretell_model::lockset::Locksets;
 use foretell_model::must_order::MustOrder;
 use foretell_predict::candidates::{Limits, candidates};
-use foretell_predict::generate::{Blocks, blocks};
 use foretell_predict::planner::{
     CompiledGoal, Engine, Outcome, Plan, PlanOptions, Planner, PlannerOptions, execute, predict,
 };
 use foretell_predict::region::Regions;
 use foretell_predict::window::Checkpoints;
 use foretell_predict::{AccessPattern, Model, Options, Status};
+use foretell_testing::families::{Blocks, blocks};
 use foretell_trace::{EventId, Trace};
 
 use crate::measure::children_seconds;

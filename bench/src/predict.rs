@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use foretell_predict::generate::{self, BankVersion, Counters};
 use foretell_predict::{Backend, FindingKind, Options, Prediction, Status, predict};
+use foretell_testing::families::{self, BankVersion, Counters};
 use foretell_trace::{Op, Trace};
 
 use crate::measure::{cpu_seconds, peak_mebibytes};
@@ -30,10 +30,10 @@ impl Case {
 
 fn atoms() -> Vec<Case> {
     vec![
-        Case::atomicity("atom001".into(), generate::atom001(false), 1),
-        Case::atomicity("atom001a".into(), generate::atom001(true), 0),
-        Case::atomicity("atom002".into(), generate::atom002(false), 33),
-        Case::atomicity("atom002a".into(), generate::atom002(true), 0),
+        Case::atomicity("atom001".into(), families::atom001(false), 1),
+        Case::atomicity("atom001a".into(), families::atom001(true), 0),
+        Case::atomicity("atom002".into(), families::atom002(false), 33),
+        Case::atomicity("atom002a".into(), families::atom002(true), 0),
     ]
 }
 
@@ -43,7 +43,7 @@ fn banks(sizes: &[u32]) -> Vec<Case> {
         for &threads in sizes {
             let expected = version.violations_per_thread() * threads as usize;
             let name = format!("{}-{threads}", version.name());
-            cases.push(Case::atomicity(name, generate::bank(version, threads), expected));
+            cases.push(Case::atomicity(name, families::bank(version, threads), expected));
         }
     }
     cases
@@ -51,7 +51,7 @@ fn banks(sizes: &[u32]) -> Vec<Case> {
 
 fn bankings(sizes: &[u32]) -> Vec<Case> {
     let case = |&threads: &u32| {
-        let trace = |erroneous| generate::banking(threads, erroneous);
+        let trace = |erroneous| families::banking(threads, erroneous);
         [
             Case::assertion(format!("banking-{threads}"), trace(false), false),
             Case::assertion(format!("banking-{threads}a"), trace(true), true),
@@ -64,11 +64,11 @@ fn indexers(sizes: &[u32]) -> Vec<Case> {
     let mut cases = Vec::new();
     for &threads in sizes {
         // The recorded steps have fixed entries, so one that a single thread comes to never fails.
-        let entry = lonely_entry(&generate::indexer(threads, u64::MAX));
-        let passed = generate::indexer(threads, entry);
+        let entry = lonely_entry(&families::indexer(threads, u64::MAX));
+        let passed = families::indexer(threads, entry);
         cases.push(Case::assertion(format!("indexer-{threads}"), passed, false));
-        if let Some(entry) = generate::first_collision(threads) {
-            let trace = generate::indexer(threads, entry);
+        if let Some(entry) = families::first_collision(threads) {
+            let trace = families::indexer(threads, entry);
             cases.push(Case::assertion(format!("indexer-{threads}a"), trace, true));
         }
     }
@@ -87,7 +87,7 @@ fn lonely_entry(trace: &Trace) -> u64 {
 }
 
 fn loops(sizes: &[u32]) -> Vec<Case> {
-    let case = |&n: &u32| Case::assertion(format!("loop-{n}"), generate::lost_update(n), true);
+    let case = |&n: &u32| Case::assertion(format!("loop-{n}"), families::lost_update(n), true);
     sizes.iter().map(case).collect()
 }
 
@@ -195,7 +195,7 @@ pub fn families() -> Result<(), String> {
 pub fn million() -> Result<(), String> {
     let wanted =
         Counters { threads: 8, counters: 64, events: 1_000_000, violations: 5, seed: 2026 };
-    let trace = generate::counters(wanted);
+    let trace = families::counters(wanted);
     let generated = cpu_seconds()?;
     let started = Instant::now();
     let prediction = predict(&trace, &Options::default()).map_err(|error| error.to_string())?;

@@ -6,8 +6,10 @@
 //! all of them alike. At the end stands which of the aims were reached.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use foretell_record::{Capture, Form, RecordOptions, RunEnd, record, record_sync_only};
@@ -119,17 +121,22 @@ fn run(command: &mut Command) -> Result<(), String> {
 
 /// The builds of one of our programs.
 pub struct Builds {
-    plain: PathBuf,
+    pub plain: PathBuf,
     /// With ThreadSanitizer, by gcc and by clang.
     sanitizers: [Option<PathBuf>; 2],
     /// With the hooks of ThreadSanitizer's ABI and our runtime.
     pub concrete: PathBuf,
-    symbolic: Option<PathBuf>,
+    pub symbolic: Option<PathBuf>,
 }
 
 /// Builds one of our programs in every way.
 pub fn build(name: &str, scratch: &Path) -> Result<Builds, String> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.c"));
+    build_source(&format!("programs/{name}.c"), name, scratch)
+}
+
+/// The same for any source, by its path from here.
+pub fn build_source(source: &str, name: &str, scratch: &Path) -> Result<Builds, String> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
     let library = foretell_record::runtime_library()
         .ok_or("build the runtime first: cargo build --release -p foretell-runtime")?;
     let directory = library.parent().ok_or("the runtime lies nowhere")?.to_owned();
@@ -172,8 +179,10 @@ fn options(program: &Path, words: &[OsString], output: PathBuf) -> RecordOptions
     let mut options = RecordOptions::new(program, output);
     options.arguments = words.to_vec();
     let nowhere = PathBuf::from("/dev/null");
+    let written = File::options().write(true).open(&nowhere).expect("there is /dev/null");
+    let written = Arc::new(written);
     options.capture =
-        Some(Capture { stdin: nowhere.clone(), stdout: nowhere.clone(), stderr: nowhere });
+        Some(Capture { stdin: nowhere, stdout: Arc::clone(&written), stderr: written });
     options
 }
 

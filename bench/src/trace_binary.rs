@@ -20,7 +20,7 @@ pub fn run() -> Result<(), String> {
     );
     table_row("none", &plain)?;
     table_row("counters", &with_values(&plain, |value| value.wrapping_add(1)))?;
-    let mut random = foretell_trace::arbitrary::Random::new(1);
+    let mut random = foretell_testing::Random::new(1);
     table_row("random", &with_values(&plain, |_| random.bits()))?;
     Ok(())
 }

@@ -19,7 +19,7 @@ use foretell_trace::{ScalarSort, Sort, Term, TermId, TermStore, Trace, VariableI
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 20] = [
+pub const TARGETS: [Target; 21] = [
     ("text", text),
     ("ctrc", ctrc),
     ("std", std),
@@ -40,12 +40,24 @@ pub const TARGETS: [Target; 20] = [
     ("digest", digest),
     ("ir", ir),
     ("source", source),
+    ("store", store),
 ];
 
 /// A trace that goals and plans speak about.
 const SUBJECT: &str = "foretell-trace 1\nobserved\nthread main, alice, bob\nvar balance = 100\n\
     main fork alice\nmain fork bob\nalice read balance = 100\nalice write balance = 110\n\
     bob read balance = 110\nbob write balance = 130\nmain join alice\nmain join bob\n";
+
+/// The file from which an exploration goes on, and the runs in it.
+pub fn store(data: &[u8]) {
+    if let Some((_, end)) = foretell_store::check(data) {
+        assert!(end <= data.len() as u64);
+        // What counts of a store is a store.
+        let whole = usize::try_from(end).expect("the length of a slice");
+        assert_eq!(foretell_store::check(&data[..whole]).map(|(_, end)| end), Some(end));
+    }
+    let _ = foretell_force::stored::read_run(data, 0);
+}
 
 /// C and C++ that a patch is to be put into.
 pub fn source(data: &[u8]) {
@@ -88,9 +100,10 @@ pub fn goal(data: &[u8]) {
     let _ = CompiledGoal::new(&trace, &formula);
 }
 
-/// Written proofs.
+/// Written proofs, of guarded commands and of C programs.
 pub fn proof(data: &[u8]) {
     let Ok(source) = std::str::from_utf8(data) else { return };
+    let _ = foretell_verify::certificate::Certificate::parse(source);
     let Ok(proof) = foretell_verify::proof::Proof::parse(source) else { return };
     let _ = foretell_verify::proof::Proof::parse(&proof.print());
 }
@@ -120,7 +133,7 @@ pub fn turns(data: &[u8]) {
 
 /// What a solver prints, and the values in it.
 pub fn solver(data: &[u8]) {
-    let Ok(replies) = foretell_solve::process::parse_replies(data) else { return };
+    let Ok(replies) = foretell_solve::reply::parse_replies(data) else { return };
     let array = Sort::Array { index: ScalarSort::Int, element: ScalarSort::Int };
     for reply in &replies {
         for part in reply.list().unwrap_or_default().iter().chain([reply]) {

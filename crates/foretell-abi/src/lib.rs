@@ -424,6 +424,33 @@ impl PinReason {
     pub const COUNT: usize = 6;
 }
 
+/// Instructions whose results differ from run to run.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// `rdrand` and `rdseed`.
+    Random = 0,
+    /// `rdtsc`, `rdtscp` and other counters of cycles.
+    Cycles = 1,
+}
+
+/// The call depends on the state.
+pub const LOOKS: u32 = 1;
+/// The call changes it.
+pub const CHANGES: u32 = 2;
+/// What a stream has buffered becomes the content of its file.
+pub const FLUSHES: u32 = 4;
+
+/// What an `unseen` hook is about.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unseen {
+    /// A value that differs from run to run; the text says where it comes from.
+    Varying = 0,
+    /// Inline assembly that accesses memory or makes system calls; the text says which.
+    Assembler = 1,
+}
+
 /// In the flags of `__foretell_memcpy` and `__foretell_memset`: the destination is local memory.
 pub const LOCAL_DESTINATION: u32 = 1;
 /// In the flags of `__foretell_memcpy`: the source is local memory.
@@ -627,6 +654,41 @@ pub mod hooks {
     /// all calls inside it are over.
     #[allow(non_camel_case_types)]
     pub type unwind = unsafe extern "C" fn(frame: *const u8);
+
+    /// `value`: an instruction gave something that differs from run to run ([`super::Source`]). Gives
+    /// what the program is to see instead: the same in every run, or `given` where nobody records.
+    #[allow(non_camel_case_types)]
+    pub type value = unsafe extern "C" fn(source: u32, given: u64, site: *const Site) -> u64;
+
+    /// `unseen`: what follows depends on something that is neither seen nor replayed
+    /// ([`super::Unseen`]).
+    #[allow(non_camel_case_types)]
+    pub type unseen = unsafe extern "C" fn(what: u32, text: *const c_char, site: *const Site);
+
+    /// `await_enter`: a loop that waits may be entered next: whatever was known of the last one is over.
+    #[allow(non_camel_case_types)]
+    pub type await_enter = unsafe extern "C" fn();
+
+    /// `await_round`: a round of a loop that waits begins, the first one or another. Of a round that is
+    /// followed by another nothing is left: it wrote nothing that another thread can see, and nothing
+    /// that it computed is used later.
+    #[allow(non_camel_case_types)]
+    pub type await_round = unsafe extern "C" fn(site: *const Site);
+
+    /// `await_test`: called after `branch` of a branch one side of which goes straight to the next round;
+    /// `leaves`: it took the other one. `index` is the number of the thread's events before the branch.
+    #[allow(non_camel_case_types)]
+    pub type await_test = unsafe extern "C" fn(index: u32, leaves: u32, site: *const Site);
+
+    /// `state`: the C library is about to be called, and keeps something between its calls: a stream, or
+    /// (`stream` is null) what `name` says. `effect` is a sum of [`super::LOOKS`] and its kin.
+    #[allow(non_camel_case_types)]
+    pub type state = unsafe extern "C" fn(
+        stream: *const u8,
+        name: *const c_char,
+        effect: u32,
+        site: *const Site,
+    );
 
     /// `region_begin`: the user's mark (`FORETELL_ATOMIC_BEGIN` in `foretell.h`).
     #[allow(non_camel_case_types)]

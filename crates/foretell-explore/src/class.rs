@@ -7,7 +7,9 @@ use foretell_model::ctp::{Action, ConcurrentTraceProgram};
 use foretell_model::must_order::MustOrder;
 use foretell_predict::goal::GoalBuilder;
 use foretell_predict::influence::{influenced_reads, mentions};
-use foretell_trace::{EventId, Op, Operator, Term, TermId, Trace, Value};
+use foretell_trace::{AwaitMark, EventId, Op, Operator, Term, TermId, Trace, Value};
+
+use crate::part;
 
 /// A class.
 pub(crate) struct Class {
@@ -47,12 +49,25 @@ pub(crate) type Label = u32;
 
 /// The signatures of all classes, each once.
 #[derive(Default)]
-pub(crate) struct Labels(HashMap<Signature, Label>);
+pub(crate) struct Labels {
+    numbers: HashMap<Signature, Label>,
+    /// The same in every process.
+    digests: Vec<u64>,
+}
 
 impl Labels {
     fn of(&mut self, signature: Signature) -> Label {
-        let next = Label::try_from(self.0.len()).expect("fewer than 2^32 events");
-        *self.0.entry(signature).or_insert(next)
+        let next = Label::try_from(self.digests.len()).expect("fewer than 2^32 events");
+        let digests = &mut self.digests;
+        *self.numbers.entry(signature).or_insert_with_key(|signature| {
+            digests.push(part::digest(signature));
+            next
+        })
+    }
+
+    /// A digest of the signature that is the same in every process.
+    pub fn digest(&self, label: Label) -> u64 {
+        self.digests[label as usize]
     }
 }
 
@@ -75,6 +90,11 @@ pub(crate) enum Kind {
     Branch,
     /// An assertion, and whether it held.
     Assertion(bool),
+    /// A branch that leaves a round of a loop that waits: otherwise the loop goes round again, of which
+    /// nothing is left.
+    Await,
+    /// The branch by which a thread goes round for ever in a loop that waits.
+    AwaitFailed,
     /// A step whose address was computed from what was read: a choice comes right before it.
     Addressed,
     /// A step that comes out one way or the other, by the state of an object: a try.
@@ -89,7 +109,11 @@ impl Kind {
 
     /// Is something decided by what the thread read before?
     pub fn decides(self) -> bool {
-        matches!(self, Kind::Branch | Kind::Addressed | Kind::Assertion(_))
+        match self {
+            Kind::Branch | Kind::Addressed | Kind::Assertion(_) => true,
+            Kind::Await | Kind::AwaitFailed => true,
+            Kind::Step | Kind::Try => false,
+        }
     }
 }
 
@@ -106,8 +130,14 @@ impl Class {
         let threads = ctp.threads.iter().enumerate();
         let threads = threads
             .map(|(thread, chain)| {
-                let mut event = |&id| path_event(&influence, &ctp, &builder, id, labels);
-                let events = chain.iter().map(&mut event).collect();
+                let event = |(number, &id): (usize, &EventId)| {
+                    let mut event = path_event(&influence, &ctp, &builder, id, labels);
+                    if event.kind == Kind::Branch {
+                        event.kind = awaiting(&trace, &ctp, &chain[number + 1..]);
+                    }
+                    event
+                };
+                let events = chain.iter().enumerate().map(event).collect();
                 let last = chain.last().map(|&id| &trace.event(ctp.event(id).origin).op);
                 ThreadPath {
                     creation: trace.threads[thread].path.clone(),
@@ -173,9 +203,20 @@ impl Class {
             })
     }
 
-    /// The thread did not come to its end, and might go on.
+    /// The thread did not come to its end, and might go on. Of one that goes round in a loop it is asked
+    /// whether it can leave it.
     pub fn is_cut(&self, thread: usize) -> bool {
-        !self.threads[thread].ended && self.can_go_on(thread)
+        let path = &self.threads[thread];
+        let goes_round = path.events.iter().any(|event| event.kind == Kind::AwaitFailed);
+        !path.ended && !goes_round && self.can_go_on(thread)
+    }
+
+    /// The read-modify-writes in the round of a loop that waits that the event with this number leaves.
+    pub fn round_updates(&self, thread: usize, number: usize) -> Vec<EventId> {
+        let op = |id: EventId| &self.trace.event(self.ctp.event(id).origin).op;
+        let before = self.threads[thread].events[..number].iter().rev().map(|event| event.id);
+        let round = before.take_while(|&id| *op(id) != Op::Await(AwaitMark::Round));
+        round.filter(|&id| matches!(op(id), Op::ReadModifyWrite(_))).collect()
     }
 
     /// What every thread did; equal for runs of one class.
@@ -186,6 +227,19 @@ impl Class {
         let mut threads: Vec<_> = self.threads.iter().map(path).collect();
         threads.sort_unstable();
         threads
+    }
+}
+
+impl Class {
+    /// The identity as a number that is the same in every process.
+    pub fn digest(&self, labels: &Labels) -> u64 {
+        let mut threads: Vec<(&[u32], Vec<u64>)> = Vec::new();
+        for thread in &self.threads {
+            let labels = thread.events.iter().map(|event| labels.digest(event.label));
+            threads.push((&thread.creation, labels.collect()));
+        }
+        threads.sort_unstable();
+        part::digest(&threads)
     }
 }
 
@@ -206,7 +260,11 @@ impl ThreadPath {
         let event = self.events.get(number)?;
         let here = match event.kind {
             Kind::Step | Kind::Try => Some(event.id),
-            Kind::Branch | Kind::Assertion(_) | Kind::Addressed => self.step_before(number),
+            Kind::Branch
+            | Kind::Await
+            | Kind::AwaitFailed
+            | Kind::Assertion(_)
+            | Kind::Addressed => self.step_before(number),
         };
         here.or(Some(event.id))
     }
@@ -235,6 +293,24 @@ pub(crate) fn demanded(ctp: &ConcurrentTraceProgram, event: EventId) -> Option<(
         };
         constant(one).map(|bits| (two, bits)).or(constant(two).map(|bits| (one, bits)))
     })
+}
+
+/// What kind of branch it is that these events of its thread follow.
+fn awaiting(trace: &Trace, ctp: &ConcurrentTraceProgram, after: &[EventId]) -> Kind {
+    let op = |id: &EventId| &trace.event(ctp.event(*id).origin).op;
+    match after.first().map(op) {
+        Some(Op::Await(AwaitMark::Test)) => Kind::Await,
+        Some(Op::Await(AwaitMark::Failed)) => {
+            // What went round and is still there wrote something.
+            let marks = after.iter().filter(|id| matches!(op(id), Op::Await(_)));
+            let last = after.last().is_some_and(|id| *op(id) == Op::Await(AwaitMark::Again));
+            match last && marks.count() == 2 {
+                true => Kind::AwaitFailed,
+                false => Kind::Branch,
+            }
+        }
+        _ => Kind::Branch,
+    }
 }
 
 /// Which reads another thread can have an influence on.

@@ -30,6 +30,15 @@
 //! known class covers the prefix with that step, or D would not cover the longest. So some question was
 //! not answered with no.
 //!
+//! **Loops that wait.** A round of a loop that is followed by another and leaves nothing behind can be left
+//! out of any execution ([`foretell_trace::waiting`]), so it is enough to cover executions without such
+//! rounds: that the branch by which a round leaves the loop comes out differently is not asked, unless a
+//! read-modify-write of the round could then leave something behind. A prefix may contain the begin of a
+//! round that then does not leave. Its run has that round left out, and its class may be known; then the
+//! run is also taken as one in which the thread never went on (a *cut*), which covers the prefix. Of such a
+//! thread it is asked whether its last access could have come out so that it leaves. That a thread goes
+//! round for ever is a property, decided with what it would read at the end of a prefix.
+//!
 //! **What must hold for the claim** is checked, and what does not hold is a [`Doubt`]: nothing but
 //! scheduling differs between runs, a forced prefix does what was forced, every question is decided, a
 //! thread that a failure has cut off is followed further, and nothing times out or fails to wait but
@@ -41,6 +50,7 @@
 //! there.
 
 mod class;
+mod part;
 mod question;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -52,6 +62,8 @@ use foretell_trace::schedule::{Schedule, Step};
 use foretell_trace::{EventId, Trace};
 
 use class::{Class, Label, Labels};
+pub use part::Part;
+use part::Region;
 use question::{Answer, Choice, Questions};
 
 /// How much may be asked.
@@ -63,11 +75,13 @@ pub struct Limits {
     pub events: usize,
     /// No question is asked after it.
     pub deadline: Option<std::time::Instant>,
+    /// Only these executions are covered here, the others by others (`part.rs`).
+    pub part: Option<Part>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { budget: Budget { conflicts: 100_000 }, events: 4_096, deadline: None }
+        Self { budget: Budget { conflicts: 100_000 }, events: 4_096, deadline: None, part: None }
     }
 }
 
@@ -84,6 +98,9 @@ pub struct Executed {
     pub fault: Option<u64>,
     /// So many calls may time out, or fail rather than wait, without the trace saying so.
     pub held: usize,
+    /// What the run would have been if a thread had not gone on after a round of a loop that waits: it
+    /// read too early.
+    pub cuts: Vec<Trace>,
 }
 
 /// A prefix of a class after which a thread does something that no known class does there.
@@ -119,9 +136,9 @@ pub trait Program {
     /// classes are added.
     fn found(&mut self, number: usize, class: &Trace, ended: bool) -> Vec<Executed>;
 
-    /// How far the exploration is: classes that are done, and classes that are known.
-    fn progress(&mut self, done: usize, known: usize) {
-        let _ = (done, known);
+    /// How far the exploration is: classes that are known, and questions about them that are open.
+    fn progress(&mut self, classes: usize, open: usize) {
+        let _ = (classes, open);
     }
 }
 
@@ -142,6 +159,8 @@ pub enum Doubt {
     CutOff,
     /// A call may time out, or fail rather than wait: that it comes out differently is not asked.
     HeldOutcome,
+    /// Another part of the exploration covers the rest.
+    OtherPart,
     /// Other paths were not to be taken.
     Declined,
     /// The trace does not say what was computed from what.
@@ -151,6 +170,9 @@ pub enum Doubt {
     /// The solver's answer was refused by the validator: a fault of ours.
     Refused,
 }
+
+/// Why a question is open that another part of the exploration asks, for people.
+pub const LEFT_TO_OTHERS: &str = "left to the other parts of the exploration";
 
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,6 +184,7 @@ impl fmt::Display for Doubt {
             Doubt::NothingNew => "the forced run did nothing new",
             Doubt::CutOff => "a thread that was stopped could not be followed further",
             Doubt::HeldOutcome => "whether a call times out, or finds nothing, was not varied",
+            Doubt::OtherPart => LEFT_TO_OTHERS,
             Doubt::Declined => "only the recorded path was asked for",
             Doubt::NoTerms => "the recording does not say what was computed from what",
             Doubt::NoRun => "the run could not be made",
@@ -179,6 +202,8 @@ pub struct Exploration {
     pub asked: usize,
     /// How many questions are open, and why.
     pub open: BTreeMap<Doubt, usize>,
+    /// The classes as numbers that are the same in every process, in the order in which they were found.
+    pub digests: Vec<u64>,
 }
 
 impl Exploration {
@@ -207,14 +232,18 @@ pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> E
         labels: Labels::default(),
         classes: Vec::new(),
         numbers: HashMap::new(),
+        todo: Vec::new(),
         result: Exploration::default(),
+        region: None,
+        waiting: 0,
     };
     explorer.add(first);
-    let mut done = 0;
-    while done < explorer.classes.len() {
-        explorer.program.progress(done, explorer.classes.len());
-        explorer.ask_about(done);
-        done += 1;
+    if let (Some(part), Some(first)) = (limits.part, explorer.classes.first()) {
+        explorer.region = Some(Region::new(part, first));
+        explorer.result.doubt(Doubt::OtherPart, usize::from(part.of > 1));
+    }
+    while let Some(number) = explorer.next() {
+        explorer.ask_about(number);
     }
     explorer.result.classes = explorer.classes.len();
     explorer.result
@@ -229,16 +258,50 @@ struct Explorer<'a> {
     labels: Labels,
     classes: Vec<Rc<Class>>,
     numbers: HashMap<Identity, usize>,
+    /// For each class.
+    todo: Vec<Todo>,
     result: Exploration,
+    /// What is covered here, where others cover the rest.
+    region: Option<Region>,
+    /// Questions about classes that nothing was asked about yet.
+    waiting: usize,
+}
+
+/// What is left to ask about a class.
+#[derive(Default)]
+struct Todo {
+    /// So often it was asked about.
+    visits: u32,
+    /// The choices that had another deviation when they were last asked about; before the first visit
+    /// not known.
+    open: Option<Vec<Open>>,
+    /// Every question was asked.
+    is_done: bool,
 }
 
 /// A choice that is asked about, and the addresses at which the program is known to crash there.
 struct Open {
     choice: Choice,
     faults: Vec<u64>,
+    /// Deviations that this visit found.
+    found: usize,
 }
 
 impl Explorer<'_> {
+    /// The class that is asked about next: one that was asked about least, and of those the latest. So
+    /// what a deviation leads to is seen before all that one choice can lead to.
+    fn next(&self) -> Option<usize> {
+        let open = self.todo.iter().enumerate().filter(|(_, todo)| !todo.is_done);
+        open.min_by_key(|&(number, todo)| (todo.visits, std::cmp::Reverse(number)))
+            .map(|(number, _)| number)
+    }
+
+    /// How many questions wait, besides those about the class that is asked about.
+    fn waiting(&self) -> usize {
+        let visited = self.todo.iter().filter_map(|todo| todo.open.as_ref());
+        self.waiting + visited.map(Vec::len).sum::<usize>()
+    }
+
     /// The number of the run's class, which is added if it is new.
     fn add(&mut self, run: Executed) -> Option<usize> {
         let mut runs = VecDeque::from([run]);
@@ -253,25 +316,34 @@ impl Explorer<'_> {
             first = first.or(Some(number));
             if number == next {
                 self.result.doubt(Doubt::HeldOutcome, run.held + class.held_outcomes());
+                self.result.digests.push(class.digest(&self.labels));
+                self.waiting += class.choices().len();
                 let class = Rc::new(class);
                 self.classes.push(Rc::clone(&class));
+                self.todo.push(Todo::default());
                 runs.extend(self.program.found(number, &class.trace, run.ended));
             }
         }
         first
     }
 
-    /// Asks every question about a class until it is answered with no.
+    /// Asks every question about a class until it is answered with no, or has been answered with yes
+    /// twice as often as in the last visit: then it waits for the next one.
     fn ask_about(&mut self, number: usize) {
-        let class = Rc::clone(&self.classes[number]);
-        let done = &self.classes[..number];
-        let new = |choice: &Choice| !done.iter().any(|other| class.was_asked_in(*choice, other));
-        let open = class.choices().into_iter().filter(new);
-        let mut open: VecDeque<Open> =
-            open.map(|choice| Open { choice, faults: Vec::new() }).collect();
+        let visits = self.todo[number].visits;
+        self.todo[number].visits += 1;
+        let open = match self.todo[number].open.take() {
+            Some(open) => open,
+            None => {
+                self.waiting -= self.classes[number].choices().len();
+                self.choices(number)
+            }
+        };
+        self.todo[number].is_done = true;
         if open.is_empty() {
             return;
         }
+        let class = Rc::clone(&self.classes[number]);
         if class.trace.events.len() > self.limits.events {
             return self.result.doubt(Doubt::LongRun, open.len());
         }
@@ -282,11 +354,14 @@ impl Explorer<'_> {
         let Ok(mut questions) = Questions::new(&class, &choices, self.limits) else {
             return self.result.doubt(Doubt::Undecided, open.len());
         };
+        let mut open = VecDeque::from(open);
+        let mut later: Vec<Open> = Vec::new();
         while !open.is_empty() {
             if !self.program.goes_on() {
-                return self.result.doubt(Doubt::Limit, open.len());
+                return self.result.doubt(Doubt::Limit, open.len() + later.len());
             }
             let known = self.classes.len();
+            self.program.progress(known, open.len() + later.len() + self.waiting());
             let mut asked = Vec::new();
             let mut probes = Vec::new();
             while probes.len() < self.program.at_once().max(1)
@@ -297,7 +372,7 @@ impl Explorer<'_> {
                 let others = self.classes.iter().enumerate();
                 let others = others.filter(|(other, _)| *other != number);
                 let others = others.map(|(_, class)| &**class);
-                match questions.ask(next.choice, others, &next.faults) {
+                match questions.ask(next.choice, others, &next.faults, self.region.as_ref()) {
                     Answer::No => {}
                     Answer::Unknown => self.result.doubt(Doubt::Undecided, 1),
                     Answer::Refused => self.result.doubt(Doubt::Refused, 1),
@@ -317,11 +392,35 @@ impl Explorer<'_> {
             // Where one was found, the same choice may have another deviation.
             for (mut asked, run) in asked.into_iter().zip(runs).rev() {
                 match self.learn(number, known, &mut asked, run) {
-                    Ok(()) => open.push_front(asked),
+                    Ok(()) => {
+                        asked.found += 1;
+                        match asked.found < 1 << visits.min(16) {
+                            true => open.push_front(asked),
+                            false => later.push(asked),
+                        }
+                    }
                     Err(doubt) => self.result.doubt(doubt, 1),
                 }
             }
         }
+        for open in &mut later {
+            open.found = 0;
+        }
+        self.todo[number].is_done = later.is_empty();
+        self.todo[number].open = Some(later);
+    }
+
+    /// What is to be asked about a class. Branches first: other addresses are mostly other data.
+    fn choices(&self, number: usize) -> Vec<Open> {
+        let class = &self.classes[number];
+        let done = || {
+            let done = self.classes.iter().zip(&self.todo).filter(|(_, todo)| todo.is_done);
+            done.map(|(class, _)| class)
+        };
+        let new = |choice: &Choice| !done().any(|other| class.was_asked_in(*choice, other));
+        let mut choices: Vec<Choice> = class.choices().into_iter().filter(new).collect();
+        choices.sort_by_key(|choice| class.is_address(*choice));
+        choices.into_iter().map(|choice| Open { choice, faults: Vec::new(), found: 0 }).collect()
     }
 
     /// Adds what came of a probe of a class; `known` classes were known when it was asked for.
@@ -332,10 +431,20 @@ impl Explorer<'_> {
         asked: &mut Open,
         run: Result<Executed, Doubt>,
     ) -> Result<(), Doubt> {
-        let run = run?;
+        let mut run = run?;
         let (followed, fault) = (run.followed, run.fault);
+        let cuts = std::mem::take(&mut run.cuts);
         let found = self.add(run).ok_or(Doubt::NoRun)?;
-        let new = found >= known && found != number;
+        let mut new = found >= known && found != number;
+        // Rounds that the prefix had begun were left out.
+        for trace in cuts.into_iter().filter(|_| followed && fault.is_none()) {
+            if new {
+                break;
+            }
+            let cut =
+                Executed { trace, followed, ended: false, fault: None, held: 0, cuts: Vec::new() };
+            new = self.add(cut).is_some_and(|found| found >= known && found != number);
+        }
         match (followed, fault) {
             (false, _) => Err(Doubt::LeftTheSchedule),
             (true, _) if new && fault.is_none() => Ok(()),

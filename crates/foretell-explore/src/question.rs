@@ -7,10 +7,11 @@ use foretell_predict::goal::{END, Goal, GoalBuilder, Moment};
 use foretell_solve::encode::Mode;
 use foretell_solve::{Backend, SolveError};
 use foretell_trace::schedule::{Schedule, Step};
-use foretell_trace::{EventId, Op, TermId, Value};
+use foretell_trace::{EventId, Op, Scope, TermId, Value};
 
 use crate::Limits;
-use crate::class::{Class, Kind, ThreadPath, demanded};
+use crate::class::{Class, Kind, PathEvent, ThreadPath, demanded};
+use crate::part::Region;
 
 /// A place at which a thread may do something else: an event of the thread that is a choice, or the
 /// end of what it did where its run was cut off.
@@ -25,6 +26,16 @@ impl Choice {
     /// The thread is to go on where its run was cut off.
     pub fn is_cut(self) -> bool {
         self.cut
+    }
+
+    /// Thread and number of its event, if it is one.
+    pub fn place(self) -> Option<(usize, usize)> {
+        (!self.cut).then_some((self.thread, self.number))
+    }
+
+    /// How many events the thread has before it, if it is a choice of this thread.
+    pub fn of_thread(self, thread: usize) -> Option<usize> {
+        (self.thread == thread).then_some(self.number)
     }
 }
 
@@ -62,6 +73,9 @@ impl Class {
             for (number, event) in path.events.iter().enumerate() {
                 let asked = match event.kind {
                     Kind::Branch | Kind::Addressed | Kind::Try | Kind::Assertion(false) => true,
+                    Kind::AwaitFailed => true,
+                    // Another round is not asked for, unless it could leave something behind.
+                    Kind::Await => !self.round_updates(thread, number).is_empty(),
                     // That it fails is a property, not a deviation: nothing comes after it.
                     Kind::Step | Kind::Assertion(true) => false,
                 };
@@ -84,10 +98,22 @@ impl Class {
             let same = path.agreement(&theirs.events);
             match thread == choice.thread {
                 // There has to be something that was asked about.
-                true => same >= choice.number && theirs.events.len() > choice.number,
+                true => {
+                    let kind = |events: &[PathEvent]| events.get(choice.number).map(|e| e.kind);
+                    let round = kind(&path.events) == Some(Kind::Await);
+                    same >= choice.number
+                        && theirs.events.len() > choice.number
+                        && (!round || kind(&theirs.events) == Some(Kind::Await))
+                }
                 false => same == path.events.len(),
             }
         })
+    }
+
+    /// Is it an address that is chosen?
+    pub fn is_address(&self, choice: Choice) -> bool {
+        let event = self.threads[choice.thread].events.get(choice.number);
+        event.is_some_and(|event| event.kind == Kind::Addressed)
     }
 
     /// The event of the trace at which the thread chooses.
@@ -107,7 +133,7 @@ impl<'c> Questions<'c> {
     /// Encodes the class once for all its questions.
     pub fn new(class: &'c Class, choices: &[Choice], limits: &Limits) -> Result<Self, SolveError> {
         let goals: Vec<Goal> =
-            choices.iter().map(|&choice| goal(class, choice, &[], &[])).collect();
+            choices.iter().filter_map(|&choice| goal(class, choice, &[], &[], None)).collect();
         let setting = Setting {
             mode: Mode::Prefix,
             backend: &Backend::Embedded,
@@ -126,10 +152,13 @@ impl<'c> Questions<'c> {
         choice: Choice,
         known: impl Iterator<Item = &'k Class>,
         faults: &[u64],
+        region: Option<&Region>,
     ) -> Answer {
         let known: Vec<&Class> =
             known.filter(|known| may_cover(self.class, choice, known)).collect();
-        let goal = goal(self.class, choice, &known, faults);
+        let Some(goal) = goal(self.class, choice, &known, faults, region) else {
+            return Answer::No;
+        };
         if goal.is_impossible() {
             return Answer::No;
         }
@@ -151,18 +180,31 @@ fn may_cover(class: &Class, choice: Choice, known: &Class) -> bool {
     let path = &class.threads[choice.thread];
     let Some(other) = known.thread(&path.creation) else { return false };
     let agrees = path.agrees_before(choice.number, other);
-    let theirs = other.events.get(choice.number).map(|event| event.label);
-    let ours = path.events.get(choice.number).map(|event| event.label);
-    agrees && theirs.is_some() && theirs != ours
+    let theirs = other.events.get(choice.number);
+    let ours = path.events.get(choice.number);
+    let label = |event: Option<&PathEvent>| event.map(|event| event.label);
+    let kind = |event: Option<&PathEvent>| event.map(|event| event.kind);
+    // A round that leaves something behind is asked for, and theirs leaves nothing.
+    let other_round = kind(ours) == Some(Kind::Await) && kind(theirs) == Some(Kind::AwaitFailed);
+    agrees && theirs.is_some() && label(theirs) != label(ours) && !other_round
 }
 
 /// The prefixes that are asked for.
 ///
 /// `faults` are addresses at which the program is known to crash there: that is a failure, which no
-/// step follows.
-fn goal(class: &Class, choice: Choice, known: &[&Class], faults: &[u64]) -> Goal {
+/// step follows. `None`: none is of interest in the region.
+fn goal(
+    class: &Class,
+    choice: Choice,
+    known: &[&Class],
+    faults: &[u64],
+    region: Option<&Region>,
+) -> Option<Goal> {
     let mut builder = GoalBuilder::new(&class.ctp);
     let mut parts = Vec::new();
+    if let Some(region) = region {
+        parts.extend(region.holds(&mut builder, class, choice)?);
+    }
     for (thread, path) in class.threads.iter().enumerate() {
         let until = if thread == choice.thread { choice.number } else { path.events.len() };
         whole_steps(&mut builder, path, until, &mut parts);
@@ -184,7 +226,17 @@ fn goal(class: &Class, choice: Choice, known: &[&Class], faults: &[u64]) -> Goal
             }
             _ => as_in_class(&mut builder, event.id, event.kind),
         };
-        parts.push(builder.terms.not(same));
+        let mut differs = builder.terms.not(same);
+        if matches!(event.kind, Kind::Await | Kind::AwaitFailed) {
+            // A round that leaves something behind is not one that can be left out.
+            let updates = class.round_updates(choice.thread, choice.number);
+            let changes = changes(&mut builder, &updates);
+            differs = match event.kind {
+                Kind::Await => builder.terms.and(&[differs, changes]),
+                _ => builder.terms.or(&[differs, changes]),
+            };
+        }
+        parts.push(differs);
     }
     for known in known {
         let clause = not_covered(&mut builder, class, choice, known);
@@ -196,11 +248,12 @@ fn goal(class: &Class, choice: Choice, known: &[&Class], faults: &[u64]) -> Goal
         }
     }
     let formula = builder.terms.and(&parts);
-    builder.finish(formula)
+    Some(builder.finish(formula))
 }
 
 /// Who has taken a step has taken the choices after it as in the class. A step that a failing
-/// assertion follows is not taken at all: the run would be over.
+/// assertion follows is not taken at all: the run would be over. Nor is the last one of a round that leads
+/// to another: such rounds are left out.
 fn whole_steps(
     builder: &mut GoalBuilder<'_>,
     path: &ThreadPath,
@@ -214,7 +267,7 @@ fn whole_steps(
         let Some(step) = path.step_before(number) else { continue };
         let taken = builder.taken(step);
         let part = match event.kind {
-            Kind::Assertion(false) => builder.terms.not(taken),
+            Kind::Assertion(false) | Kind::AwaitFailed => builder.terms.not(taken),
             _ => {
                 let same = as_in_class(builder, event.id, event.kind);
                 builder.terms.implies(taken, same)
@@ -222,6 +275,23 @@ fn whole_steps(
         };
         parts.push(part);
     }
+}
+
+/// One of the read-modify-writes leaves something else behind than it found.
+fn changes(builder: &mut GoalBuilder<'_>, updates: &[EventId]) -> TermId {
+    let ctp = builder.ctp();
+    let mut changes = Vec::new();
+    for &update in updates {
+        let Action::Guarded { assignments, .. } = &ctp.event(update).action else { continue };
+        for &(variable, value) in assignments {
+            if ctp.variables[variable.index()].scope == Scope::Shared {
+                let before = builder.value(Moment::Before(update), variable);
+                let after = builder.at(Moment::Before(update), value, None);
+                changes.push(builder.differ(before, after));
+            }
+        }
+    }
+    builder.terms.or(&changes)
 }
 
 /// The choice comes out as in the class; of an assertion: it comes out as it did.

@@ -15,6 +15,7 @@ use foretell_predict::{
 };
 use foretell_record::{Cause, RunEnd};
 use foretell_trace::schedule::Schedule;
+use foretell_trace::waiting::waits_for_ever;
 use foretell_trace::{EventId, Trace};
 
 use crate::bounded::{Lost, bounded, guarded};
@@ -129,19 +130,57 @@ impl<'a> Campaign<'a> {
     }
 
     pub fn is_spent(&self) -> bool {
-        self.runner.runs() >= self.options.runs
+        self.runner.runs_made() >= self.options.runs
             || self.started.elapsed() >= self.options.time
             || foretell_guard::stop::asked().is_some()
     }
 
+    /// The findings that can be predicted from a trace, some properties beside the others.
+    pub fn predict_beside(&self, trace: &Trace) -> Result<Prediction, TestError> {
+        let all = &self.options.predict.properties;
+        let blocks = |kind: &FindingKind| {
+            matches!(kind, FindingKind::Atomicity | FindingKind::Order | FindingKind::Misuse)
+        };
+        let (some, others): (Vec<FindingKind>, Vec<FindingKind>) =
+            all.iter().copied().partition(blocks);
+        if self.options.jobs < 2 || some.is_empty() || others.is_empty() {
+            return self.predict(trace);
+        }
+        let (mut one, two) = std::thread::scope(|scope| {
+            let beside = || self.predict_some(trace, some.clone());
+            let begun = std::thread::Builder::new().spawn_scoped(scope, beside);
+            let two = self.predict_some(trace, others);
+            let one = match begun {
+                Ok(thread) => {
+                    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                }
+                Err(_) => beside(),
+            };
+            Ok((one?, two?))
+        })?;
+        one.findings.extend(two.findings);
+        one.unseen.extend(two.unseen);
+        one.internal_errors.extend(two.internal_errors);
+        Ok(one)
+    }
+
     /// What can be predicted from a trace.
     pub fn predict(&self, trace: &Trace) -> Result<Prediction, TestError> {
+        self.predict_some(trace, self.options.predict.properties.clone())
+    }
+
+    fn predict_some(
+        &self,
+        trace: &Trace,
+        properties: Vec<FindingKind>,
+    ) -> Result<Prediction, TestError> {
         if self.is_outside() {
             // What is ordered by means that are not seen would be predicted in any order.
             let unseen = trace.metadata.gaps.iter().map(ToString::to_string).collect();
             return Ok(Prediction { unseen, ..Prediction::default() });
         }
         let mut options = self.options.predict.clone();
+        options.properties = properties;
         let time = self.options.time;
         // Half of the time is for runs. A single question may take longer than what was left when it
         // was asked.
@@ -189,7 +228,8 @@ impl<'a> Campaign<'a> {
                 jobs.push(Job { base, violation, members: vec![finding.clone()] });
             }
         }
-        jobs.sort_by_key(|job| job.violation);
+        // A race alone shows nothing: what goes wrong by it is more.
+        jobs.sort_by_key(|job| (job.violation == Violation::Race, job.violation));
         jobs
     }
 
@@ -365,8 +405,15 @@ impl<'a> Campaign<'a> {
     ) -> Tested {
         let mut verdict = judge(&schedule, violation, self.recorded, run);
         self.controls.apply(&mut verdict, run);
+        let mut finding = finding.clone();
+        if finding.kind == FindingKind::Deadlock
+            && verdict.effect() == Some(Effect::Hang)
+            && waits_for_ever(&run.trace)
+        {
+            finding.kind = FindingKind::Livelock;
+        }
         Tested {
-            finding: finding.clone(),
+            finding,
             base,
             violation,
             schedule,
@@ -395,6 +442,9 @@ impl<'a> Campaign<'a> {
         let (kind, violation) = match effect {
             Effect::Assertion => (FindingKind::Assertion, Violation::Assertion),
             Effect::Crash => (FindingKind::Crash, Violation::Fault),
+            _ if waits_for_ever(&self.recorded.trace) => {
+                (FindingKind::Livelock, Violation::Deadlock)
+            }
             _ => (FindingKind::Deadlock, Violation::Deadlock),
         };
         let trace = &self.recorded.trace;

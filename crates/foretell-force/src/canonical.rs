@@ -1,17 +1,15 @@
-//! When two runs are the same: canonical forms of runs, as numbers.
+//! When two runs are the same: the canonical form of a run, as a number.
 //!
 //! [`order`] is the canonical form of the run's partial order (a Mazurkiewicz trace): every event
 //! with the events that it conflicts with and that came last before it. Runs with the same form
-//! differ in the order of independent events only. [`paths`] leaves the conflicts out: runs with
-//! the same form took the same branches in every thread and accessed the same memory and locks, so they
-//! have the same concurrent trace program, and predicting from one of them is enough.
+//! differ in the order of independent events only.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use foretell_predict::access::{Accesses, Cell};
-use foretell_trace::{EventId, ObjectId, Op, ThreadId, Trace, VariableId};
+use foretell_trace::{EventId, ObjectId, Op, ThreadId, Trace};
 
 /// The canonical form of the partial order of some events of the trace, in this order.
 pub fn order(trace: &Trace, events: impl IntoIterator<Item = EventId>) -> u64 {
@@ -43,24 +41,6 @@ pub fn order(trace: &Trace, events: impl IntoIterator<Item = EventId>) -> u64 {
         }
         for object in objects(&trace.event(id).op) {
             last_step.insert(object, id).map(name).hash(hasher);
-        }
-    })
-}
-
-/// The canonical form of what each thread did.
-pub fn paths(trace: &Trace) -> u64 {
-    let variable = |variable: VariableId| &trace.variables[variable.index()].name;
-    fold(trace, (0..trace.events.len()).map(EventId::from), |id, hasher| {
-        let op = &trace.event(id).op;
-        match op {
-            Op::Branch(condition) | Op::Assert(condition) => condition.outcome.hash(hasher),
-            Op::Read(access) | Op::Write(access) => variable(access.variable).hash(hasher),
-            Op::ReadModifyWrite(step) => variable(step.variable).hash(hasher),
-            _ => {
-                for object in objects(op) {
-                    trace.objects[object.index()].name.hash(hasher);
-                }
-            }
         }
     })
 }
@@ -104,18 +84,18 @@ mod tests {
     use super::*;
     use foretell_trace::format::text;
 
-    fn forms(events: &str) -> (u64, u64) {
+    fn form(events: &str) -> u64 {
         let text = format!(
             "foretell-trace 1\nobserved\nthread main, worker\nvar x\nvar y\nmutex m\n{events}"
         );
         let trace = text::read(&text).unwrap_or_else(|error| panic!("{error}"));
-        (order(&trace, (0..trace.events.len()).map(EventId::from)), paths(&trace))
+        order(&trace, (0..trace.events.len()).map(EventId::from))
     }
 
     #[test]
     fn independent_events_may_change_places() {
-        assert_eq!(forms("main write x\nworker write y"), forms("worker write y\nmain write x"));
-        assert_eq!(forms("main read x\nworker read x"), forms("worker read x\nmain read x"));
+        assert_eq!(form("main write x\nworker write y"), form("worker write y\nmain write x"));
+        assert_eq!(form("main read x\nworker read x"), form("worker read x\nmain read x"));
     }
 
     #[test]
@@ -128,13 +108,7 @@ mod tests {
                 "worker acquire m\nworker release m\nmain acquire m\nmain release m",
             ),
         ] {
-            assert_ne!(forms(one).0, forms(other).0, "{one}");
-            assert_eq!(forms(one).1, forms(other).1, "the paths are the same: {one}");
+            assert_ne!(form(one), form(other), "{one}");
         }
-    }
-
-    #[test]
-    fn another_branch_is_another_path() {
-        assert_ne!(forms("main branch true @ a.c:1").1, forms("main branch false @ a.c:1").1);
     }
 }

@@ -118,7 +118,6 @@ pub fn fatal(run: &Run) -> Option<(Effect, String)> {
         }
         (RunEnd::Signal(_), None) => Some((Effect::Crash, format!("died: {}", run.ended()))),
         (RunEnd::Deadlock(who), None) => Some((Effect::Hang, format!("hung: {who}"))),
-        (RunEnd::Livelock(who), None) => Some((Effect::Hang, format!("went on for ever: {who}"))),
         _ => None,
     }
 }
@@ -190,11 +189,13 @@ mod tests {
             end,
             crash: None,
             outside: Vec::new(),
+            cuts: Vec::new(),
             steps_taken: 0,
             trace,
             path,
             written,
             time: Duration::ZERO,
+            times: Default::default(),
             before: 0,
         }
     }
@@ -211,7 +212,6 @@ mod tests {
         assert_eq!(effect(RunEnd::Exit(0), "a\nc\n", events), Effect::Output);
         assert_eq!(effect(RunEnd::Exit(3), "a\nb\n", events), Effect::Output);
         assert_eq!(effect(RunEnd::Deadlock("".into()), "", events), Effect::Hang);
-        assert_eq!(effect(RunEnd::Livelock("".into()), "", events), Effect::Hang);
         assert_eq!(effect(RunEnd::Signal(libc::SIGSEGV), "", events), Effect::Crash);
         assert_eq!(effect(RunEnd::Signal(libc::SIGABRT), "", events), Effect::Crash);
         let failed = "main assert false @ a.c:9";

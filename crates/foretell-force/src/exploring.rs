@@ -6,10 +6,11 @@ use std::thread::ScopedJoinHandle;
 use foretell_explore::{Doubt, Executed, Exploration, Limits, Probe, Program};
 use foretell_predict::access::Accesses;
 use foretell_predict::finding::access_info;
-use foretell_predict::progress::Phase;
+use foretell_predict::progress::Explored;
 use foretell_predict::{Finding, FindingKind, Status};
 use foretell_record::{Cause, RunEnd};
 use foretell_trace::schedule::Schedule;
+use foretell_trace::waiting::waits_for_ever;
 use foretell_trace::{EventId, Op, Site, Term, Trace};
 
 use crate::campaign::Campaign;
@@ -40,6 +41,7 @@ pub(crate) fn explore(
     let limits = Limits {
         budget: campaign.options.predict.budget,
         deadline: campaign.started.checked_add(campaign.options.time),
+        part: campaign.options.part,
         ..Limits::default()
     };
     // Predictions that were forced may have left the recorded path.
@@ -104,7 +106,7 @@ impl Program for Exploring<'_, '_> {
             return std::mem::take(&mut self.others);
         }
         let campaign = &mut *self.campaign;
-        let runs = match campaign.predict(class) {
+        let runs = match campaign.predict_beside(class) {
             Ok(prediction) => {
                 // What would have followed a bad end is asked for by the exploration.
                 let unseen = prediction.unseen.iter().filter(|_| ended);
@@ -120,10 +122,9 @@ impl Program for Exploring<'_, '_> {
         runs.into_iter().map(|run| executed(run, 0)).collect()
     }
 
-    fn progress(&mut self, done: usize, known: usize) {
-        let progress = &self.campaign.options.predict.progress;
-        progress.begin(Phase::Exploring, known);
-        progress.counter().store(done as u64, std::sync::atomic::Ordering::Relaxed);
+    fn progress(&mut self, classes: usize, open: usize) {
+        let runs = self.campaign.runner.runs();
+        self.campaign.options.predict.progress.explored(Explored { classes, open, runs });
     }
 }
 
@@ -144,7 +145,7 @@ impl Exploring<'_, '_> {
         if tested.counts() && !campaign.is_known(&tested) && is_bad(campaign, &tested, &run) {
             tested.base = campaign.base(probe.class, class);
             campaign.shrink(&mut tested, class, run.clone());
-            campaign.add(named_by_its_effect(tested));
+            campaign.add(named_by_its_effect(tested, &run.trace));
         }
         match run.end {
             RunEnd::Hang | RunEnd::Stopped => Err(Doubt::Limit),
@@ -174,17 +175,19 @@ fn executed(run: Run, forced: usize) -> Executed {
         followed: run.steps_taken >= forced && !matches!(run.end, RunEnd::Diverged(_)),
         ended: matches!(run.end, RunEnd::Exit(_)),
         fault: run.crash.as_ref().map(|crash| crash.address),
+        cuts: run.cuts,
         held: run.outside.iter().filter(|one| one.cause == Cause::HeldOutcome).count(),
         trace: run.trace,
     }
 }
 
 /// Leaving the path is no bug by itself: the finding is what came of it.
-fn named_by_its_effect(mut tested: Tested) -> Tested {
+fn named_by_its_effect(mut tested: Tested, run: &Trace) -> Tested {
     let difference = &tested.verdict.difference;
     tested.finding.kind = match difference.effect {
         Effect::Assertion => FindingKind::Assertion,
         Effect::Crash => FindingKind::Crash,
+        Effect::Hang if waits_for_ever(run) => FindingKind::Livelock,
         Effect::Hang => FindingKind::Deadlock,
         Effect::Output | Effect::Path | Effect::None => FindingKind::Atomicity,
     };

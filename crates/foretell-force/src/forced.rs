@@ -62,7 +62,7 @@ impl Violation {
             FindingKind::Assertion => Violation::Assertion,
             FindingKind::Crash if frees => Violation::UseAfterFree,
             FindingKind::Crash => Violation::Fault,
-            FindingKind::Deadlock => Violation::Deadlock,
+            FindingKind::Deadlock | FindingKind::Livelock => Violation::Deadlock,
             FindingKind::Race => Violation::Race,
             FindingKind::Order => Violation::Order,
             FindingKind::Misuse => Violation::Misuse,
@@ -176,11 +176,13 @@ mod tests {
             end,
             crash: None,
             outside: Vec::new(),
+            cuts: Vec::new(),
             steps_taken,
             trace,
             path,
             written,
             time: Duration::ZERO,
+            times: Default::default(),
             before: 0,
         }
     }

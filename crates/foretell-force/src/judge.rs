@@ -94,6 +94,8 @@ pub fn outcome(
     match &forced.end {
         RunEnd::Refused(why) => return Outcome::NotForced(why.clone()),
         RunEnd::Hang => return Outcome::NotForced("the run was ended by the time limit".into()),
+        // It may be a livelock, or only long.
+        RunEnd::Livelock(who) => return Outcome::NotForced(who.clone()),
         RunEnd::Stopped => {
             return Outcome::NotForced("the run was ended because foretell had to end".into());
         }
@@ -143,11 +145,13 @@ mod tests {
             end,
             crash: None,
             outside: Vec::new(),
+            cuts: Vec::new(),
             steps_taken: 0,
             trace: text::read(&text).unwrap_or_else(|error| panic!("{error}")),
             path: ExecutionPath::default(),
             written: Written { stdout: stdout.into(), ..Written::default() },
             time: Duration::ZERO,
+            times: Default::default(),
             before: 0,
         }
     }
@@ -216,7 +220,13 @@ mod tests {
 
     #[test]
     fn a_limit_decides_nothing() {
-        for end in [RunEnd::Hang, RunEnd::Stopped, RunEnd::Refused("a device".into())] {
+        let limits = [
+            RunEnd::Hang,
+            RunEnd::Stopped,
+            RunEnd::Livelock("too many scheduling points".into()),
+            RunEnd::Refused("a device".into()),
+        ];
+        for end in limits {
             let (outcome, counts) = judged(Violation::Race, &run(end, "", "main begin"));
             assert!(matches!(outcome, Outcome::NotForced(_)) && !counts, "{outcome:?}");
         }

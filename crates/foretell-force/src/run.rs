@@ -2,29 +2,37 @@
 //! recorded.
 //!
 //! Every run gets the same arguments and the same standard input, and ends: by itself, by the time
-//! limit, or by a budget of scheduling points (a livelock has no other end).
+//! limit, or by a budget of scheduling points (a livelock has no other end). With a store
+//! ([`crate::stored`]) a run that was made in an earlier session is not made again.
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use foretell_guard::PrivateFolder;
 use foretell_record::{
-    Capture, Crash, Debugger, ExecutionPath, Outside, Policy, RecordError, RecordOptions, RunEnd,
-    mended, record,
+    Capture, Crash, Debugger, ExecutionPath, ForkServer, Outside, Policy, RecordError,
+    RecordOptions, RunEnd, Times, record, record_in_memory,
 };
-use foretell_trace::format::{self, ReadError};
+use foretell_store::Store;
 use foretell_trace::schedule::Step;
+use foretell_trace::waiting;
 use foretell_trace::{Op, Site, Trace};
 
+use crate::cut::cut_after_rounds;
 use crate::program::Program;
+use crate::stored::StoredRuns;
 
 /// So much of each stream and file is kept and compared.
 const MOST_OUTPUT: u64 = 16 << 20;
+
+/// So many rounds of loops that wait are looked at, at most: what is not covered then stays a question.
+const MOST_CUTS: usize = 16;
 
 /// What a run may cost.
 #[derive(Clone, Copy, Debug)]
@@ -57,14 +65,18 @@ pub struct Run {
     pub outside: Vec<Outside>,
     /// How many steps of its schedule were taken.
     pub steps_taken: usize,
-    /// Its events.
+    /// Its events, without rounds of loops that wait.
     pub trace: Trace,
+    /// What it would have been if a thread had not gone on after such a round.
+    pub cuts: Vec<Trace>,
     /// The branches that its threads took.
     pub path: ExecutionPath,
     /// What it wrote.
     pub written: Written,
     /// How long it took.
     pub time: Duration,
+    /// What its parts took.
+    pub times: Times,
     /// So many runs were begun before it.
     pub before: usize,
 }
@@ -129,8 +141,6 @@ fn signal_name(number: i32) -> String {
 pub enum RunError {
     /// It could not be recorded.
     Record(RecordError),
-    /// What was recorded cannot be read.
-    Trace(ReadError),
     /// A file of the run cannot be used.
     File(PathBuf, io::Error),
 }
@@ -139,7 +149,6 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RunError::Record(error) => error.fmt(f),
-            RunError::Trace(error) => error.fmt(f),
             RunError::File(path, error) => write!(f, "{}: {error}", path.display()),
         }
     }
@@ -153,11 +162,17 @@ pub struct Runner<'p> {
     /// The program.
     pub program: &'p Program,
     folder: PrivateFolder,
+    /// Makes the runs.
+    pub server: ForkServer,
     runs: AtomicUsize,
     /// What the written files held before the first run.
     before: Vec<Option<Vec<u8>>>,
     /// Held by a run whose files others would overwrite.
     alone: Mutex<()>,
+    /// Runs that were made before, by whoever was at it then.
+    stored: Option<StoredRuns>,
+    /// Runs that were made now.
+    made: AtomicUsize,
 }
 
 impl<'p> Runner<'p> {
@@ -166,12 +181,32 @@ impl<'p> Runner<'p> {
         let before = program.writes.iter().map(|path| content(path)).collect::<Result<_, _>>()?;
         let folder =
             PrivateFolder::new().map_err(|error| RunError::File(std::env::temp_dir(), error))?;
-        Ok(Self { program, folder, runs: AtomicUsize::new(0), before, alone: Mutex::new(()) })
+        Ok(Self {
+            program,
+            folder,
+            server: ForkServer::default(),
+            runs: AtomicUsize::new(0),
+            before,
+            alone: Mutex::new(()),
+            stored: None,
+            made: AtomicUsize::new(0),
+        })
     }
 
-    /// How many runs there were.
+    /// Takes runs from a store where it has them, and keeps there those that are made.
+    pub fn with_store(mut self, store: Option<Arc<Store>>) -> Self {
+        self.stored = store.map(StoredRuns::new);
+        self
+    }
+
+    /// How many runs there were, those that were made in an earlier session included.
     pub fn runs(&self) -> usize {
         self.runs.load(Ordering::Relaxed)
+    }
+
+    /// How many runs were made in this session.
+    pub fn runs_made(&self) -> usize {
+        self.made.load(Ordering::Relaxed)
     }
 
     /// One run in gdb, on the user's terminal and without limits.
@@ -187,6 +222,28 @@ impl<'p> Runner<'p> {
 
     /// One run: first the steps, then the policy.
     pub fn run(&self, steps: Vec<Step>, policy: Policy, limits: Limits) -> Result<Run, RunError> {
+        let number = self.runs.fetch_add(1, Ordering::Relaxed);
+        let stored = self.stored.as_ref();
+        let named = stored.and_then(|runs| Some((runs, runs.key(&steps, &policy, limits)?)));
+        let known = named.as_ref().and_then(|(runs, key)| runs.get(key, number));
+        if let Some(run) = known {
+            return Ok(run);
+        }
+        self.made.fetch_add(1, Ordering::Relaxed);
+        let run = self.make(number, steps, policy, limits)?;
+        Ok(match named {
+            Some((runs, key)) => runs.put(&key, run),
+            None => run,
+        })
+    }
+
+    fn make(
+        &self,
+        number: usize,
+        steps: Vec<Step>,
+        policy: Policy,
+        limits: Limits,
+    ) -> Result<Run, RunError> {
         let writes = &self.program.writes;
         let _alone = match writes.is_empty() {
             true => None,
@@ -200,9 +257,10 @@ impl<'p> Runner<'p> {
             };
             restored.map_err(|error| RunError::File(path.clone(), error))?;
         }
-        let number = self.runs.fetch_add(1, Ordering::Relaxed);
-        let file = |what: &str| self.folder.path().join(format!("{number}.{what}"));
-        let mut options = RecordOptions::new(&self.program.path, file("ftrace"));
+        let file =
+            || self.nameless().map_err(|error| RunError::File(self.folder.path().into(), error));
+        let (stdout, stderr) = (Arc::new(file()?), Arc::new(file()?));
+        let mut options = RecordOptions::new(&self.program.path, "");
         options.arguments.clone_from(&self.program.arguments);
         options.policy = policy;
         options.steps = steps;
@@ -210,25 +268,25 @@ impl<'p> Runner<'p> {
         options.path = true;
         options.point_limit = Some(limits.points);
         let stdin = self.program.stdin.clone().unwrap_or_else(|| "/dev/null".into());
-        options.capture = Some(Capture { stdin, stdout: file("out"), stderr: file("err") });
+        options.capture =
+            Some(Capture { stdin, stdout: Arc::clone(&stdout), stderr: Arc::clone(&stderr) });
         let started = Instant::now();
-        let outcome = record(&options).map_err(RunError::Record)?;
+        let (outcome, mut trace) =
+            record_in_memory(&options, &self.server).map_err(RunError::Record)?;
         let time = started.elapsed();
-        let mut trace = format::read_path(&options.output).map(mended).map_err(RunError::Trace)?;
         if let (Some(called), Some(word)) =
             (&self.program.called, trace.metadata.command.first_mut())
         {
             *word = called.to_string_lossy().into();
         }
         trace.name_threads_by_function();
+        let cuts = cut_after_rounds(&trace, MOST_CUTS);
+        let trace = waiting::without_rounds(trace);
         let written = Written {
-            stdout: content(&file("out"))?.unwrap_or_default(),
-            stderr: content(&file("err"))?.unwrap_or_default(),
+            stdout: self.written(&stdout)?,
+            stderr: self.written(&stderr)?,
             files: writes.iter().map(|path| content(path)).collect::<Result<_, _>>()?,
         };
-        for what in ["ftrace", "out", "err"] {
-            let _ = std::fs::remove_file(file(what)); // the folder goes away in the end
-        }
         let mut crash = outcome.crash;
         if let Some(crash) = &mut crash {
             crash.site.file = below_here(&crash.site.file).into();
@@ -244,11 +302,39 @@ impl<'p> Runner<'p> {
             outside: outcome.outside,
             steps_taken: outcome.steps_taken,
             trace,
+            cuts,
             path: outcome.path,
             written,
             time,
+            times: outcome.times,
             before: number,
         })
+    }
+}
+
+impl Runner<'_> {
+    /// A file that no folder has: made and gone in no time, even a thousand times a second.
+    fn nameless(&self) -> io::Result<File> {
+        let mut options = File::options();
+        options.read(true).write(true);
+        let flags = libc::O_TMPFILE;
+        options.custom_flags(flags).mode(0o600).open(self.folder.path()).or_else(|_| {
+            // Not every file system can.
+            static NEXT: AtomicUsize = AtomicUsize::new(0);
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = self.folder.path().join(format!("{number}.output"));
+            let file = options.custom_flags(0).create_new(true).open(&path)?;
+            std::fs::remove_file(path)?;
+            Ok(file)
+        })
+    }
+
+    /// What a run wrote there.
+    fn written(&self, mut file: &File) -> Result<Vec<u8>, RunError> {
+        let mut bytes = Vec::new();
+        let read = file.rewind().and_then(|()| file.take(MOST_OUTPUT).read_to_end(&mut bytes));
+        read.map_err(|error| RunError::File(self.folder.path().into(), error))?;
+        Ok(bytes)
     }
 }
 

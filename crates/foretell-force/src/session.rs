@@ -11,13 +11,15 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use foretell_explore::Exploration;
+use foretell_explore::{Doubt, Exploration, Part};
 use foretell_predict::region::Regions;
 use foretell_predict::{Finding, PredictError, Prediction, Status, WitnessSchedule};
 use foretell_record::{Policy, RunEnd};
 use foretell_solve::Budget;
+use foretell_store::Store;
 use foretell_trace::schedule::Schedule;
 use foretell_trace::validate::validate;
 use foretell_trace::{EventId, Op, Trace};
@@ -59,12 +61,16 @@ pub struct Options {
     pub paths: Paths,
     /// Runs at the same time.
     pub jobs: usize,
-    /// Runs in all.
+    /// Runs that are made in this session.
     pub runs: usize,
     /// Ends a single run.
     pub run_time: Duration,
     /// No further run is begun after so long, and no question is asked after half of it.
     pub time: Duration,
+    /// Only this part of the exploration is done.
+    pub part: Option<Part>,
+    /// Where runs are kept, for a session that goes on later.
+    pub store: Option<Arc<Store>>,
 }
 
 impl Default for Options {
@@ -81,6 +87,8 @@ impl Default for Options {
             runs: usize::MAX,
             run_time: Duration::from_secs(30),
             time: Duration::from_secs(300),
+            part: None,
+            store: None,
         }
     }
 }
@@ -180,6 +188,8 @@ impl Tested {
 pub struct Counts {
     /// Runs of the program, the recorded one included.
     pub runs: usize,
+    /// Runs that were made in this session; the others are from a store.
+    pub runs_made: usize,
     /// Runs with a different partial order of their events.
     pub behaviours: usize,
     /// Predictions that the budget left untried.
@@ -220,6 +230,8 @@ pub struct Session {
     pub exploration: Exploration,
     /// How much was done.
     pub counts: Counts,
+    /// A limit or a signal ended it: there may be more to find in a session that goes on.
+    pub was_ended: bool,
 }
 
 /// What a test comes to.
@@ -247,6 +259,11 @@ impl Session {
             && self.counts.undecided == 0
     }
 
+    /// Would a session that goes on find nothing more?
+    pub fn is_finished(&self) -> bool {
+        self.errors.is_empty() && (self.is_covered() || !self.was_ended)
+    }
+
     /// What it comes to.
     pub fn conclusion(&self) -> Conclusion {
         let untried = |open: &Open| open.finding.status == Status::Predicted;
@@ -270,7 +287,7 @@ impl Session {
 pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> {
     let started = Instant::now();
     let digest = program.digest().map_err(TestError::Input)?;
-    let runner = Runner::new(program).map_err(TestError::Run)?;
+    let runner = Runner::new(program).map_err(TestError::Run)?.with_store(options.store.clone());
     let first = Limits { time: options.run_time, points: MOST_POINTS };
     let recorded = runner.run(Vec::new(), options.base.clone(), first).map_err(TestError::Run)?;
     if let RunEnd::Refused(why) = &recorded.end {
@@ -302,6 +319,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     let exploration = campaign
         .without_panic(|campaign| exploring::explore(campaign, &recorded, others))
         .unwrap_or(Exploration { classes: 1, ..Exploration::default() });
+    let is_spent = campaign.is_spent();
     let Campaign { mut tested, open, mut unseen, errors, mut counts, orders, bases, .. } = campaign;
     if let Some(failed) = failed {
         // Predicted from the run, too: the same failure once.
@@ -310,7 +328,11 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
         });
         tested.push(failed);
     }
-    counts.runs = runner.runs();
+    // What is not decided may be for want of time, too, once no question is asked any more.
+    let was_ended = is_spent
+        || exploration.open.contains_key(&Doubt::Limit)
+        || started.elapsed() >= options.time / 2;
+    (counts.runs, counts.runs_made) = (runner.runs(), runner.runs_made());
     counts.behaviours = orders.len();
     if counts.unasked > 0 {
         unseen.push(format!(
@@ -325,7 +347,18 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     let mut said = HashSet::new();
     unseen.retain(|sentence| said.insert(sentence.clone()));
     tested.sort_by_key(|tested| (!tested.counts(), tested.violation));
-    Ok(Session { recorded, prediction, bases, tested, open, unseen, errors, exploration, counts })
+    Ok(Session {
+        recorded,
+        prediction,
+        bases,
+        tested,
+        open,
+        unseen,
+        errors,
+        exploration,
+        counts,
+        was_ended,
+    })
 }
 
 /// All events of a trace in their order.

@@ -27,6 +27,8 @@ pub(crate) struct Started {
     pub process: i32,
     /// It leads a process group of its own, which is killed as a whole.
     pub leads_group: bool,
+    /// It only makes programs by `fork`, and is none itself.
+    pub serves: bool,
 }
 
 impl Started {

@@ -44,6 +44,12 @@ impl Mark {
         Self(Self::FIRST + u64::from(NEXT.fetch_add(1, Ordering::Relaxed)))
     }
 
+    /// As a number, for a process that puts it on itself: the soft limit on RLIMIT_RTTIME. (A process
+    /// without a mark has none and stays so.)
+    pub fn value(self) -> u64 {
+        self.0
+    }
+
     /// Puts it on the calling process, between `fork` and `execve`. Where a lower limit is in force the
     /// process stays without a mark.
     pub fn put_on(self) {
@@ -128,15 +134,14 @@ pub fn end_those_of(mark: Mark) {
     let begin = Instant::now();
     loop {
         let registry = cleanup::registry();
-        let alone = registry.children().is_empty();
-        let left: Vec<i32> = adopted(&registry)
-            .into_iter()
-            .filter(|&process| !is_over(process) && (alone || mark.is_on(process)))
-            .collect();
+        let alone = registry.children().iter().all(|child| child.serves);
+        let adopted = adopted(&registry);
+        let is_left = |process: &i32| !is_over(*process) && (alone || mark.is_on(*process));
+        let left: Vec<i32> = adopted.iter().copied().filter(is_left).collect();
         for &process in &left {
             kill(process);
         }
-        adopted(&registry).into_iter().for_each(reap_one);
+        adopted.into_iter().for_each(reap_one);
         drop(registry);
         // The children of those that were killed come to us now.
         if left.is_empty() || begin.elapsed() > LONGEST_END {

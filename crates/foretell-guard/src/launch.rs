@@ -13,6 +13,8 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, PoisonError};
 
 use libc::{c_char, c_int, c_void};
 
@@ -39,6 +41,34 @@ pub struct Launch<'c> {
     pub inherits: Option<c_int>,
     /// What signals do in it that do something else in us.
     pub signals: &'c [(c_int, libc::sigaction)],
+    /// It is not run itself: it makes copies of itself by `fork`, see
+    /// [`Owned::forked`](crate::process::Owned::forked).
+    pub serves: bool,
+}
+
+/// Does something in a thread that lives as long as the process. A process that
+/// [`ends_with_us`](Launch::ends_with_us) is killed when the thread that started it ends, and with it
+/// every process that it makes for us.
+pub fn in_lasting_thread<T: Send + 'static>(
+    act: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    type Job = Box<dyn FnOnce() + Send>;
+    static JOBS: Mutex<Option<Sender<Job>>> = Mutex::new(None);
+    let (done, result) = channel();
+    let job = move || {
+        let _ = done.send(act()); // whoever asked waits
+    };
+    let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
+    if jobs.is_none() {
+        let (sender, receiver) = channel::<Job>();
+        let thread = std::thread::Builder::new().name("launch".into());
+        thread.spawn(move || receiver.into_iter().for_each(|job| job()))?;
+        *jobs = Some(sender);
+    }
+    let gone = || io::Error::other("the thread that starts programs has ended");
+    jobs.as_ref().ok_or_else(gone)?.send(Box::new(job)).map_err(|_| gone())?;
+    drop(jobs);
+    result.recv().map_err(|_| gone())?
 }
 
 /// The child's stack: it calls little.
@@ -223,6 +253,7 @@ mod tests {
             mark: Mark::new(),
             inherits: None,
             signals: &[],
+            serves: false,
         }
     }
 

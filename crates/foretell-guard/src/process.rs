@@ -29,10 +29,25 @@ pub struct Owned {
 impl Owned {
     /// Starts it.
     pub fn launch(launch: &Launch<'_>) -> io::Result<Self> {
-        let leads_group = launch.leads_group;
-        let started = |&process: &i32| Started { process, leads_group };
+        let Launch { leads_group, serves, .. } = *launch;
+        let started = |&process: &i32| Started { process, leads_group, serves };
         let process = cleanup::start(|| launch.start(), started)?;
-        Ok(Self { started: Started { process, leads_group }, ended: None })
+        Ok(Self { started: Started { process, leads_group, serves }, ended: None })
+    }
+
+    /// A child of ours that another child made for us (`CLONE_PARENT`); `fork` has it made and gives its
+    /// number. It becomes the leader of a group of its own.
+    pub fn forked(fork: impl FnOnce() -> io::Result<i32>) -> io::Result<Self> {
+        let fork = || {
+            let process = fork()?;
+            // It does the same; whoever comes first. One that has ended already has done it.
+            // SAFETY: our own child, which was not waited for.
+            unsafe { libc::setpgid(process, process) };
+            Ok(process)
+        };
+        let started = |&process: &i32| Started { process, leads_group: true, serves: false };
+        let process = cleanup::start(fork, started)?;
+        Ok(Self { started: started(&process), ended: None })
     }
 
     /// Its number.
@@ -115,7 +130,10 @@ impl Guarded {
     /// Starts the command.
     pub fn start(command: &mut Command) -> io::Result<Self> {
         command.process_group(0);
-        let started = |child: &Child| Started { process: child.id() as i32, leads_group: true };
+        let started = |child: &Child| {
+            let process = child.id() as i32;
+            Started { process, leads_group: true, serves: false }
+        };
         let mark = Mark::new();
         let child = cleanup::start(|| mark.around(|| command.spawn()), started)?;
         let state = Arc::new(Mutex::new(State::default()));

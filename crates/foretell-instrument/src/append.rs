@@ -51,7 +51,7 @@ impl FunctionContext<'_> {
     }
 
     /// The number of the thread's events.
-    fn index(&self) -> Value {
+    pub(crate) fn index(&self) -> Value {
         let index = self.slot(offset_of!(CallSlots, index));
         self.module.builder.load_in_order(self.module.module.int32, index)
     }

@@ -17,6 +17,7 @@ impl FunctionContext<'_> {
     pub(crate) fn call(&mut self, call: Value) {
         let callee = call.callee();
         if callee.is_inline_asm() {
+            self.say_assembly(call, callee);
             return self.pin_arguments(call, 0, PinReason::External, call);
         }
         if let Some(name) = call.intrinsic() {
@@ -34,7 +35,7 @@ impl FunctionContext<'_> {
     }
 
     fn intrinsic(&mut self, call: Value, name: &str) {
-        if library::is_ignored(name) {
+        if library::is_ignored(name) || self.replace_varying(call, name) {
             return;
         }
         if name.starts_with("memcpy") || name.starts_with("memmove") {
@@ -53,6 +54,11 @@ impl FunctionContext<'_> {
 
     fn function_call(&mut self, call: Value, callee: Value) {
         let site = self.site(call);
+        if let Some(function) = callee.as_function().filter(|callee| callee.is_declaration()) {
+            let name = function.name();
+            self.say_id(call, &name);
+            self.library_state(call, &name);
+        }
         self.module.builder.place_before(call);
         for argument in 0..call.argument_count() {
             let size = call.by_value_size(argument);

@@ -59,6 +59,8 @@ impl FunctionContext<'_> {
         let site = self.site(branch);
         self.module.builder.place_before(branch);
         let outcome = self.module.builder.integer_cast(condition, int32, false);
+        let goes_round = self.awaits.goes_round(branch).filter(|_| when_true == when_false);
+        let index = goes_round.map(|_| self.index());
         self.if_path(branch, |me| {
             me.module.hook("path", void, &[outcome, site]);
         });
@@ -84,6 +86,12 @@ impl FunctionContext<'_> {
                     me.concrete()
                 });
             });
+            if let (Some(goes_round), Some(index)) = (goes_round, index) {
+                let again = self.module.module.constant32(u32::from(goes_round));
+                let leaves = self.module.builder.differ(outcome, again);
+                let leaves = self.module.builder.integer_cast(leaves, int32, false);
+                self.module.hook("await_test", void, &[index, leaves, site]);
+            }
         }
     }
 

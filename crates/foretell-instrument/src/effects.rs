@@ -6,8 +6,8 @@
 //! runtime's own wrappers and report themselves.
 
 use crate::function::FunctionContext;
-use crate::library::START_THREAD;
-use crate::llvm::{Predicate, Value};
+use crate::library::{START_THREAD, state_of};
+use crate::llvm::{Predicate, TypeKind, Value};
 use crate::module::Mode;
 use foretell_abi::COPY_SYMBOLIC;
 
@@ -69,6 +69,24 @@ impl FunctionContext<'_> {
             }
             _ => {}
         }
+    }
+
+    /// Reports, before the call, what the function keeps between its calls.
+    pub(crate) fn library_state(&mut self, call: Value, name: &str) {
+        let Some((state, position, effect)) = state_of(name) else { return };
+        let stream = match state.is_empty() {
+            true if position < call.argument_count() => call.operand(position),
+            true => return, // declared by the program in its own way
+            false => self.module.module.null(),
+        };
+        if stream.ty().kind() != TypeKind::LLVMPointerTypeKind {
+            return;
+        }
+        let (site, state) = (self.site(call), self.module.string(state));
+        self.module.builder.place_before(call);
+        let constants = &self.module.module;
+        let arguments = [stream, state, constants.constant32(effect), site];
+        self.module.hook("state", constants.void, &arguments);
     }
 
     fn length(&self, string: Value) -> Value {

@@ -4,6 +4,7 @@
 //! shadows of phis are made first and filled last. Shadows are SSA values of 32 bits beside the
 //! values they belong to; a value without an entry is concrete.
 
+use crate::awaits::Awaits;
 use crate::llvm::{Block, Opcode, Value};
 use crate::locals::{Local, Locals};
 use crate::module::{Mode, ModuleContext};
@@ -21,6 +22,8 @@ pub struct FunctionContext<'m> {
     pub function: Value,
     /// Its local variables.
     pub locals: Locals,
+    /// Its loops that wait.
+    pub awaits: Awaits,
     /// Values that may have a shadow.
     pub may: MaySymbolic,
     /// Where in the function as it was the values are used that are asked about.
@@ -58,6 +61,12 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
         Mode::Concrete => MaySymbolic::nothing(),
     };
 
+    // Without expressions no branch is known to depend on what was read.
+    let awaits = match module.mode {
+        Mode::Symbolic => Awaits::find(&blocks, &locals),
+        Mode::Concrete => Awaits::default(),
+    };
+
     module.builder.place_before(start);
     let site = module.function_site(function);
     let (int32, pointer) = (module.module.int32, module.module.pointer);
@@ -69,6 +78,7 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
         module,
         function,
         locals,
+        awaits,
         may,
         position: Position::default(),
         told: HashSet::new(),
@@ -80,6 +90,7 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
     };
     context.take_arguments();
     context.prepare_locals();
+    context.mark_awaits();
     let phis = context.make_phis(&instructions);
     for &instruction in &instructions {
         context.instruction(instruction);
@@ -346,6 +357,22 @@ impl FunctionContext<'_> {
             let arguments = [alloca, size, me.concrete()];
             me.module.hook("local_store", me.module.module.void, &arguments);
         });
+    }
+
+    /// Reports where rounds of loops that wait begin.
+    fn mark_awaits(&mut self) {
+        let void = self.module.module.void;
+        for (header, entries) in self.awaits.loops.clone() {
+            for end in entries.into_iter().filter_map(Block::terminator) {
+                self.module.builder.place_before(end);
+                self.module.hook("await_enter", void, &[]);
+            }
+            if let Some(first) = header.first_insertion_point() {
+                let site = self.site(first);
+                self.module.builder.place_before(first);
+                self.module.hook("await_round", void, &[site]);
+            }
+        }
     }
 
     fn make_phis(&mut self, instructions: &[Value]) -> Vec<(Value, Value)> {

@@ -19,14 +19,17 @@
 //! | `llvm` | handles for LLVM's C interface |
 //! | `locals` | stack variables that no one else can see |
 //! | `symbolic` | which values can have a shadow at all |
+//! | `awaits` | loops that wait |
 //! | `pins`, `dominance` | where they cannot, because they must be what they were |
 //! | `library`, `effects` | what is known of functions of the C library |
+//! | `varying` | what differs from run to run |
 //! | `append` | accesses that are recorded without a call |
 //! | `module` | a module: sites, names of globals, registration |
 //! | `function` | a function: entry, exit, the walk over its instructions |
 //! | `memory`, `expression`, `control`, `call` | the kinds of instructions |
 
 mod append;
+mod awaits;
 mod call;
 mod control;
 mod dominance;
@@ -40,6 +43,7 @@ mod memory;
 mod module;
 mod pins;
 mod symbolic;
+mod varying;
 
 use llvm_sys::prelude::LLVMModuleRef;
 use std::ffi::{c_char, c_void};

@@ -2,6 +2,7 @@
 //! that are never instrumented.
 
 use crate::llvm::{TypeKind, Value};
+use foretell_abi::{CHANGES, FLUSHES, LOOKS};
 
 /// Functions of the C library that are not instrumented, so that no shadows need be handed over.
 const FOREIGN: &[&str] = &[
@@ -80,6 +81,54 @@ const FAILING: &[&str] = &[
     "llvm.trap",
     "llvm.ubsantrap",
 ];
+
+/// Functions of the C library that keep something between their calls which is no memory of the program:
+/// what it is (empty: the stream that is the argument at the position), and what they do to it.
+const STATES: &[(&str, &str, u32, u32)] = &[
+    ("clearenv", "the environment", 0, CHANGES),
+    ("getenv", "the environment", 0, LOOKS),
+    ("putenv", "the environment", 0, CHANGES),
+    ("secure_getenv", "the environment", 0, LOOKS),
+    ("setenv", "the environment", 0, CHANGES),
+    ("unsetenv", "the environment", 0, CHANGES),
+    ("rand", "rand", 0, LOOKS | CHANGES),
+    ("srand", "rand", 0, CHANGES),
+    ("random", "random", 0, LOOKS | CHANGES),
+    ("srandom", "random", 0, CHANGES),
+    ("drand48", "drand48", 0, LOOKS | CHANGES),
+    ("lrand48", "drand48", 0, LOOKS | CHANGES),
+    ("mrand48", "drand48", 0, LOOKS | CHANGES),
+    ("srand48", "drand48", 0, CHANGES),
+    ("__isoc23_fscanf", "", 0, LOOKS | CHANGES),
+    ("__isoc99_fscanf", "", 0, LOOKS | CHANGES),
+    ("fclose", "", 0, CHANGES | FLUSHES),
+    ("fflush", "", 0, FLUSHES),
+    ("fgetc", "", 0, LOOKS | CHANGES),
+    ("fgets", "", 2, LOOKS | CHANGES),
+    ("fprintf", "", 0, CHANGES),
+    ("fputc", "", 1, CHANGES),
+    ("fputs", "", 1, CHANGES),
+    ("fread", "", 3, LOOKS | CHANGES),
+    ("fscanf", "", 0, LOOKS | CHANGES),
+    ("fseek", "", 0, LOOKS | CHANGES | FLUSHES),
+    ("fseeko", "", 0, LOOKS | CHANGES | FLUSHES),
+    ("ftell", "", 0, LOOKS),
+    ("ftello", "", 0, LOOKS),
+    ("fwrite", "", 3, CHANGES),
+    ("getc", "", 0, LOOKS | CHANGES),
+    ("getdelim", "", 3, LOOKS | CHANGES),
+    ("getline", "", 2, LOOKS | CHANGES),
+    ("putc", "", 1, CHANGES),
+    ("rewind", "", 0, LOOKS | CHANGES | FLUSHES),
+    ("vfprintf", "", 0, CHANGES),
+];
+
+/// What the library's function of this name keeps between its calls: its name, where the stream is
+/// handed over, and the effect.
+pub fn state_of(name: &str) -> Option<(&'static str, u32, u32)> {
+    let found = STATES.iter().find(|(function, ..)| *function == name);
+    found.map(|&(_, state, position, effect)| (state, position, effect))
+}
 
 /// Whether the callee is a declaration of a C library function that is not instrumented.
 pub fn is_foreign(callee: Value) -> bool {

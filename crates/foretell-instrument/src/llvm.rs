@@ -314,6 +314,20 @@ impl Value {
         !unsafe { LLVMIsAInlineAsm(self.0) }.is_null()
     }
 
+    /// The text of a piece of inline assembly.
+    pub fn assembly_text(self) -> String {
+        let mut length = 0;
+        let start = unsafe { LLVMGetInlineAsmAsmString(self.0, &mut length) };
+        unsafe { text(start.cast(), length) }
+    }
+
+    /// Its constraints: of outputs, inputs and clobbers, as LLVM writes them.
+    pub fn assembly_constraints(self) -> String {
+        let mut length = 0;
+        let start = unsafe { LLVMGetInlineAsmConstraintString(self.0, &mut length) };
+        unsafe { text(start.cast(), length) }
+    }
+
     /// The function, if the value is one.
     pub fn as_function(self) -> Option<Value> {
         Value::wrap(unsafe { LLVMIsAFunction(self.0) })
@@ -978,6 +992,11 @@ impl Builder {
     /// A member of a struct value.
     pub fn extract(&self, aggregate: Value, index: u32) -> Value {
         Value(unsafe { LLVMBuildExtractValue(self.builder, aggregate.0, index, UNNAMED) })
+    }
+
+    /// A struct value with another member.
+    pub fn insert(&self, aggregate: Value, member: Value, index: u32) -> Value {
+        Value(unsafe { LLVMBuildInsertValue(self.builder, aggregate.0, member.0, index, UNNAMED) })
     }
 
     /// Calls a function.

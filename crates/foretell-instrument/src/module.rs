@@ -172,7 +172,8 @@ impl ModuleContext {
         self.demangled.entry(name.to_owned()).or_insert_with(|| llvm::demangle(name)).clone()
     }
 
-    fn string(&mut self, text: &str) -> Value {
+    /// A constant text.
+    pub fn string(&mut self, text: &str) -> Value {
         if let Some(value) = self.strings.get(text) {
             return *value;
         }

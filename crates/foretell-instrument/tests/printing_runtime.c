@@ -275,5 +275,12 @@ void __foretell_unwind(const char *frame) {
   while (depth && frames[depth - 1] < frame) depth--;
   fprintf(out(), "unwind depth %u\n", depth);
 }
+void __foretell_await_enter(void) {}
+void __foretell_await_round(const Site *site) { fprintf(out(), "await line %u\n", site->line); }
+void __foretell_await_test(unsigned index, unsigned leaves, const Site *site) { fprintf(out(), "await-test %u line %u\n", leaves, site->line); }
+// Values that differ from run to run stay what they are here; what the library keeps is not looked at.
+unsigned long __foretell_value(unsigned source, unsigned long given, const Site *site) { return given; }
+void __foretell_unseen(unsigned what, const char *text, const Site *site) { }
+void __foretell_state(const void *stream, const char *name, unsigned effect, const Site *site) { }
 void __foretell_region_begin(const char *name, const Site *site) { fprintf(out(), "begin %s line %u\n", name, site->line); }
 void __foretell_region_end(const Site *site) { fprintf(out(), "end line %u\n", site->line); }

@@ -77,8 +77,8 @@ mod tests {
 
     use super::*;
     use crate::brute::Interleavings;
-    use crate::testing::random_trace;
     use crate::validate::{Witness, validate};
+    use foretell_testing::machine::random_trace;
 
     /// All feasible orders; `None` where there are too many, or inputs that cannot all be tried.
     fn prefixes(ctp: &ConcurrentTraceProgram) -> Option<Vec<Witness>> {

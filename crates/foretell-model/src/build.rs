@@ -458,6 +458,7 @@ impl<'t> Translator<'t> {
             | Op::RegionEnd
             | Op::Call(_)
             | Op::Return
+            | Op::Await(_)
             | Op::Alloc { .. }
             | Op::Free { .. }
             | Op::Input { .. } => {}

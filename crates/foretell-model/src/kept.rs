@@ -7,7 +7,8 @@
 //! an answer about them.
 //!
 //! A thread that looks again until it finds something gets there in every order: only looks that it does
-//! not repeat count.
+//! not repeat count. A look at a file, or at what the C library keeps, never waits, so one that found what another thread had made could
+//! have come too early; looks at other channels that found something may have been waits.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -27,6 +28,13 @@ pub struct KeptOrder {
     pub second: EventId,
 }
 
+/// Is the channel the name of a file, its content, or what the C library keeps between its calls? (The
+/// names are the runtime's.)
+fn never_waits(trace: &Trace, channel: ObjectId) -> bool {
+    let name = &trace.objects[channel.index()].name;
+    ["file ", "content of a file", "state of "].iter().any(|begin| name.starts_with(begin))
+}
+
 /// One kept order for each channel that has any.
 pub fn kept_orders(trace: &Trace) -> Vec<KeptOrder> {
     let mut candidates: Vec<KeptOrder> = Vec::new();
@@ -40,6 +48,9 @@ pub fn kept_orders(trace: &Trace) -> Vec<KeptOrder> {
                 uses.rivals(trace, |op| matches!(op, Op::Send { .. }), &mut pairs);
                 uses.rivals(trace, |op| matches!(op, Op::Receive { .. }), &mut pairs);
                 uses.looks(trace, &repeated, &mut pairs);
+                if never_waits(trace, channel) {
+                    uses.lucky_looks(trace, &mut pairs);
+                }
             }
         }
         let kept = |(first, second)| KeptOrder { channel, first, second };
@@ -132,6 +143,38 @@ impl Uses {
             }
         }
         pairs.retain(|&(a, b)| trace.event(a).thread != trace.event(b).thread);
+    }
+
+    /// Looks that found something, with the changes by other threads just before and after; not those of
+    /// a thread that had looked in vain before, or that looks more than once at the same place: it looks
+    /// again.
+    fn lucky_looks(&self, trace: &Trace, pairs: &mut Vec<(EventId, EventId)>) {
+        let mut in_vain: BTreeSet<ThreadId> = BTreeSet::new();
+        let mut looks: BTreeMap<(ThreadId, Option<SiteId>), u32> = BTreeMap::new();
+        for event in self.steps.iter().map(|&step| trace.event(step)) {
+            if matches!(event.op, Op::Poll { .. }) {
+                *looks.entry((event.thread, event.site)).or_default() += 1;
+            }
+        }
+        let once = |step: EventId| {
+            let event = trace.event(step);
+            looks.get(&(event.thread, event.site)) == Some(&1)
+        };
+        let is_change = |step: EventId| matches!(trace.event(step).op, Op::Send { .. });
+        for (place, &step) in self.steps.iter().enumerate() {
+            let thread = trace.event(step).thread;
+            match trace.event(step).op {
+                Op::Poll { ready: false, .. } => _ = in_vain.insert(thread),
+                Op::Poll { ready: true, .. } if once(step) && !in_vain.contains(&thread) => {
+                    let before = self.steps[..place].iter().rfind(|&&other| is_change(other));
+                    let after = self.steps[place..].iter().find(|&&other| is_change(other));
+                    let by_others = |other: &&EventId| trace.event(**other).thread != thread;
+                    pairs.extend(before.filter(by_others).map(|&change| (change, step)));
+                    pairs.extend(after.filter(by_others).map(|&change| (step, change)));
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Whether only the amount counts: a receive gets all that it needs or nothing.

@@ -20,5 +20,4 @@ pub mod lockset;
 pub mod must_order;
 pub mod replay;
 pub mod slice;
-pub mod testing;
 pub mod validate;

@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 use foretell_model::brute::Interleavings;
 use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::must_order::MustOrder;
+use foretell_testing::Random;
 use foretell_trace::format::text;
-use foretell_trace::random::Random;
 use foretell_trace::{ChannelKind, EventId, Indexer, ObjectKind, Op, ThreadId, Trace};
 
 /// What a receive took: the content of each unit.

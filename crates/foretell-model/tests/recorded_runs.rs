@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use foretell_model::brute::Interleavings;
 use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::replay::Replay;
-use foretell_model::testing::random_trace;
 use foretell_model::validate::validate;
+use foretell_testing::machine::random_trace;
 use foretell_trace::{EventId, Op, Trace};
 
 /// Is the recorded order (all events, by number) a feasible linearization?

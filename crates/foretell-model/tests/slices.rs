@@ -3,8 +3,9 @@
 use foretell_model::brute::Interleavings;
 use foretell_model::ctp::{Action, ConcurrentTraceProgram, Mode};
 use foretell_model::slice::{Criterion, slice};
-use foretell_model::testing::{Random, random_trace};
 use foretell_model::validate::{Witness, validate};
+use foretell_testing::Random;
+use foretell_testing::machine::random_trace;
 use foretell_trace::{EventId, Value};
 
 /// A run in which these events are executed in this order, the last one violating its assertion

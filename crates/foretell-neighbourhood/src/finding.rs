@@ -36,8 +36,10 @@ use crate::text::Names;
 /// The explanation of one finding.
 #[derive(Clone, Debug)]
 pub struct FindingExplanation {
-    /// One sentence in source terms: what must not be, and what to do.
-    pub sentence: String,
+    /// In source terms: what must not be. At least one clause.
+    pub reasons: Vec<String>,
+    /// In source terms: what to do about it, and whether that is verified.
+    pub advice: Vec<String>,
     /// All that is known: formulas, summaries, synchronisation.
     pub explanation: Explanation,
     /// The part of the trace that was looked at, first and last event; `None`: all of it.
@@ -45,15 +47,29 @@ pub struct FindingExplanation {
 }
 
 impl FindingExplanation {
-    /// For people: the sentence, and whether the fix is verified.
-    pub fn to_text(&self) -> String {
-        self.sentence.clone()
+    fn new(
+        trace: &Trace,
+        finding: &Finding,
+        explanation: Explanation,
+        window: Option<(EventId, EventId)>,
+    ) -> Self {
+        let names = Names::new(trace, &explanation);
+        let (reasons, advice) =
+            (reasons(finding, &explanation, &names), advice(&explanation, &names));
+        Self { reasons, advice, explanation, window }
+    }
+
+    /// One sentence for people: the reasons, then the advice.
+    pub fn sentence(&self) -> String {
+        let clauses: Vec<&str> =
+            self.reasons.iter().chain(&self.advice).map(String::as_str).collect();
+        clauses.join("; ")
     }
 
     /// The `explanation` field of a finding.
     pub fn to_json(&self, trace: &Trace) -> Json {
         let mut json = crate::json::to_json(trace, &self.explanation);
-        json["text"] = json!(self.sentence);
+        json["text"] = json!(self.sentence());
         json["window"] = match self.window {
             Some((first, last)) => json!([first.index(), last.index()]),
             None => Json::Null,
@@ -113,11 +129,7 @@ pub fn explain_finding(
         }
         let shown =
             matches!(explanation.verdict, Verdict::Depends | Verdict::AllBad | Verdict::Deadlock);
-        let found = FindingExplanation {
-            sentence: sentence(trace, finding, &explanation),
-            explanation,
-            window,
-        };
+        let found = FindingExplanation::new(trace, finding, explanation, window);
         if shown && small {
             return Ok(found);
         }
@@ -130,8 +142,7 @@ pub fn explain_finding(
         None => {
             let reason = "this kind of finding has no explanation".to_string();
             let explanation = frame_of(trace, Verdict::Unknown(reason), Phases::default());
-            let sentence = sentence(trace, finding, &explanation);
-            Ok(FindingExplanation { sentence, explanation, window: None })
+            Ok(FindingExplanation::new(trace, finding, explanation, None))
         }
     }
 }
@@ -259,7 +270,7 @@ impl Question {
                 }
             }
             (FindingKind::Race, &[one, two]) => return Some(Question::Race(one, two)),
-            (FindingKind::Deadlock, acquires) => {
+            (FindingKind::Deadlock | FindingKind::Livelock, acquires) => {
                 let locks = finding.accesses.iter().all(|access| access.op == "acquire");
                 return Some(match locks && acquires.len() > 1 {
                     true => Question::LockCycle(acquires.to_vec()),
@@ -277,7 +288,8 @@ impl Question {
             (FindingKind::Crash, &[event]) => {
                 let (fault, term) = fault_of(trace, finding, events)?;
                 let chains = trace.events_by_thread();
-                let subject = Subject::new(trace, &chains, ctp);
+                let order = MustOrder::new(trace).ok()?;
+                let subject = Subject::new(trace, &chains, ctp, &order);
                 let goal = crash::fault_goal(&subject, event, fault, term)?;
                 let bad = at_the_event(&mut editor.ctp.terms, ctp, &goal);
                 let condition = editor.ctp.terms.not(bad);
@@ -594,36 +606,32 @@ fn held_since(trace: &Trace, event: EventId, lock: ObjectId) -> Option<EventId> 
     since.filter(|_| depth > 0)
 }
 
-/// One sentence: what must not be, and what to do.
-fn sentence(trace: &Trace, finding: &Finding, explanation: &Explanation) -> String {
-    let names = Names::new(trace, explanation);
-    let mut parts: Vec<String> = Vec::new();
-    match &explanation.verdict {
+fn reasons(finding: &Finding, explanation: &Explanation, names: &Names<'_>) -> Vec<String> {
+    let reason = match &explanation.verdict {
         Verdict::Unknown(reason) => {
-            parts.push(format!("{}; why was not worked out: {reason}", finding.detail));
+            format!("{}; why was not worked out: {reason}", finding.detail)
         }
         Verdict::Deadlock if explanation.bad.clauses().is_empty() => {
-            parts.push(names.stuck(finding.accesses.iter().map(|access| access.event)));
+            names.stuck(finding.accesses.iter().map(|access| access.event))
         }
-        Verdict::Deadlock => parts.push(names.lock_cycle()),
-        Verdict::AllBad => parts.push(format!("{}; in this trace in every order", finding.detail)),
-        Verdict::AllGood | Verdict::Infeasible => parts.push(format!(
-            "{}; the part of the trace that was explored does not show it",
-            finding.detail
-        )),
+        Verdict::Deadlock => names.lock_cycle(),
+        Verdict::AllBad => format!("{}; in this trace in every order", finding.detail),
+        Verdict::AllGood | Verdict::Infeasible => {
+            format!("{}; the part of the trace that was explored does not show it", finding.detail)
+        }
         Verdict::Depends => {
-            for summary in &explanation.summaries {
-                parts.push(names.summary(summary));
-            }
+            return explanation.summaries.iter().map(|summary| names.summary(summary)).collect();
         }
+    };
+    vec![reason]
+}
+
+fn advice(explanation: &Explanation, names: &Names<'_>) -> Vec<String> {
+    let Some(synthesis) = &explanation.synthesis else { return Vec::new() };
+    let mut advice: Vec<String> =
+        synthesis.primitives.iter().map(|primitive| names.primitive(primitive)).collect();
+    if let Verification::Unverified(reason) = &synthesis.verification {
+        advice.push(format!("this fix is not verified: {reason}"));
     }
-    if let Some(synthesis) = &explanation.synthesis {
-        for primitive in &synthesis.primitives {
-            parts.push(names.primitive(primitive));
-        }
-        if let Verification::Unverified(reason) = &synthesis.verification {
-            parts.push(format!("this fix is not verified: {reason}"));
-        }
-    }
-    parts.join("; ")
+    advice
 }

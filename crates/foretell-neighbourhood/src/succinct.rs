@@ -12,6 +12,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use fixedbitset::FixedBitSet;
 use foretell_trace::EventId;
 
 use crate::engine::abstract_run;
@@ -105,7 +106,7 @@ pub(crate) struct Oracle {
     /// Complete runs that reach the goal: the place of each step.
     known: Vec<Vec<u32>>,
     /// By pair of steps: the known runs in which the first comes before the second.
-    holding: HashMap<(StepId, StepId), Vec<u64>>,
+    holding: HashMap<(StepId, StepId), FixedBitSet>,
     pub(crate) work: Work,
 }
 
@@ -139,8 +140,8 @@ impl Oracle {
     }
 
     fn refuted_by_known_run(&mut self, system: &System, atoms: &[Atom]) -> bool {
-        let words = self.known.len().div_ceil(64);
-        let mut common = vec![u64::MAX; words];
+        let mut common = FixedBitSet::with_capacity(self.known.len());
+        common.insert_range(..);
         for &atom in atoms {
             let pair = system.step_atom(atom);
             if pair.0 == pair.1 {
@@ -148,24 +149,15 @@ impl Oracle {
             }
             let known = &self.known;
             let holding = self.holding.entry(pair).or_insert_with(|| {
-                let mut set = vec![0; words];
+                let mut set = FixedBitSet::with_capacity(known.len());
                 for (number, place) in known.iter().enumerate() {
-                    if place[pair.0] < place[pair.1] {
-                        set[number / 64] |= 1 << (number % 64);
-                    }
+                    set.set(number, place[pair.0] < place[pair.1]);
                 }
                 set
             });
-            for (word, holds) in common.iter_mut().zip(holding) {
-                *word &= *holds;
-            }
+            common.intersect_with(holding);
         }
-        if let Some(last) = common.last_mut()
-            && !self.known.len().is_multiple_of(64)
-        {
-            *last &= (1 << (self.known.len() % 64)) - 1;
-        }
-        common.iter().any(|&word| word != 0)
+        !common.is_clear()
     }
 
     /// Like [`Oracle::excludes`], but gives up where only a long exploration would tell.
@@ -229,12 +221,8 @@ impl Oracle {
         }
         let number = self.known.len();
         for (&(a, b), set) in &mut self.holding {
-            if set.len() <= number / 64 {
-                set.push(0);
-            }
-            if place[a] < place[b] {
-                set[number / 64] |= 1 << (number % 64);
-            }
+            set.grow(number + 1);
+            set.set(number, place[a] < place[b]);
         }
         self.known.push(place);
     }

@@ -60,8 +60,8 @@ fn a_region_gets_a_new_mutex_with_declaration_and_include() {
         changes(&patch),
         [
             "+#include <pthread.h>",
-            "+static pthread_mutex_t foretell_lock = PTHREAD_MUTEX_INITIALIZER;",
             "+",
+            "+static pthread_mutex_t foretell_lock = PTHREAD_MUTEX_INITIALIZER;",
             "+  pthread_mutex_lock(&foretell_lock);",
             "+  pthread_mutex_unlock(&foretell_lock);",
         ]

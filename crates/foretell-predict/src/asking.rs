@@ -87,7 +87,7 @@ impl<'a> Asker<'a> {
     ) -> Result<(), PredictError> {
         match &mut self.place {
             Place::Whole(ctp) => {
-                let subject = Subject::new(self.trace, self.chains, ctp);
+                let subject = Subject::new(self.trace, self.chains, ctp, self.order);
                 let goals: Vec<(Vec<usize>, Vec<Goal>)> = questions
                     .iter()
                     .map(|ways| {
@@ -157,7 +157,7 @@ impl<'a> Asker<'a> {
                 }
                 fits = true;
                 let ctp = (self.prepare)(checkpoints.window(from, to)?)?;
-                let subject = Subject::new(self.trace, self.chains, &ctp);
+                let subject = Subject::new(self.trace, self.chains, &ctp, self.order);
                 let Some(goal) = way.goal(&subject) else { continue };
                 let setting = setting(self.trace, self.options);
                 let goals = std::iter::once(&goal);

@@ -6,6 +6,7 @@
 //!
 //! *Nobody can go on*: every thread has ended or waits, at a lock, semaphore, condition, barrier,
 //! join or its own start. A thread that sleeps on a condition then sleeps for ever: a lost wake-up.
+//! So does one that goes round in a loop that waits, if a round with fresh reads would go round again.
 //! Only this strong form is reported, because another thread that could still run might leave its
 //! recorded path and wake the sleeper.
 
@@ -14,7 +15,9 @@ use std::collections::{HashMap, HashSet};
 use foretell_model::ctp::{Action, ConcurrentTraceProgram};
 use foretell_model::lockset::{Locksets, StateId};
 use foretell_model::must_order::MustOrder;
-use foretell_trace::{EventId, LockMode, LockStep, ObjectId, ObjectKind, Op, ThreadId, Trace};
+use foretell_trace::{
+    AwaitMark, EventId, LockMode, LockStep, ObjectId, ObjectKind, Op, Scope, ThreadId, Trace,
+};
 
 use crate::access::{Accesses, Location};
 use crate::goal::{Goal, GoalBuilder, Moment};
@@ -262,6 +265,7 @@ pub fn stuck_questions(trace: &Trace, order: &MustOrder) -> Vec<Question> {
             Op::Join(_) => false,
             Op::SemaphoreWait(semaphore) => !never_empty.contains(semaphore),
             Op::Acquire(step) => !step.by_try && abandoned.contains(&step.lock),
+            Op::Await(AwaitMark::Round) => true,
             op => waits_beyond_locks(op),
         };
         let id = EventId::from(position);
@@ -351,10 +355,12 @@ pub fn stuck_goal(subject: &Subject<'_>, instance: &Instance) -> Option<Goal> {
         let mut states = vec![builder.taken(last)];
         for &event in chain {
             let origin = ctp.event(event).origin;
-            if !may_wait(&subject.trace.event(origin).op) {
-                continue;
-            }
-            let waits = waits_at(&mut builder, event)?;
+            let waits = match &subject.trace.event(origin).op {
+                Op::Await(AwaitMark::Round) => goes_round(&mut builder, subject.trace, event),
+                op if may_wait(op) => Some(waits_at(&mut builder, event)?),
+                _ => None,
+            };
+            let Some(waits) = waits else { continue };
             states.push(waits);
             if instance.events.binary_search(&origin).is_ok() {
                 here.push(waits);
@@ -365,6 +371,72 @@ pub fn stuck_goal(subject: &Subject<'_>, instance: &Instance) -> Option<Goal> {
     parts.push(builder.terms.or(&here));
     let formula = builder.terms.and(&parts);
     Some(builder.finish(formula))
+}
+
+/// The thread has come to the begin of a round of a loop that waits, and with what it would read at the
+/// end of the prefix it would come there again, having changed nothing. `None` where the round has no
+/// such way.
+fn goes_round(
+    builder: &mut GoalBuilder<'_>,
+    trace: &Trace,
+    round: EventId,
+) -> Option<foretell_trace::TermId> {
+    let ctp = builder.ctp();
+    let place = ctp.event(round);
+    let chain = &ctp.threads[place.thread.index()][place.position as usize + 1..];
+    let op = |event: EventId| &trace.event(ctp.event(event).origin).op;
+    // What the round has read so far, and what has to hold for it to have come so far.
+    let mut known = HashMap::new();
+    let mut so_far = Vec::new();
+    let mut ways = Vec::new();
+    for (number, &event) in chain.iter().enumerate() {
+        match op(event) {
+            Op::Read(_) | Op::ReadModifyWrite(_) | Op::Branch(_) => {}
+            Op::Await(AwaitMark::Test | AwaitMark::Failed)
+            | Op::Call(_)
+            | Op::Return
+            | Op::Fence(_) => continue,
+            _ => break,
+        }
+        let Action::Guarded { assignments, .. } = &ctp.event(event).action else { break };
+        let parts = builder.local_parts(event);
+        let parts: Vec<_> =
+            parts.iter().map(|&part| builder.at_with(Moment::End, part, &known)).collect();
+        let holds = builder.terms.and(&parts);
+        let mark = chain.get(number + 1).map(|&next| op(next));
+        match mark {
+            Some(Op::Await(AwaitMark::Test)) => {
+                let fails = builder.terms.not(holds);
+                let way: Vec<_> = so_far.iter().copied().chain([fails]).collect();
+                ways.push(builder.terms.and(&way));
+            }
+            Some(Op::Await(AwaitMark::Failed)) => {
+                let way: Vec<_> = so_far.iter().copied().chain([holds]).collect();
+                ways.push(builder.terms.and(&way));
+                break;
+            }
+            _ => {}
+        }
+        so_far.push(holds);
+        let mut read = Vec::new();
+        for &(variable, value) in assignments {
+            let value = builder.at_with(Moment::End, value, &known);
+            if ctp.variables[variable.index()].scope == Scope::Shared {
+                let before = builder.value(Moment::End, variable);
+                let changed = builder.differ(value, before);
+                so_far.push(builder.terms.not(changed));
+            } else {
+                read.push((variable, value));
+            }
+        }
+        known.extend(read);
+    }
+    if ways.is_empty() {
+        return None;
+    }
+    let next = builder.next(round);
+    let again = builder.terms.or(&ways);
+    Some(builder.terms.and(&[next, again]))
 }
 
 /// The thread has come to the event, and the state at the end of the prefix does not let it go on.

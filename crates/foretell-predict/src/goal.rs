@@ -154,14 +154,24 @@ impl<'c> GoalBuilder<'c> {
         term: TermId,
         replaced: Option<(VariableId, TermId)>,
     ) -> TermId {
+        self.at_with(moment, term, &replaced.into_iter().collect())
+    }
+
+    /// A term of the CTP at a moment, with the values of some variables replaced.
+    pub fn at_with(
+        &mut self,
+        moment: Moment,
+        term: TermId,
+        replaced: &HashMap<VariableId, TermId>,
+    ) -> TermId {
         let ctp = self.ctp;
         let mut terms = std::mem::take(&mut self.terms);
         let mut cache: HashMap<TermId, TermId> = HashMap::new();
         for leaf in ctp.terms.leaves(term) {
             let Term::Variable(variable) = *ctp.terms.term(leaf) else { continue };
-            let here = match replaced {
-                Some((other, by)) if other == variable => by,
-                _ => {
+            let here = match replaced.get(&variable) {
+                Some(&by) => by,
+                None => {
                     std::mem::swap(&mut terms, &mut self.terms);
                     let value = self.value(moment, variable);
                     std::mem::swap(&mut terms, &mut self.terms);

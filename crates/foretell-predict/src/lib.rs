@@ -7,8 +7,7 @@
 //!
 //! One file per property: [`candidates`] and [`dependence`] for atomicity, [`assertion`],
 //! [`crash`], [`deadlock`], [`race`], [`order`]. [`divergence`] tells where threads may leave the
-//! path of the run. [`planner`] is the second engine. [`generate`] makes
-//! the papers' benchmark programs.
+//! path of the run. [`planner`] is the second engine.
 
 pub mod access;
 mod asking;
@@ -16,6 +15,7 @@ pub mod assertion;
 pub mod candidates;
 pub mod causal;
 pub mod context;
+pub mod counters;
 pub mod crash;
 pub mod deadlock;
 pub mod dependence;
@@ -25,7 +25,6 @@ pub mod exclusion;
 pub mod filter;
 pub mod finding;
 pub mod flag_section;
-pub mod generate;
 pub mod goal;
 pub mod influence;
 pub mod misuse;

@@ -270,7 +270,7 @@ pub(crate) fn collect(
             }
             FindingKind::Assertion => questions.extend(assertion::questions(trace, all)),
             FindingKind::Crash => questions.extend(crash::questions(trace, order, all)),
-            FindingKind::Deadlock => {
+            FindingKind::Deadlock | FindingKind::Livelock => {
                 let cycles = deadlock::lock_cycles(trace, order, locks, all.min(MOST_CYCLES));
                 if cycles.incomplete {
                     prediction.unseen.push("not all cycles of locks were looked at".into());

@@ -71,6 +71,18 @@ struct Counters {
     done: Arc<AtomicU64>,
     total: AtomicU64,
     found: Mutex<Vec<Found>>,
+    explored: Mutex<Option<Explored>>,
+}
+
+/// How far an exploration is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Explored {
+    /// Classes of paths that are known.
+    pub classes: usize,
+    /// Questions about them that are open.
+    pub open: usize,
+    /// Runs of the program.
+    pub runs: usize,
 }
 
 impl Progress {
@@ -97,6 +109,17 @@ impl Progress {
         if found.len() < MOST_FOUND && !found.contains(&what) {
             found.push(what);
         }
+    }
+
+    /// An exploration has come so far.
+    pub fn explored(&self, explored: Explored) {
+        self.0.phase.store(Phase::Exploring as u8, Ordering::Relaxed);
+        *self.0.explored.lock().unwrap_or_else(PoisonError::into_inner) = Some(explored);
+    }
+
+    /// How far the exploration is, if one goes on.
+    pub fn exploration(&self) -> Option<Explored> {
+        *self.0.explored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was found so far.

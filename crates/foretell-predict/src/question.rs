@@ -2,8 +2,10 @@
 //! or all at once.
 
 use foretell_model::ctp::ConcurrentTraceProgram;
+use foretell_model::must_order::MustOrder;
 use foretell_trace::{EventId, TermId, Trace};
 
+use crate::counters::Counters;
 use crate::dependence::{ComputedFrom, pattern_goal};
 use crate::exclusion::Exclusion;
 use crate::goal::Goal;
@@ -22,6 +24,9 @@ pub enum FindingKind {
     Crash,
     /// Threads wait for each other or for nobody.
     Deadlock,
+    /// A thread goes round in a loop for ever, waiting for what nobody will do. Looked for together with
+    /// deadlocks, and called so once it has happened.
+    Livelock,
     /// Two conflicting accesses at the same time.
     Race,
     /// A use before the definition.
@@ -31,7 +36,7 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
-    /// All kinds.
+    /// All kinds that can be asked for.
     pub const ALL: [FindingKind; 7] = [
         FindingKind::Atomicity,
         FindingKind::Assertion,
@@ -49,6 +54,7 @@ impl FindingKind {
             FindingKind::Assertion => "assertion",
             FindingKind::Crash => "crash",
             FindingKind::Deadlock => "deadlock",
+            FindingKind::Livelock => "livelock",
             FindingKind::Race => "race",
             FindingKind::Order => "order",
             FindingKind::Misuse => "misuse",
@@ -150,6 +156,8 @@ pub struct Subject<'a> {
     pub computed_from: ComputedFrom,
     /// What locks and flags exclude.
     pub exclusion: Exclusion<'a>,
+    /// What variables that are only added to can be.
+    pub counters: Counters<'a>,
 }
 
 impl<'a> Subject<'a> {
@@ -158,15 +166,18 @@ impl<'a> Subject<'a> {
         trace: &'a Trace,
         chains: &'a [Vec<EventId>],
         ctp: &'a ConcurrentTraceProgram,
+        order: &'a MustOrder,
     ) -> Self {
         let (computed_from, exclusion) = (ComputedFrom::new(ctp), Exclusion::new(ctp));
-        Self { trace, chains, ctp, computed_from, exclusion }
+        let counters = Counters::new(ctp, order);
+        Self { trace, chains, ctp, computed_from, exclusion, counters }
     }
 
-    /// The instance's goal; `None` when the CTP lacks an event or cannot express it, or when locks
-    /// and flags exclude it.
+    /// The instance's goal; `None` when the CTP lacks an event or cannot express it, or when locks,
+    /// flags or counters exclude it.
     pub fn goal(&self, instance: &Instance) -> Option<Goal> {
-        (!self.is_excluded(instance)).then(|| self.unfiltered_goal(instance))?
+        let goal = (!self.is_excluded(instance)).then(|| self.unfiltered_goal(instance))?;
+        goal.filter(|goal| !self.counters.refute(goal))
     }
 
     /// Do locks and flags alone keep the instance from happening?

@@ -4,8 +4,8 @@
 use foretell_model::lockset::Locksets;
 use foretell_model::must_order::MustOrder;
 use foretell_predict::candidates::{Candidates, Limits, candidates};
-use foretell_predict::generate::{self, BankVersion, Counters};
 use foretell_predict::region::Regions;
+use foretell_testing::families::{self, BankVersion, Counters};
 use foretell_trace::Trace;
 
 fn of(trace: &Trace) -> Candidates {
@@ -22,8 +22,8 @@ fn counts(trace: &Trace) -> [usize; 3] {
 #[test]
 fn atom_programs_have_the_counts_of_the_table() {
     for fixed in [false, true] {
-        assert_eq!(counts(&generate::atom001(fixed)), [8, 2, 1]);
-        assert_eq!(counts(&generate::atom002(fixed)), [212, 34, 33]);
+        assert_eq!(counts(&families::atom001(fixed)), [8, 2, 1]);
+        assert_eq!(counts(&families::atom002(fixed)), [212, 34, 33]);
     }
 }
 
@@ -31,7 +31,7 @@ fn atom_programs_have_the_counts_of_the_table() {
 fn every_bank_has_twelve_patterns_a_thread_and_locksets_leave_four() {
     for version in [BankVersion::Violated, BankVersion::SomeViolated, BankVersion::NoneViolated] {
         for threads in [2, 4, 6, 8, 32] {
-            let found = of(&generate::bank(version, threads));
+            let found = of(&families::bank(version, threads));
             let n = threads as usize;
             assert_eq!(found.regions, n);
             assert_eq!(
@@ -47,7 +47,7 @@ fn every_bank_has_twelve_patterns_a_thread_and_locksets_leave_four() {
 #[test]
 fn protected_counters_leave_only_the_forgotten_locks() {
     let wanted = Counters { threads: 4, counters: 8, events: 20_000, violations: 3, seed: 1 };
-    let found = of(&generate::counters(wanted));
+    let found = of(&families::counters(wanted));
     // two threads call each forgetful function once, and each can interrupt the other
     assert_eq!(found.after_locksets, 2 * 3);
     assert!(found.original > found.after_locksets);

@@ -10,7 +10,6 @@ use foretell_model::brute::Interleavings;
 use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::lockset::Locksets;
 use foretell_model::must_order::MustOrder;
-use foretell_model::testing::{MAX_EVENTS, Random, random_trace, shrink};
 use foretell_model::validate::Configuration;
 use foretell_predict::candidates::{Limits, candidates};
 use foretell_predict::engine::{Engine, Setting, Verdict};
@@ -21,6 +20,8 @@ use foretell_predict::region::Regions;
 use foretell_predict::{Backend, assertion, crash, deadlock, order, race};
 use foretell_solve::Budget;
 use foretell_solve::encode::Mode;
+use foretell_testing::Random;
+use foretell_testing::machine::{MAX_EVENTS, random_trace, shrink};
 use foretell_trace::format::text;
 use foretell_trace::{EventId, Term, Trace, Value, VariableId};
 
@@ -166,7 +167,7 @@ fn disagreement(trace: &Trace, with_z3: bool, asked: &mut Tally) -> Option<Strin
     add_flag_sections(&mut ctp);
     let order = MustOrder::new(trace).ok()?;
     let chains = trace.events_by_thread();
-    let subject = Subject::new(trace, &chains, &ctp);
+    let subject = Subject::new(trace, &chains, &ctp, &order);
     let goals: Vec<(Instance, Goal)> = instances(trace)
         .into_iter()
         .filter_map(|instance| subject.unfiltered_goal(&instance).map(|goal| (instance, goal)))
@@ -214,6 +215,9 @@ fn disagreement(trace: &Trace, with_z3: bool, asked: &mut Tally) -> Option<Strin
                     };
                     if expected && subject.is_excluded(instance) {
                         return Some(format!("{instance:?} is excluded but possible"));
+                    }
+                    if expected && subject.counters.refute(goal) {
+                        return Some(format!("{instance:?} is refuted by counting but possible"));
                     }
                     let got = match engine.ask(&[goal]) {
                         Verdict::Possible(..) => true,

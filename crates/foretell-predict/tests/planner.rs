@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use foretell_model::brute::Interleavings;
 use foretell_model::ctp::{ConcurrentTraceProgram, Role};
-use foretell_model::testing::random_trace;
 use foretell_model::validate::Configuration;
 use foretell_predict::planner::goal::Formula;
 use foretell_predict::planner::{
     CompiledGoal, Engine, Outcome, PlanOptions, Planner, PlannerOptions, predict,
 };
 use foretell_predict::{AccessPattern, FindingKind, Model, Options, PatternKind, Status};
+use foretell_testing::machine::random_trace;
 use foretell_trace::format::text;
 use foretell_trace::{EventId, Op, Trace, Value};
 

@@ -1,8 +1,8 @@
 //! Each property on small traces: one in which it can be violated, and the nearest one in which it
 //! cannot.
 
-use foretell_predict::generate::{self, BankVersion};
 use foretell_predict::{FindingKind, Options, Prediction, Status, predict};
+use foretell_testing::families::{self, BankVersion};
 use foretell_trace::format::text;
 
 fn ask(kind: FindingKind, declarations: &str, events: &str) -> Prediction {
@@ -243,7 +243,7 @@ fn a_flag_is_a_lock_only_if_it_is_checked() {
 #[test]
 fn what_a_flag_excludes_needs_no_formula() {
     for threads in [2, 8, 32] {
-        let trace = generate::bank(BankVersion::NoneViolated, threads);
+        let trace = families::bank(BankVersion::NoneViolated, threads);
         let options = Options { properties: vec![FindingKind::Atomicity], ..Options::default() };
         let prediction = predict(&trace, &options).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(prediction.findings.len(), 0);

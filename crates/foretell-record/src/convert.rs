@@ -1,30 +1,30 @@
-//! Records of the runtime to a trace: while the program runs, or from a log of it.
+//! Records of the runtime to a trace, in a file or in memory: while the program runs, or from a log
+//! of it.
 //!
-//! Definitions go into the file before their first use, so that whatever part of the file is kept
+//! Definitions go into the output before their first use, so that whatever part of the file is kept
 //! makes sense. The records come from a process that may have gone wild: what does not decode ends
 //! the conversion with a gap, never with a panic.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
 use foretell_abi::{BinaryOp, CastOp};
-use foretell_trace::format::binary::{ChunkEncoder, Name, Step};
+use foretell_trace::format::binary::{Name, Step};
 use foretell_trace::{
-    Access, ChannelKind, Condition, Event, LockMode, LockStep, MemoryOrder, MemoryRange, ObjectId,
-    ObjectKind, Op, Operator, ReadModifyWrite, Scope, SiteId, Sort, TermId, ThreadId, Value,
-    VariableId,
+    Access, AwaitMark, ChannelKind, Condition, Event, LockMode, LockStep, MemoryOrder, MemoryRange,
+    ObjectId, ObjectKind, Op, Operator, ReadModifyWrite, Scope, SiteId, Sort, TermId, ThreadId,
+    Value, Variable, VariableId,
 };
 use foretell_wire::again::{Again, Short};
 use foretell_wire::predictor::Branch;
 use foretell_wire::{Kind, TERM_SHADOW, WIDE_OPERAND, access, channel, format_path, lock};
+use rustc_hash::FxHashMap;
 
 use crate::account::{Account, NO_SENSE};
 use crate::forced::Comparison;
-use crate::hash::FastMap;
 use crate::memory::{Location, Memory};
-use crate::output::Output;
+use crate::output::{Ending, Output};
 use crate::outside::{Noted, Outside};
 use crate::path::ExecutionPath;
 use crate::symbols::Symbols;
@@ -122,8 +122,8 @@ pub struct Crash {
 }
 
 /// See the module's text.
-pub struct Converter {
-    output: Output,
+pub struct Converter<O> {
+    output: O,
     symbols: Symbols,
     memory: Memory,
     executable: PathBuf,
@@ -132,7 +132,7 @@ pub struct Converter {
     threads: Vec<Thread>,
     variables: u32,
     objects: u32,
-    sites: FastMap<u64, (SiteId, Box<str>)>,
+    sites: FxHashMap<u64, (SiteId, Box<str>)>,
     /// All sites in the file, with their places.
     defined: HashMap<(u64, foretell_trace::Site), SiteId>,
     /// Sites met lately, by the low bits of their place.
@@ -140,7 +140,7 @@ pub struct Converter {
     /// Allocated blocks: size and where they came from.
     blocks: BTreeMap<u64, (u64, u64)>,
     /// What blocks are called, by where they came from.
-    labels: FastMap<u64, Option<Box<str>>>,
+    labels: FxHashMap<u64, Option<Box<str>>>,
     terms: u32,
     /// The runtime's terms by number: the file's term and its width.
     built: Vec<(u32, u8)>,
@@ -166,11 +166,11 @@ struct Recurring {
     more: u64,
 }
 
-impl Converter {
-    /// Writes to `file`; `executable` is the program's.
-    pub fn new(file: File, executable: PathBuf, symbols: Symbols) -> io::Result<Self> {
-        Ok(Self {
-            output: Output::new(file)?,
+impl<O: Output> Converter<O> {
+    /// Writes to `output`; `executable` is the program's.
+    pub fn new(output: O, executable: PathBuf, symbols: Symbols) -> Self {
+        Self {
+            output,
             symbols,
             memory: Memory::default(),
             executable,
@@ -179,11 +179,11 @@ impl Converter {
             threads: Vec::new(),
             variables: 0,
             objects: 0,
-            sites: FastMap::default(),
+            sites: FxHashMap::default(),
             defined: HashMap::new(),
             recent_sites: [(0, SiteId(0)); RECENT_SITES],
             blocks: BTreeMap::new(),
-            labels: FastMap::default(),
+            labels: FxHashMap::default(),
             terms: 0,
             built: Vec::new(),
             // No constant has 255 bits.
@@ -193,7 +193,7 @@ impl Converter {
             account: Account::default(),
             path: ExecutionPath::default(),
             schedule: None,
-        })
+        }
     }
 
     /// Converts the records of a chunk.
@@ -213,7 +213,11 @@ impl Converter {
     }
 
     /// Writes what is left and gives the account.
-    pub fn finish(mut self, command: &[String], build_id: Option<&str>) -> io::Result<Summary> {
+    pub fn finish(
+        mut self,
+        command: &[String],
+        build_id: Option<&str>,
+    ) -> io::Result<(Summary, O::Made)> {
         if self.memory.unseen > 0 {
             let gap = format!(
                 "{} reads returned what uninstrumented code wrote unseen; that memory counts as \
@@ -227,21 +231,11 @@ impl Converter {
         let symbolic = self.account.is_symbolic();
         let mut gaps = self.account.gaps();
         let restrictions = self.account.restrictions();
-        let written = self.output.finish(|encoder, records| {
-            encoder.properties(symbolic, true, records);
-            encoder.command(command.iter().map(String::as_str), records);
-            if let Some(build_id) = build_id {
-                encoder.build_id(build_id, records);
-            }
-            for gap in &gaps {
-                encoder.gap(gap, records);
-            }
-            for restriction in &restrictions {
-                encoder.restriction(restriction, records);
-            }
-        })?;
+        let ending =
+            Ending { symbolic, command, build_id, gaps: &gaps, restrictions: &restrictions };
+        let (written, made) = self.output.finish(&ending)?;
         gaps.extend(written.lost.clone());
-        Ok(Summary {
+        let summary = Summary {
             events: written.events,
             bytes: written.bytes,
             threads: self.threads.len() as u32,
@@ -252,7 +246,8 @@ impl Converter {
             crash: self.crash,
             instrumented: self.account.is_instrumented(),
             symbolic,
-        })
+        };
+        Ok((summary, made))
     }
 
     /// One record; `None` when it makes no sense.
@@ -290,7 +285,7 @@ impl Converter {
                 }
                 let name = if path.is_empty() { "main".into() } else { format_path(&path) };
                 let id = ThreadId(number as u32);
-                self.output.add(|encoder, records| encoder.thread(id, &name, &path, records));
+                self.output.thread(id, &name, &path);
             }
             Kind::DefineObject => {
                 let (number, kind) = words.pair()?;
@@ -303,7 +298,7 @@ impl Converter {
                 self.objects += 1;
                 let name = self.name(address);
                 let id = ObjectId(number);
-                self.output.add(|encoder, records| encoder.object(id, &name, kind, records));
+                self.output.object(id, &name, kind);
             }
             Kind::DefineSite => {
                 let site = words.site()?;
@@ -423,7 +418,7 @@ impl Converter {
             let condition = Condition { term, outcome: detail & 1 == 1 };
             let site = self.site(place);
             let at = self.next_step(site, "branch")?;
-            self.output.event(|encoder, records| encoder.branch(at, condition, records));
+            self.output.branch(at, condition);
             return Some(());
         }
         let size = size_of(detail)?;
@@ -462,10 +457,10 @@ impl Converter {
         let at = self.next_step(site, if reads { "read" } else { "write" })?;
         let order = order_of(detail)?;
         let access = Access { variable, value: Some(value), term, address: address_term, order };
-        self.output.event(|encoder, records| match reads {
-            true => encoder.read(at, &access, records),
-            false => encoder.write(at, &access, records),
-        });
+        match reads {
+            true => self.output.read(at, access),
+            false => self.output.write(at, access),
+        }
         Some(())
     }
 
@@ -569,10 +564,17 @@ impl Converter {
                 let at = self.next_step(site, "call")?;
                 let text = self.sites.get(&place).map_or("", |(_, function)| function);
                 let name = Name { key: place, text };
-                self.output.event(|encoder, records| encoder.call(at, name, records));
+                self.output.call(at, name);
                 return Some(());
             }
             Kind::Return => Op::Return,
+            Kind::Await => Op::Await(match detail {
+                foretell_wire::await_mark::ROUND => AwaitMark::Round,
+                foretell_wire::await_mark::TEST => AwaitMark::Test,
+                foretell_wire::await_mark::FAILED => AwaitMark::Failed,
+                foretell_wire::await_mark::AGAIN => AwaitMark::Again,
+                _ => return None,
+            }),
             Kind::Alloc => {
                 let (address, size) = (words.next()?, words.next()?);
                 self.memory.free(address, size);
@@ -597,8 +599,7 @@ impl Converter {
             _ => return None,
         };
         let at = self.next_step(site, op.keyword())?;
-        let event = Event { thread: at.thread, index: at.index, site, op };
-        self.output.event(|encoder, records| encoder.event(at.sequence, &event, records));
+        self.output.event(at.sequence, Event { thread: at.thread, index: at.index, site, op });
         Some(())
     }
 
@@ -629,9 +630,7 @@ impl Converter {
             self.sites.insert(place, (id, site.function));
             return id;
         }
-        self.output.add(|encoder, records| {
-            encoder.site(id, &site.file, site.line, site.column, &site.function, records);
-        });
+        self.output.site(id, &site);
         if let Some(schedule) = &mut self.schedule {
             schedule.site(&site);
         }
@@ -652,17 +651,10 @@ impl Converter {
             let width = u16::from(size) * 8;
             let memory = Some(MemoryRange { address, size, generation });
             let initial = initial.map(|bits| Value::bit_vec(width, bits));
-            self.output.add(|encoder, records| {
-                encoder.variable(
-                    VariableId(number),
-                    &name,
-                    Sort::bit_vec(width),
-                    Scope::Shared,
-                    memory,
-                    initial.as_ref(),
-                    records,
-                );
-            });
+            let scope = Scope::Shared;
+            let sort = Sort::bit_vec(width);
+            let variable = Variable { name: name.into(), sort, scope, memory, initial };
+            self.output.variable(VariableId(number), variable);
         }
         VariableId(number)
     }
@@ -716,12 +708,7 @@ impl Converter {
 
     /// The term with this key. A `fresh` one is not looked for: there cannot be one yet.
     #[inline]
-    fn intern(
-        &mut self,
-        key: Key,
-        fresh: bool,
-        encode: impl FnOnce(TermId, &mut ChunkEncoder, &mut Vec<u8>),
-    ) -> TermId {
+    fn intern(&mut self, key: Key, fresh: bool, define: impl FnOnce(TermId, &mut O)) -> TermId {
         let way = key.way();
         if !fresh {
             let (recent, term) = self.recent_terms[way];
@@ -730,7 +717,7 @@ impl Converter {
             }
         }
         let id = self.next_term();
-        self.output.add(|encoder, records| encode(id, encoder, records));
+        define(id, &mut self.output);
         self.recent_terms[way] = (key, id);
         id
     }
@@ -745,9 +732,7 @@ impl Converter {
             Value::BitVec { bits, .. } => bits,
             _ => 0,
         };
-        self.intern(Key::Constant(width, bits), false, |id, encoder, records| {
-            encoder.constant_term(id, &value, records);
-        })
+        self.intern(Key::Constant(width, bits), false, |id, output| output.constant(id, value))
     }
 
     fn apply(&mut self, operator: Operator, arguments: &[TermId]) -> TermId {
@@ -758,8 +743,8 @@ impl Converter {
         // Nothing has been made of the newest term so far.
         let newest = self.terms.wrapping_sub(1);
         let fresh = parts.contains(&newest) && self.terms != 0;
-        self.intern(Key::Apply(operator, parts), fresh, |id, encoder, records| {
-            encoder.apply_term(id, operator, arguments, records);
+        self.intern(Key::Apply(operator, parts), fresh, |id, output| {
+            output.apply(id, operator, arguments);
         })
     }
 
@@ -795,9 +780,7 @@ impl Converter {
         }
         let id = self.next_term();
         let sort = Sort::bit_vec(width);
-        self.output.add(|encoder, records| {
-            encoder.read_value_term(id, thread, index, sort, records);
-        });
+        self.output.read_value(id, thread, index, sort);
         self.threads.get_mut(thread.index())?.reads.0[way] = (index, width, id);
         Some(id)
     }
@@ -807,8 +790,8 @@ impl Converter {
             _ if from == to => term,
             CastOp::Truncate if to == 1 => {
                 let bit = self.apply(Operator::Extract { high: 0, low: 0 }, &[term]);
-                let one = self.intern(Key::Constant(0, 1), false, |id, encoder, records| {
-                    encoder.constant_term(id, &Value::bit_vec(1, 1), records);
+                let one = self.intern(Key::Constant(0, 1), false, |id, output| {
+                    output.constant(id, Value::bit_vec(1, 1));
                 });
                 self.apply(Operator::Eq, &[bit, one])
             }

@@ -10,7 +10,6 @@ mod convert;
 mod debugger;
 mod find;
 mod forced;
-mod hash;
 mod layout;
 mod log;
 mod logger;
@@ -19,7 +18,9 @@ mod output;
 mod outside;
 mod path;
 mod read;
+mod recording;
 mod ring;
+mod server;
 mod signals;
 mod sink;
 mod standstill;
@@ -31,24 +32,15 @@ mod words;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Write};
-use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::io;
+use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
-use foretell_guard::descendants::{self, Mark};
-use foretell_guard::launch::Launch;
-use foretell_guard::process::Owned;
-use foretell_guard::{Keep, Replacement};
 use foretell_trace::format::ReadError;
 use foretell_trace::schedule::Step;
-use foretell_wire::{End, environment, format_turns};
 
 pub use convert::Crash;
 pub use debugger::Debugger;
@@ -57,14 +49,9 @@ pub use forced::Divergence;
 pub use outside::{Cause, Outside};
 pub use path::{BranchTaken, ExecutionPath, PathDifference};
 pub use read::{convert, info, mended, read, read_log, read_opened};
+pub use recording::{record, record_in_memory};
+pub use server::ForkServer;
 pub use sync_only::{SyncOutcome, record_sync_only};
-
-use forced::Comparison;
-use log::About;
-use outside::Noted;
-use ring::{DAMAGED, Ring};
-use signals::{Requests, SignalsPassOn};
-use sink::Sink;
 
 /// The base schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,7 +123,7 @@ impl FromStr for Policy {
 }
 
 impl fmt::Display for Policy {
-    /// As [`environment::POLICY`] wants it.
+    /// As [`foretell_wire::environment::POLICY`] wants it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Policy::Os => f.write_str("os"),
@@ -205,7 +192,7 @@ pub struct RecordOptions {
     pub time_limit: Option<Duration>,
     /// End the program when so many bytes were recorded.
     pub size_limit: Option<u64>,
-    /// End the program after so many scheduling points: a livelock.
+    /// End the program after so many scheduling points: a livelock has no other end.
     pub point_limit: Option<u64>,
     /// What becomes of the program if we die before it.
     pub on_recorder_death: OnRecorderDeath,
@@ -232,21 +219,19 @@ pub struct RecordOptions {
 pub struct Capture {
     /// What it reads.
     pub stdin: PathBuf,
-    /// Made anew.
-    pub stdout: PathBuf,
-    /// Made anew.
-    pub stderr: PathBuf,
+    /// Empty.
+    pub stdout: Arc<File>,
+    /// Empty.
+    pub stderr: Arc<File>,
 }
 
 impl Capture {
     fn streams(&self) -> Result<[Option<File>; 3], RecordError> {
-        let stream = |path: &PathBuf, file: io::Result<File>| {
-            file.map(Some).map_err(|error| RecordError::Stream(path.clone(), error))
-        };
+        let error = |error| RecordError::Stream(self.stdin.clone(), error);
         Ok([
-            stream(&self.stdin, File::open(&self.stdin))?,
-            stream(&self.stdout, File::create(&self.stdout))?,
-            stream(&self.stderr, File::create(&self.stderr))?,
+            Some(File::open(&self.stdin).map_err(error)?),
+            Some(self.stdout.try_clone().map_err(RecordError::Memory)?),
+            Some(self.stderr.try_clone().map_err(RecordError::Memory)?),
         ])
     }
 }
@@ -291,7 +276,8 @@ pub enum RunEnd {
     Signal(i32),
     /// No thread could run any more; who waits for what.
     Deadlock(String),
-    /// Threads could run but went on for more scheduling points than allowed; who and where.
+    /// Threads could run but went on for more scheduling points than allowed: a livelock, or a long
+    /// run; who and where.
     Livelock(String),
     /// It did not follow the schedule; where and how.
     Diverged(Box<Divergence>),
@@ -334,6 +320,21 @@ pub struct RecordOutcome {
     pub steps_taken: usize,
     /// The branches of the program, if [`RecordOptions::path`] asked for them.
     pub path: ExecutionPath,
+    /// What it took.
+    pub times: Times,
+    /// A fork server made the run.
+    pub forked: bool,
+}
+
+/// What the parts of a run took, by the clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Until the process was there.
+    pub start: Duration,
+    /// Until it had ended, and everything that it left behind.
+    pub run: Duration,
+    /// Its records to events, also while it ran.
+    pub convert: Duration,
 }
 
 /// Why there is no trace.
@@ -415,333 +416,3 @@ impl fmt::Display for RecordError {
 }
 
 impl std::error::Error for RecordError {}
-
-/// Runs the program and records it.
-///
-/// The file appears under its name when it is whole. A program that fails is no error: see
-/// [`RecordOutcome::end`].
-pub fn record(options: &RecordOptions) -> Result<RecordOutcome, RecordError> {
-    let program = find::program(&options.program)
-        .ok_or_else(|| RecordError::NoProgram(options.program.clone()))?;
-    let ring = Ring::new().map_err(RecordError::Memory)?;
-    let write_error = |error| RecordError::Write(options.output.clone(), error);
-    let partial = Replacement::new(&options.output, Keep::Mode).map_err(write_error)?;
-    // Removed when the run is over: it never takes the place of anything.
-    let turns = match options.steps.as_slice() {
-        [] => None,
-        steps => {
-            let path = options.output.with_extension("turns");
-            let turns = Replacement::new(&path, Keep::Mode).map_err(write_error)?;
-            let text = format_turns(&forced::turns(steps));
-            turns.file().write_all(text.as_bytes()).map_err(write_error)?;
-            Some(turns)
-        }
-    };
-    // The path of the executable is among what the kernel puts on the stack.
-    let mut command = Command::new(&program);
-    command.args(&options.arguments);
-    prepare(&mut command, options.library.as_deref(), &program, "record")?;
-    command
-        .env(environment::RING, ring.file().to_string())
-        .env(environment::POLICY, options.policy.to_string());
-    if let Some(turns) = &turns {
-        command.env(environment::TURNS, turns.path());
-    }
-    if options.path {
-        command.env(environment::PATH, "1");
-    }
-    // A user can ask for fibers in the environment, too.
-    if options.debugger.is_some() {
-        command.env(environment::SWITCH, "futex");
-    } else if options.switching == Switching::Fiber {
-        command.env(environment::SWITCH, "fiber");
-    }
-    if options.concrete {
-        command.env(environment::CONCRETE, "1");
-    }
-    if let Some(limit) = options.point_limit {
-        command.env(environment::POINTS, limit.to_string());
-    }
-    if let Some(log) = &options.replay {
-        sync_only::check_log(log)?;
-        command.env(environment::REPLAY, log);
-    }
-    match &options.debugger {
-        // gdb has an environment of its own.
-        Some(debugger) => command = debugger.command(&program, &command),
-        None => layout::fix(&mut command, &options.program, &program),
-    }
-    let streams = streams(options)?;
-    let captured = options.capture.is_some();
-    // Signals are taken before the program is there, so that none is lost in between.
-    let requests = Requests::new(captured, options.debugger.is_some());
-    let passing = options.capture.is_none().then(SignalsPassOn::begin);
-    let mut signals = SignalsPassOn::before();
-    signals.push((libc::SIGXFSZ, signals::survive_full_files()));
-    let launch = Launch {
-        command: &command,
-        called: options.debugger.is_none().then_some(options.program.as_os_str()),
-        streams: &streams,
-        leads_group: captured,
-        ends_with_us: captured || options.on_recorder_death == OnRecorderDeath::End,
-        // Programs sort and hash by addresses.
-        fixed_addresses: true,
-        mark: Mark::new(),
-        inherits: Some(ring.file()),
-        signals: &signals,
-    };
-    let about = About {
-        executable: program.clone(),
-        build_id: find::build_id(&program),
-        command: std::iter::once(options.program.to_string_lossy().into_owned())
-            .chain(options.arguments.iter().map(|word| word.to_string_lossy().into_owned()))
-            .collect(),
-    };
-    let form = match options.form {
-        Form::Log if options.steps.is_empty() && !options.path => Form::Log,
-        _ => Form::Trace,
-    };
-    let file = partial.file().try_clone().map_err(write_error)?;
-    let mut sink = Sink::new(form, file, about).map_err(write_error)?;
-    if !options.steps.is_empty() {
-        sink.compare(Comparison::new(options.steps.clone()));
-    }
-    let (status, ended) = run(&launch, &program, (passing, requests), &ring, &mut sink, options)?;
-
-    let (said, message) = ring.end();
-    let replaced_by = message.clone();
-    let message = sink.with_names(&message);
-    let diverged = |message: Option<String>, over: bool| {
-        sink.schedule().and_then(|schedule| schedule.divergence(message, over))
-    };
-    let unscheduled = |reason: String| {
-        RunEnd::Diverged(Box::new(Divergence { step: None, expected: None, found: None, reason }))
-    };
-    let own_end = match (said, status.code(), status.signal()) {
-        _ if matches!(ended, Some(Ended::Late(_) | Ended::TooLarge(_))) => RunEnd::Hang,
-        _ if matches!(ended, Some(Ended::Asked)) => RunEnd::Stopped,
-        (End::Busy, ..) => RunEnd::Hang,
-        (End::Deadlock, ..) if options.replay.is_some() => {
-            unscheduled(format!("the log cannot be followed: {message}"))
-        }
-        (End::Deadlock, ..) => RunEnd::Deadlock(message.clone()),
-        (End::Livelock, ..) => RunEnd::Livelock(message.clone()),
-        (End::Diverged, ..) => unscheduled(message.clone()),
-        (End::Refused, ..) => RunEnd::Refused(message.clone()),
-        (_, Some(code), _) => RunEnd::Exit(code),
-        (_, None, Some(signal)) => RunEnd::Signal(signal),
-        (_, None, None) => RunEnd::Exit(-1),
-    };
-    let over = matches!(own_end, RunEnd::Exit(_)) && options.debugger.is_none();
-    let end = match diverged((said == End::Diverged && ended.is_none()).then_some(message), over) {
-        Some(divergence) => RunEnd::Diverged(Box::new(divergence)),
-        None => own_end,
-    };
-    if ring.is_refused() {
-        return Err(RecordError::OtherBuild(program));
-    }
-    if ring.is_damaged() {
-        sink.gap(DAMAGED);
-    } else if !ring.is_attached() {
-        return Err(RecordError::NotAttached { program, end });
-    }
-    if ring.is_left() {
-        sink.gap(
-            "everything after a signal handler that had interrupted the recording left it by longjmp",
-        );
-    }
-    if said == End::Replaced && ended.is_none() {
-        sink.account().outside(Noted::of_process(Cause::Image, 0, replaced_by));
-    }
-    match ended {
-        Some(Ended::TooLarge(limit)) => {
-            sink.account().outside(Noted::of_process(Cause::SizeLimit, limit, String::new()));
-        }
-        Some(Ended::Late(asleep)) => {
-            sink.account().was_ended_waiting();
-            standstill::note(asleep, sink.account());
-            sink.gap("the run was ended by its time limit");
-        }
-        Some(Ended::Asked) | None => {}
-    }
-    match &end {
-        RunEnd::Hang => {}
-        RunEnd::Stopped => sink.gap("the recording was ended by a signal before the program ended"),
-        RunEnd::Signal(signal) => sink.gap(&format!(
-            "the run ended by signal {signal}: nothing is known of what would have followed"
-        )),
-        RunEnd::Deadlock(who) => {
-            sink.gap(&format!("the run itself came to a stand: {who}"));
-        }
-        RunEnd::Livelock(who) => sink.gap(&format!("the run was ended: {who}")),
-        RunEnd::Exit(_) | RunEnd::Diverged(_) | RunEnd::Refused(_) => {}
-    }
-    let steps_taken = sink.schedule().map_or(0, Comparison::taken);
-    let (summary, path) = sink.finish().map_err(write_error)?;
-    partial.complete_without_sync().map_err(write_error)?;
-    Ok(RecordOutcome {
-        end,
-        crash: summary.crash,
-        events: summary.events,
-        threads: summary.threads,
-        bytes: summary.bytes,
-        symbolic: summary.symbolic,
-        instrumented: summary.instrumented,
-        gaps: summary.gaps,
-        outside: summary.outside,
-        restrictions: summary.restrictions,
-        lost: summary.lost,
-        steps_taken,
-        path,
-    })
-}
-
-/// Where the options want the program's standard streams.
-fn streams(options: &RecordOptions) -> Result<[Option<File>; 3], RecordError> {
-    if let Some(capture) = &options.capture {
-        return capture.streams();
-    }
-    let mut streams = [None, None, None];
-    if options.output_to_error {
-        let error = io::stderr().as_fd().try_clone_to_owned().map_err(RecordError::Memory)?;
-        streams[1] = Some(error.into());
-    }
-    Ok(streams)
-}
-
-/// Puts the runtime into the program's environment.
-fn prepare(
-    command: &mut Command,
-    library: Option<&Path>,
-    program: &Path,
-    mode: &str,
-) -> Result<(), RecordError> {
-    let library = match library {
-        Some(path) => path.to_owned(),
-        None => runtime_library().ok_or(RecordError::NoLibrary)?,
-    };
-    if !find::is_of_this_build(&library) {
-        return Err(RecordError::OtherBuild(library));
-    }
-    // The loader splits the list at both.
-    if library.to_str().is_none_or(|path| path.contains([':', ' '])) {
-        return Err(RecordError::BadPath(library));
-    }
-    let before = std::env::var_os("LD_PRELOAD").unwrap_or_default();
-    let mut preload = library.into_os_string();
-    if !before.is_empty() {
-        preload.push(":");
-        preload.push(&before);
-    }
-    command
-        .env("LD_PRELOAD", preload)
-        .env(environment::PRELOAD, before)
-        .env(environment::MODE, mode)
-        .env(environment::EXECUTABLE, program);
-    Ok(())
-}
-
-/// Why we ended the program.
-enum Ended {
-    /// It did nothing for too long, or ran too long; what its threads were doing.
-    Late(Vec<standstill::Asleep>),
-    /// The recording has reached this many bytes.
-    TooLarge(u64),
-    /// Somebody asked us to end.
-    Asked,
-}
-
-/// Runs the program to its end and takes what it records. Says why it was ended, if it was.
-fn run(
-    launch: &Launch<'_>,
-    program: &Path,
-    (mut passing, mut requests): (Option<SignalsPassOn>, Requests),
-    ring: &Ring,
-    sink: &mut Sink,
-    options: &RecordOptions,
-) -> Result<(ExitStatus, Option<Ended>), RecordError> {
-    let started = options.debugger.as_ref().map_or(program, |debugger| &debugger.program);
-    let start_error = |error| RecordError::Start(started.to_owned(), error);
-    let (captured, mark) = (options.capture.is_some(), launch.mark);
-    let mut child = Owned::launch(launch).map_err(start_error)?;
-    let process = child.id() as i32;
-    if let Some(passing) = &mut passing {
-        passing.pass_to(process);
-    }
-    thread::scope(|scope| {
-        let (sender, ended) = mpsc::channel();
-        let waiting = thread::Builder::new().name("end".into()).spawn_scoped(scope, move || {
-            wait_for_end(process);
-            if captured {
-                // SAFETY: the leader was not waited for, so that the number is still the group's.
-                unsafe { libc::kill(-process, libc::SIGKILL) };
-            }
-            let status = child.wait();
-            if captured {
-                descendants::end_those_of(mark);
-            }
-            let _ = sender.send(status); // the receiver waits for it
-            ring.wake_reader();
-        });
-        waiting.map_err(start_error)?; // the program has ended: its owner was dropped
-        let begin = Instant::now();
-        let mut moved = (ring.progress(), begin);
-        let mut why = None;
-        let too_large = |sink: &Sink| options.size_limit.is_some_and(|limit| sink.bytes() > limit);
-        let late = || options.time_limit.is_some_and(|limit| begin.elapsed() > limit);
-        let status = loop {
-            while let Some(chunk) = ring.full_chunk() {
-                sink.chunk(&chunk);
-                ring.release_chunk();
-                options.events.store(sink.events(), Ordering::Relaxed);
-                if why.is_none() && (late() || too_large(sink) || requests.must_end()) {
-                    break; // a program that writes faster than we read is never done
-                }
-            }
-            match ended.try_recv() {
-                Ok(status) => break status.map_err(start_error)?,
-                Err(_) => ring.wait(Duration::from_millis(20)),
-            }
-            descendants::reap();
-            let now = Instant::now();
-            let progress = ring.progress();
-            if progress != moved.0 {
-                moved = (progress, now);
-            }
-            let idle = options.hang_limit.is_some_and(|limit| now - moved.1 > limit);
-            if why.is_none() && (idle || late() || too_large(sink) || requests.must_end()) {
-                why = Some(match options.size_limit {
-                    _ if requests.must_end() => Ended::Asked,
-                    Some(limit) if too_large(sink) => Ended::TooLarge(limit),
-                    _ => Ended::Late(standstill::asleep(process)),
-                });
-                // SAFETY: the child has not been waited for: its number is still its own.
-                unsafe { libc::kill(process, libc::SIGKILL) };
-            }
-        };
-        while let Some(chunk) = ring.full_chunk() {
-            sink.chunk(&chunk);
-            ring.release_chunk();
-        }
-        if let Some(rest) = ring.rest() {
-            sink.rest(&rest);
-        }
-        if why.is_some() {
-            // It did not come to end them itself.
-            descendants::end_those_of(mark);
-        }
-        Ok((status, why))
-    })
-}
-
-/// Waits until the child has ended, and leaves it to be waited for.
-fn wait_for_end(process: i32) {
-    // SAFETY: the structure is only written to.
-    unsafe {
-        let mut information: libc::siginfo_t = std::mem::zeroed();
-        let flags = libc::WEXITED | libc::WNOWAIT;
-        while libc::waitid(libc::P_PID, process as u32, &mut information, flags) != 0
-            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-        {}
-    }
-}

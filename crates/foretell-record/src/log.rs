@@ -33,13 +33,13 @@
 //! the trace says what it lacks: the last events, and source positions of places that were only
 //! program counters. A damaged byte is an error that names the chunk.
 
-use std::fs::File;
 use std::path::PathBuf;
 
 use foretell_trace::format::{LOG_MAGIC, Position, ReadError};
 use foretell_wire::{Kind, LOG_VERSION, measure};
 
-use crate::convert::{Converter, Summary};
+use crate::convert::Converter;
+use crate::output::Output;
 use crate::symbols::{Named, Stored, Symbols};
 use crate::words::{Words, put_text};
 
@@ -249,10 +249,10 @@ impl<'a> Log<'a> {
         Ok(log)
     }
 
-    /// Writes the trace to `file`, which is empty.
-    pub fn convert(&self, file: File) -> Result<Summary, ReadError> {
+    /// Makes the trace.
+    pub fn convert<O: Output>(&self, output: O) -> Result<O::Made, ReadError> {
         let symbols = Symbols::stored(self.stored()?);
-        let mut converter = self.converter(file, symbols)?;
+        let mut converter = self.converter(output, symbols)?;
         if let Some(at) = self.cut {
             let rest = self.bytes - at;
             converter.account.gap(&format!(
@@ -269,17 +269,21 @@ impl<'a> Log<'a> {
             );
         }
         let About { command, build_id, .. } = &self.about;
-        let summary = converter.finish(command, build_id.as_deref()).map_err(no_room)?;
+        let (summary, made) = converter.finish(command, build_id.as_deref()).map_err(no_room)?;
         match summary.lost {
             Some(lost) => Err(no_room(std::io::Error::other(lost))),
-            None => Ok(summary),
+            None => Ok(made),
         }
     }
 
     /// A converter that has seen all records.
-    pub fn converter(&self, file: File, symbols: Symbols) -> Result<Converter, ReadError> {
+    pub fn converter<O: Output>(
+        &self,
+        output: O,
+        symbols: Symbols,
+    ) -> Result<Converter<O>, ReadError> {
         let executable = self.about.executable.clone();
-        let mut converter = Converter::new(file, executable, symbols).map_err(no_room)?;
+        let mut converter = Converter::new(output, executable, symbols);
         let mut said = None;
         if let Some(chunk) = &self.end {
             let words = chunk.words()?;
@@ -579,7 +583,7 @@ main end
 
     #[test]
     fn a_file_that_takes_nothing_is_an_error() {
-        let full = File::options().write(true).open("/dev/full").expect("Linux has it");
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
         let error = Logger::new(full, &about()).err().expect("nothing fits");
         assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
     }

@@ -19,6 +19,7 @@ use crate::convert::{Crash, Summary};
 use crate::find::LIBRARY;
 use crate::log::{About, CHUNK_HEADER_BYTES, FILE_HEADER_BYTES, Log, Part};
 use crate::log::{bytes_of, chunk_header, each_record, file_header};
+use crate::output::TraceInMemory;
 use crate::outside::{Noted, Outside};
 use crate::ring::Chunk;
 use crate::symbols::{Symbols, data_symbols};
@@ -179,10 +180,9 @@ impl Logger {
     pub fn with_names(&self, text: &str) -> String {
         let named = || {
             let bytes = self.file.try_clone().and_then(Mapped::of).ok()?;
-            let nowhere = File::options().write(true).open("/dev/null").ok()?;
             let bytes = bytes.get(..usize::try_from(self.bytes).ok()?)?;
             let log = Log::new(bytes).ok()?;
-            let mut converter = log.converter(nowhere, Symbols::default()).ok()?;
+            let mut converter = log.converter(TraceInMemory::default(), Symbols::default()).ok()?;
             Some(converter.with_names(text))
         };
         if text.is_empty() { String::new() } else { named().unwrap_or_else(|| text.into()) }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::hash::FastMap;
+use rustc_hash::FxHashMap;
 
 /// Eight bytes of memory.
 #[derive(Clone, Copy, Default)]
@@ -42,11 +42,11 @@ type Page = [Granule; GRANULES];
 #[derive(Default)]
 pub struct Memory {
     pages: Vec<Box<Page>>,
-    by_number: FastMap<u64, u32>,
+    by_number: FxHashMap<u64, u32>,
     /// Pages used lately, by the low bits of their number: number plus 1, and where they are.
     recent: Recent,
     /// Variables that are not their granule's: by address, size and generation.
-    others: FastMap<(u64, u8, u32), u32>,
+    others: FxHashMap<(u64, u8, u32), u32>,
     /// How many reads returned what no event had written.
     pub unseen: u64,
 }

@@ -184,6 +184,13 @@ impl fmt::Display for Outside {
             Cause::HeldOutcome => {
                 write!(f, "whether {subject} times out or fails")
             }
+            Cause::Varying => write!(
+                f,
+                "what {subject} gives in thread {thread} differs from run to run and is not replayed"
+            ),
+            Cause::Assembler => {
+                write!(f, "{subject} by inline assembly in thread {thread} is not seen")
+            }
             Cause::BusyBesideSleepers => {
                 write!(f, "thread {thread} was still busy when the scheduling points were used up")
             }

@@ -154,6 +154,52 @@ impl ExecutionPath {
         Some(BranchTaken { site, outcome: branch.outcome() })
     }
 
+    /// The path as numbers, with the places that they name, for whoever keeps it;
+    /// [`ExecutionPath::from_numbers`] has it back.
+    pub fn to_numbers(&self) -> (Vec<u64>, Vec<(u64, &Site)>) {
+        let mut numbers = Vec::new();
+        for thread in &self.threads {
+            let path = &thread.thread.0;
+            numbers.push(path.len() as u64);
+            numbers.extend(path.iter().map(|&child| u64::from(child)));
+            numbers.push(thread.cut.into());
+            numbers.extend([thread.rest.is_some().into(), thread.rest.unwrap_or(0)]);
+            numbers.push(thread.missed.len() as u64);
+            let missed = thread.missed.iter();
+            numbers.extend(
+                missed.flat_map(|(before, branch)| {
+                    [*before, branch.place(), branch.outcome().into()]
+                }),
+            );
+        }
+        let mut sites: Vec<(u64, &Site)> =
+            self.sites.iter().map(|(&place, site)| (place, site)).collect();
+        sites.sort_unstable_by_key(|&(place, _)| place);
+        (numbers, sites)
+    }
+
+    /// The inverse of [`ExecutionPath::to_numbers`]; `None` where the numbers are no path.
+    pub fn from_numbers(numbers: &[u64], sites: Vec<(u64, Site)>) -> Option<Self> {
+        let mut path = ExecutionPath { sites: sites.into_iter().collect(), ..Self::default() };
+        let mut numbers = numbers.iter().copied();
+        while let Some(length) = numbers.next() {
+            let mut thread = ThreadPath::default();
+            for _ in 0..length {
+                thread.thread.0.push(numbers.next()?.try_into().ok()?);
+            }
+            thread.cut = numbers.next()? != 0;
+            let (known, rest) = (numbers.next()?, numbers.next()?);
+            thread.rest = (known != 0).then_some(rest);
+            for _ in 0..numbers.next()? {
+                let (before, place, outcome) = (numbers.next()?, numbers.next()?, numbers.next()?);
+                thread.missed.push((before, Branch::new(place, outcome)));
+            }
+            path.kept += thread.missed.len();
+            path.threads.push(thread);
+        }
+        Some(path)
+    }
+
     // What the converter tells.
 
     pub(crate) fn add_thread(&mut self, path: &[u32]) {
@@ -297,6 +343,22 @@ mod tests {
         assert!(here.branches() > 15 * here.mispredictions());
         assert_eq!(here.differences(&path(&branches, 0x5000, true)), []);
         assert_eq!(here.differences(&path(&branches, 0x7f00_0123_4000, true)), []);
+    }
+
+    #[test]
+    fn a_path_survives_its_numbers() {
+        let whole = path(&rounds(Some(60)), 0x7f00_0123_4000, true);
+        for path in [whole, path(&rounds(None), 0x5000, false), ExecutionPath::default()] {
+            let (numbers, sites) = path.to_numbers();
+            let sites: Vec<_> =
+                sites.into_iter().map(|(place, site)| (place, site.clone())).collect();
+            let back = ExecutionPath::from_numbers(&numbers, sites.clone()).expect("a path");
+            assert_eq!(format!("{:?}", back.threads), format!("{:?}", path.threads));
+            assert_eq!((back.sites, back.kept), (path.sites, path.kept));
+            for end in 1..numbers.len() {
+                assert!(ExecutionPath::from_numbers(&numbers[..end], Vec::new()).is_none());
+            }
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use foretell_trace::validate::drop_stale_terms;
 
 use crate::RecordError;
 use crate::log::Log;
+use crate::output::{TraceFile, TraceInMemory};
 use crate::ring::memory_file;
 
 /// Reads a trace of any format; a log is converted.
@@ -63,7 +64,7 @@ pub fn info(path: &Path) -> Result<(Format, TraceInfo), ReadError> {
 
 /// Reads a log that is in memory.
 pub fn read_log(log: &[u8]) -> Result<Trace, ReadError> {
-    format::binary::read(&converted(log)?).map(mended)
+    Log::new(log)?.convert(TraceInMemory::default())?.map(mended)
 }
 
 /// The log as a binary trace, in memory.
@@ -74,7 +75,8 @@ fn converted(log: &[u8]) -> Result<Mapped, ReadError> {
         ReadError::new(format::Position::None, message)
     };
     let file = memory_file().map_err(memory)?;
-    log.convert(file.try_clone().map_err(memory)?)?;
+    let output = file.try_clone().and_then(TraceFile::new).map_err(memory)?;
+    log.convert(output)?;
     Mapped::of(file).map_err(memory)
 }
 
@@ -86,6 +88,7 @@ pub fn convert(log: Opened, path: &Path, output: &Path) -> Result<(), RecordErro
     let bytes = log.bytes().map_err(|error| RecordError::Read(ReadError::io(path, &error)))?;
     let log = Log::new(&bytes).map_err(read_error)?;
     let partial = Replacement::new(output, Keep::Mode).map_err(write_error)?;
-    log.convert(partial.file().try_clone().map_err(write_error)?).map_err(read_error)?;
+    let output = partial.file().try_clone().and_then(TraceFile::new).map_err(write_error)?;
+    log.convert(output).map_err(read_error)?;
     partial.complete_without_sync().map_err(write_error)
 }

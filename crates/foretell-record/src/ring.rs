@@ -9,6 +9,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::time::Duration;
@@ -50,13 +51,11 @@ unsafe impl Send for Ring {}
 unsafe impl Sync for Ring {}
 
 impl Ring {
-    /// Fresh memory.
-    pub fn new() -> io::Result<Ring> {
+    /// Fresh memory, with the text behind it in its file.
+    pub fn new(behind: &str) -> io::Result<Ring> {
         let file = memory_file()?;
-        // SAFETY: a plain call on our file.
-        if unsafe { libc::ftruncate(file.as_raw_fd(), RING_BYTES as i64) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        file.set_len((RING_BYTES + behind.len()) as u64)?;
+        file.write_all_at(behind.as_bytes(), RING_BYTES as u64)?;
         seal(&file)?;
         // SAFETY: a new mapping.
         let memory = unsafe {
@@ -220,7 +219,7 @@ impl Ring {
         futex(header.consumed.as_ptr(), libc::FUTEX_WAKE, 1, None);
     }
 
-    /// Sleeps until a chunk is full, somebody calls [`Ring::wake_reader`], or the time is over. From
+    /// Sleeps until a chunk is full, the program says that it ends, or the time is over. From
     /// a damaged ring nothing is read: whatever the program writes there is taken as read.
     pub fn wait(&self, limit: Duration) {
         let header = self.header();
@@ -234,9 +233,9 @@ impl Ring {
         futex(header.produced.as_ptr(), libc::FUTEX_WAIT, consumed, Some(limit));
     }
 
-    /// Wakes the reader.
-    pub fn wake_reader(&self) {
-        futex(self.header().produced.as_ptr(), libc::FUTEX_WAKE, 1, None);
+    /// Whether the program has said that it ends: only its process is to be waited for.
+    pub fn has_ended(&self) -> bool {
+        !self.is_damaged() && self.header().end.load(Acquire) != End::Unsaid as u32
     }
 
     /// What the runtime said about the end, and its message.

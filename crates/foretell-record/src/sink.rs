@@ -3,15 +3,28 @@
 use std::fs::File;
 use std::io;
 
-use crate::Form;
+use foretell_trace::Trace;
+use foretell_trace::format::ReadError;
+
 use crate::account::Account;
 use crate::convert::{Converter, Summary};
 use crate::forced::Comparison;
 use crate::log::About;
 use crate::logger::Logger;
+use crate::output::{TraceFile, TraceInMemory};
 use crate::path::ExecutionPath;
 use crate::ring::Chunk;
 use crate::symbols::Symbols;
+
+/// What a recording becomes.
+pub enum Destination {
+    /// A log; the file is empty and can be read, too.
+    Log(File),
+    /// A binary trace; the file is empty.
+    File(File),
+    /// A trace in memory.
+    Memory,
+}
 
 /// See the module's text.
 pub struct Sink {
@@ -21,18 +34,44 @@ pub struct Sink {
 }
 
 enum Written {
-    Trace(Box<Converter>),
+    Memory(Box<Converter<TraceInMemory>>),
+    File(Box<Converter<TraceFile>>),
     Log(Box<Logger>),
 }
 
+/// A recording that is whole.
+pub struct Finished {
+    pub summary: Summary,
+    /// The branches that were taken.
+    pub path: ExecutionPath,
+    /// The trace, if it is in memory.
+    pub trace: Option<Result<Trace, ReadError>>,
+}
+
+/// The same of a converter of either kind.
+macro_rules! either {
+    ($sink:expr, $converter:ident => $trace:expr, $logger:ident => $log:expr) => {
+        match $sink {
+            Written::Memory($converter) => $trace,
+            Written::File($converter) => $trace,
+            Written::Log($logger) => $log,
+        }
+    };
+}
+
 impl Sink {
-    /// Writes to the file, which is empty and can be read, too.
-    pub fn new(form: Form, file: File, about: About) -> io::Result<Self> {
-        let form = match form {
-            Form::Log => Written::Log(Logger::new(file, &about)?.into()),
-            Form::Trace => {
-                let executable = about.executable.clone();
-                Written::Trace(Converter::new(file, executable, Symbols::default())?.into())
+    /// Nothing has been recorded yet.
+    pub fn new(destination: Destination, about: About) -> io::Result<Self> {
+        let (executable, symbols) = (about.executable.clone(), Symbols::default());
+        let form = match destination {
+            Destination::Log(file) => Written::Log(Logger::new(file, &about)?.into()),
+            Destination::File(file) => {
+                let output = TraceFile::new(file)?;
+                Written::File(Converter::new(output, executable, symbols).into())
+            }
+            Destination::Memory => {
+                let output = TraceInMemory::default();
+                Written::Memory(Converter::new(output, executable, symbols).into())
             }
         };
         Ok(Self { about, form, taken: 0 })
@@ -40,26 +79,24 @@ impl Sink {
 
     /// A run that follows these steps is compared with them; a log is not.
     pub fn compare(&mut self, comparison: Comparison) {
-        if let Written::Trace(converter) = &mut self.form {
-            converter.schedule = Some(comparison);
-        }
+        either!(&mut self.form,
+            converter => converter.schedule = Some(comparison),
+            _logger => ());
     }
 
     /// Takes a full chunk.
     pub fn chunk(&mut self, chunk: &Chunk) {
         self.taken += size_of_val(&chunk.words[..]) as u64;
-        match &mut self.form {
-            Written::Trace(converter) => converter.chunk(&chunk.words),
-            Written::Log(logger) => logger.chunk(chunk),
-        }
+        either!(&mut self.form,
+            converter => converter.chunk(&chunk.words),
+            logger => logger.chunk(chunk));
     }
 
     /// Takes the chunk that is not full, once the program is gone.
     pub fn rest(&mut self, words: &[u64]) {
-        match &mut self.form {
-            Written::Trace(converter) => converter.chunk(words),
-            Written::Log(logger) => logger.rest(words),
-        }
+        either!(&mut self.form,
+            converter => converter.chunk(words),
+            logger => logger.rest(words));
     }
 
     /// Bytes of records so far.
@@ -69,53 +106,52 @@ impl Sink {
 
     /// The events so far.
     pub fn events(&self) -> u64 {
-        match &self.form {
-            Written::Trace(converter) => converter.events(),
-            Written::Log(logger) => logger.events(),
-        }
+        either!(&self.form, converter => converter.events(), logger => logger.events())
     }
 
     /// The text with names in place of the addresses that have one.
     pub fn with_names(&mut self, text: &str) -> String {
-        match &mut self.form {
-            Written::Trace(converter) => converter.with_names(text),
-            Written::Log(logger) => logger.with_names(text),
-        }
+        either!(&mut self.form,
+            converter => converter.with_names(text),
+            logger => logger.with_names(text))
     }
 
     /// The schedule that the run is to obey.
     pub fn schedule(&self) -> Option<&Comparison> {
-        match &self.form {
-            Written::Trace(converter) => converter.schedule.as_ref(),
-            Written::Log(_) => None,
-        }
+        either!(&self.form, converter => converter.schedule.as_ref(), _logger => None)
     }
 
     /// What is to be said about the recording.
     pub fn account(&mut self) -> &mut Account {
-        match &mut self.form {
-            Written::Trace(converter) => &mut converter.account,
-            Written::Log(logger) => logger.account(),
-        }
+        either!(&mut self.form, converter => &mut converter.account, logger => logger.account())
     }
 
     /// Notes something that the trace lacks.
     pub fn gap(&mut self, what: &str) {
-        match &mut self.form {
-            Written::Trace(converter) => converter.account.gap(what),
-            Written::Log(logger) => logger.gap(what),
-        }
+        either!(&mut self.form,
+            converter => converter.account.gap(what),
+            logger => logger.gap(what));
     }
 
-    /// Ends the file and gives the account, and the branches that were taken.
-    pub fn finish(self) -> io::Result<(Summary, ExecutionPath)> {
-        match self.form {
-            Written::Trace(mut converter) => {
+    /// Ends it.
+    pub fn finish(self) -> io::Result<Finished> {
+        let About { command, build_id, .. } = &self.about;
+        let build_id = build_id.as_deref();
+        Ok(match self.form {
+            Written::Memory(mut converter) => {
                 let path = std::mem::take(&mut converter.path);
-                let About { command, build_id, .. } = &self.about;
-                Ok((converter.finish(command, build_id.as_deref())?, path))
+                let (summary, trace) = converter.finish(command, build_id)?;
+                Finished { summary, path, trace: Some(trace) }
             }
-            Written::Log(logger) => Ok((logger.finish()?, ExecutionPath::default())),
-        }
+            Written::File(mut converter) => {
+                let path = std::mem::take(&mut converter.path);
+                let (summary, ()) = converter.finish(command, build_id)?;
+                Finished { summary, path, trace: None }
+            }
+            Written::Log(logger) => {
+                let path = ExecutionPath::default();
+                Finished { summary: logger.finish()?, path, trace: None }
+            }
+        })
     }
 }

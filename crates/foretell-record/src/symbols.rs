@@ -1,15 +1,19 @@
 //! Source positions of program counters and names of addresses, from the modules' own tables or from
 //! a log that brings along what its recorder found in them.
+//!
+//! A program is run thousands of times, and reading the tables takes longer than a run: what was found
+//! in a file is kept for the next run, as long as the file is the same.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use foretell_trace::Site;
 use foretell_trace::format::Mapped;
 use object::{Object, ObjectSymbol, SymbolKind};
-
-use crate::hash::FastMap;
+use rustc_hash::FxHashMap;
 
 /// A loaded executable or library.
 struct Module {
@@ -17,8 +21,47 @@ struct Module {
     first: u64,
     end: u64,
     path: PathBuf,
+    tables: Arc<Tables>,
     lines: Option<addr2line::Loader>,
     opened: bool,
+}
+
+/// What was found in a module's file so far.
+struct Tables {
+    /// Device, number, size and time of change of the file.
+    file: Option<[i64; 5]>,
+    /// What its data is called, as if it had been loaded at 0; sorted by address.
+    names: Vec<Named>,
+    /// The source positions of the calls that were asked for, by offset.
+    sites: Mutex<FxHashMap<u64, Site>>,
+}
+
+impl Tables {
+    /// Those of a file.
+    fn of(path: &Path) -> Arc<Self> {
+        static KNOWN: Mutex<Option<HashMap<PathBuf, Arc<Tables>>>> = Mutex::new(None);
+        let file = std::fs::metadata(path).ok().map(|file| {
+            let (device, number) = (file.dev() as i64, file.ino() as i64);
+            [device, number, file.size() as i64, file.mtime(), file.mtime_nsec()]
+        });
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get_or_insert_default();
+        match known.get(path) {
+            Some(tables) if tables.file == file => Arc::clone(tables),
+            _ => {
+                let mut names = data_symbols(0, path);
+                names.sort_by_key(|named| named.address);
+                let tables = Arc::new(Self { file, names, sites: Mutex::default() });
+                known.insert(path.to_owned(), Arc::clone(&tables));
+                tables
+            }
+        }
+    }
+
+    /// Nothing is known.
+    fn none() -> Arc<Self> {
+        Arc::new(Self { file: None, names: Vec::new(), sites: Mutex::default() })
+    }
 }
 
 /// A named piece of memory.
@@ -34,7 +77,7 @@ pub struct Stored {
     /// What the data of each module is called.
     pub names: HashMap<PathBuf, Vec<Named>>,
     /// The source positions of program counters.
-    pub sites: FastMap<u64, Site>,
+    pub sites: FxHashMap<u64, Site>,
 }
 
 /// All modules of the program.
@@ -44,6 +87,8 @@ pub struct Symbols {
     /// Sorted by address when `sorted`.
     named: Vec<Named>,
     sorted: bool,
+    /// Each module once, with where it was loaded.
+    tables: Vec<(u64, Arc<Tables>)>,
     with_symbols: HashSet<PathBuf>,
     /// In place of files.
     stored: Option<Stored>,
@@ -59,19 +104,26 @@ impl Symbols {
     /// data.
     pub fn add_module(&mut self, base: u64, first: u64, end: u64, path: PathBuf) {
         if self.with_symbols.insert(path.clone()) {
-            let names = match &mut self.stored {
-                Some(stored) => stored.names.remove(&path).unwrap_or_default(),
-                None => data_symbols(base, &path),
-            };
-            self.named.extend(names);
-            self.sorted = false;
+            match &mut self.stored {
+                Some(stored) => {
+                    self.named.extend(stored.names.remove(&path).unwrap_or_default());
+                    self.sorted = false;
+                }
+                None => self.tables.push((base, Tables::of(&path))),
+            }
         }
         self.add_segment(base, first, end, path);
     }
 
     /// As [`Symbols::add_module`], without the names.
     pub fn add_segment(&mut self, base: u64, first: u64, end: u64, path: PathBuf) {
-        self.modules.push(Module { base, first, end, path, lines: None, opened: false });
+        let loaded = self.tables.iter().find(|(known, _)| *known == base);
+        let tables = match loaded {
+            Some((_, tables)) => Arc::clone(tables),
+            None if self.stored.is_some() => Tables::none(),
+            None => Tables::of(&path),
+        };
+        self.modules.push(Module { base, first, end, path, tables, lines: None, opened: false });
     }
 
     /// Names a piece of memory.
@@ -89,13 +141,14 @@ impl Symbols {
             self.named.sort_by_key(|named| named.address);
             self.sorted = true;
         }
-        let after = self.named.partition_point(|named| named.address <= address);
-        let named = self.named[..after]
-            .iter()
-            .rev()
-            .take(8)
-            .find(|named| address - named.address < named.size)?;
-        Some(match address - named.address {
+        let of_modules = self.tables.iter().filter_map(|(base, tables)| {
+            let named = containing(&tables.names, address.checked_sub(*base)?)?;
+            Some((named.address + base, named))
+        });
+        let given = containing(&self.named, address).map(|named| (named.address, named));
+        // The innermost; of several, the compiler pass's.
+        let (begin, named) = of_modules.chain(given).max_by_key(|(begin, _)| *begin)?;
+        Some(match address - begin {
             0 => named.name.to_string(),
             distance => format!("{}+{distance}", named.name),
         })
@@ -109,12 +162,17 @@ impl Symbols {
         }
         let found = self.modules.iter_mut().find(|m| m.first <= place && place < m.end);
         let Some(module) = found else { return site };
+        let probe = place.wrapping_sub(module.base).wrapping_sub(1);
+        let tables = Arc::clone(&module.tables);
+        let known = || tables.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(site) = known().get(&probe) {
+            return site.clone();
+        }
         if !module.opened {
             module.opened = true;
             module.lines = addr2line::Loader::new(&module.path).ok();
         }
         let Some(lines) = &module.lines else { return site };
-        let probe = place.wrapping_sub(module.base).wrapping_sub(1);
         if let Ok(mut frames) = lines.find_frames(probe)
             && let Ok(Some(frame)) = frames.next()
         {
@@ -134,8 +192,16 @@ impl Symbols {
         {
             site.function = addr2line::demangle_auto(symbol.into(), None).as_ref().into();
         }
+        known().insert(probe, site.clone());
         site
     }
+}
+
+/// What lies at the address, of a list that is sorted by address.
+fn containing(sorted: &[Named], address: u64) -> Option<&Named> {
+    let after = sorted.partition_point(|named| named.address <= address);
+    let before = sorted[..after].iter().rev().take(8);
+    before.into_iter().find(|named| address - named.address < named.size)
 }
 
 /// What the data of a module is called that was loaded at `base`; nothing if its file is not there.

@@ -19,9 +19,10 @@ use foretell_guard::process::Owned;
 use foretell_wire::environment;
 use foretell_wire::sync_log::{self, BLOCK_HEAD, BLOCK_WORDS, FIRST_BLOCK, Window};
 
+use crate::find;
+use crate::recording::{library, preload, streams};
 use crate::signals::{Requests, SignalsPassOn};
 use crate::{OnRecorderDeath, RecordError, RecordOptions, RunEnd};
-use crate::{find, prepare, streams};
 
 /// A window is much smaller, unless the program itself wrote into it.
 const LARGEST_WINDOW: u64 = 1 << 26;
@@ -59,7 +60,7 @@ pub fn record_sync_only(options: &RecordOptions) -> Result<SyncOutcome, RecordEr
     let place = directory.path().canonicalize().map_err(write_error)?;
     let mut command = Command::new(&options.program);
     command.args(&options.arguments);
-    prepare(&mut command, options.library.as_deref(), &program, "sync-only")?;
+    preload(&mut command, &library(options)?, &program, "sync-only");
     command.env(environment::LOG, &place);
     let streams = streams(options)?;
     let launch = Launch {
@@ -73,6 +74,7 @@ pub fn record_sync_only(options: &RecordOptions) -> Result<SyncOutcome, RecordEr
         mark: Mark::new(),
         inherits: None,
         signals: &[],
+        serves: false,
     };
     let end = run(&launch, &program, options.time_limit)?;
     let windows = windows(&place).map_err(write_error)?;

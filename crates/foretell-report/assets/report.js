@@ -559,7 +559,7 @@
         : `${property.predicted} predicted, ${property.unknown} undecided`)));
     const { runs, behaviours, paths, folded } = report.statistics || {};
     if (runs) list("Forced", [`${runs} runs, ${behaviours} behaviours, ${paths} paths`
-      + (folded ? `; ${folded} happened, and nobody can see them` : "")]);
+      + (folded ? `; ${folded} benign (no visible effect)` : "")]);
     return box;
   };
 

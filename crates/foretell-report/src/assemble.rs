@@ -404,6 +404,7 @@ pub fn kind(kind: FindingKind) -> Kind {
         FindingKind::Assertion => Kind::Assertion,
         FindingKind::Crash => Kind::Crash,
         FindingKind::Deadlock => Kind::Deadlock,
+        FindingKind::Livelock => Kind::Livelock,
         FindingKind::Race => Kind::Race,
         FindingKind::Order => Kind::Order,
         FindingKind::Misuse => Kind::Misuse,

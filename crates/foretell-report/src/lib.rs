@@ -10,7 +10,7 @@ pub mod junit;
 pub mod perfetto;
 pub mod report;
 pub mod sarif;
-mod sha256;
+pub mod sha256;
 pub mod source;
 pub mod story;
 pub mod suppress;

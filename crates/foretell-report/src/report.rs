@@ -91,6 +91,28 @@ pub struct Exploration {
     /// Why they are open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<OpenQuestions>,
+    /// A digest of the set of classes, the same for the same classes of one build of the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The command with which an exploration that was ended goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub go_on: Option<String>,
+    /// Which part of an exploration this is, where it was divided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+}
+
+/// A part of an exploration, and what joining it with the others takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// From 1.
+    pub number: u32,
+    /// How many parts there are.
+    pub of: u32,
+    /// What was tested and how: the same for all parts.
+    pub subject: BTreeMap<String, String>,
+    /// Digests of the classes that were found, that of the recorded run first.
+    pub classes: Vec<String>,
 }
 
 /// Questions that are open for the same reason.
@@ -145,7 +167,7 @@ pub struct TraceSummary {
 pub struct Outside {
     /// What it is: `blocked-call`, `spinning`, `passed-call`, `signal`, `handler`, `alarm`, `timer`,
     /// `aio`, `process`, `shared-object`, `task`, `exec`, `asynchronous-cancellation`, `library`,
-    /// `still-in-call`, `size-limit`, `busy`.
+    /// `still-in-call`, `size-limit`, `busy`, `varying-input`, `assembler`.
     pub cause: String,
     /// The thread: `main`, else its creation path, `0.1`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -179,6 +201,8 @@ pub enum Kind {
     Crash,
     /// Threads wait for each other or for nobody.
     Deadlock,
+    /// A thread goes round in a loop for ever.
+    Livelock,
     /// Two conflicting accesses at the same time.
     Race,
     /// A use before the definition.
@@ -189,11 +213,12 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 7] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Atomicity,
         Kind::Assertion,
         Kind::Crash,
         Kind::Deadlock,
+        Kind::Livelock,
         Kind::Race,
         Kind::Order,
         Kind::Misuse,
@@ -206,6 +231,7 @@ impl Kind {
             Kind::Assertion => "assertion",
             Kind::Crash => "crash",
             Kind::Deadlock => "deadlock",
+            Kind::Livelock => "livelock",
             Kind::Race => "race",
             Kind::Order => "order",
             Kind::Misuse => "misuse",
@@ -219,6 +245,7 @@ impl Kind {
             Kind::Assertion => "assertion can fail",
             Kind::Crash => "crash",
             Kind::Deadlock => "deadlock",
+            Kind::Livelock => "livelock",
             Kind::Race => "data race",
             Kind::Order => "order violation",
             Kind::Misuse => "misuse",
@@ -753,32 +780,21 @@ pub struct Statistics {
 }
 
 /// Why a text is not a result.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// Not JSON, or not of this shape.
+    #[error("not a result of foretell: {0}")]
     Malformed(serde_json::Error),
     /// Of another version.
+    #[error("result version {0} is not known; this program reads version 1")]
     UnknownVersion(u64),
     /// JSON of another command, without findings.
+    #[error(
+        "there are no findings in this JSON; save a result with `foretell --format json predict \
+         TRACE > result.json`"
+    )]
     NoFindings,
 }
-
-impl std::fmt::Display for ReportError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ReportError::Malformed(error) => write!(f, "not a result of foretell: {error}"),
-            ReportError::UnknownVersion(version) => {
-                write!(f, "result version {version} is not known; this program reads version 1")
-            }
-            ReportError::NoFindings => f.write_str(
-                "there are no findings in this JSON; save a result with `foretell --format json \
-                 predict TRACE > result.json`",
-            ),
-        }
-    }
-}
-
-impl std::error::Error for ReportError {}
 
 impl Report {
     /// Reads a result that was printed with `--format json`.

@@ -56,6 +56,7 @@ fn rule(kind: Kind) -> Value {
         Kind::Assertion => ("AssertionFailure", "An assertion can fail in another interleaving."),
         Kind::Crash => ("Crash", "The program can crash in another interleaving."),
         Kind::Deadlock => ("Deadlock", "Threads can wait for each other, or for nobody."),
+        Kind::Livelock => ("Livelock", "A thread can go round in a loop for ever."),
         Kind::Race => ("DataRace", "Two conflicting accesses can take place at the same time."),
         Kind::Order => ("OrderViolation", "A use can come before its definition or after its end."),
         Kind::Misuse => ("Misuse", "A lock or condition is used in a way that POSIX forbids."),

@@ -1,4 +1,5 @@
-//! SHA-256 (FIPS 180-4), for the content security policy of the HTML report.
+//! SHA-256 (FIPS 180-4), for the content security policy of the HTML report and for whoever wants to know
+//! whether a file is the same.
 
 /// The first 64 prime numbers: their roots give the constants.
 const PRIMES: [u32; 64] = {
@@ -90,6 +91,11 @@ pub fn hash(bytes: &[u8]) -> [u8; 32] {
     hash
 }
 
+/// The hash in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    hash(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The source expression of a content security policy for an element with this content.
 pub fn source(content: &[u8]) -> String {
     format!("'sha256-{}'", base64(&hash(content)))
@@ -111,10 +117,6 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn hex(bytes: &[u8]) -> String {
-        hash(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-    }
 
     #[test]
     fn the_examples_of_the_standard() {

@@ -93,7 +93,7 @@ fn rank(finding: &Finding) -> (Status, Effect, u8) {
     let kind = match finding.kind {
         Kind::Crash => 0,
         Kind::Assertion => 1,
-        Kind::Deadlock => 2,
+        Kind::Deadlock | Kind::Livelock => 2,
         Kind::Misuse => 3,
         Kind::Order => 4,
         Kind::Atomicity => 5,
@@ -237,7 +237,7 @@ pub fn headline(finding: &Finding) -> String {
         text += &format!(" after the {}", access.op);
     }
     let about = match finding.kind {
-        Kind::Deadlock => {
+        Kind::Deadlock | Kind::Livelock => {
             let mut locks: Vec<&str> =
                 finding.accesses.iter().filter_map(|access| access.variable.as_deref()).collect();
             locks.dedup();

@@ -12,7 +12,6 @@
 //! entries that no longer match anything are named, so that the file does not rot.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,31 +41,18 @@ pub struct Suppression {
 }
 
 /// Why a suppression file cannot be used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum SuppressionError {
     /// Not TOML, or not of this shape.
+    #[error("{}", .0.to_string().trim_end())]
     Malformed(toml::de::Error),
     /// An entry without a reason.
+    #[error("the suppression of {0} has no reason; say why it is no bug")]
     NoReason(String),
     /// Not a date.
+    #[error("`{0}` is not a date; write expires = \"YYYY-MM-DD\"")]
     NotADate(String),
 }
-
-impl fmt::Display for SuppressionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SuppressionError::Malformed(error) => write!(f, "{}", error.to_string().trim_end()),
-            SuppressionError::NoReason(fingerprint) => {
-                write!(f, "the suppression of {fingerprint} has no reason; say why it is no bug")
-            }
-            SuppressionError::NotADate(text) => {
-                write!(f, "`{text}` is not a date; write expires = \"YYYY-MM-DD\"")
-            }
-        }
-    }
-}
-
-impl std::error::Error for SuppressionError {}
 
 /// A day, `YYYY-MM-DD`; days compare as their texts do.
 pub fn is_date(text: &str) -> bool {

@@ -81,11 +81,11 @@ pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<(
             (predicted, unknown) => format!("{predicted} predicted, {unknown} undecided"),
         };
         let (kind, asked) = (property.kind.name(), property.questions);
-        writeln!(out, "{kind:<10} {asked:>5} places looked at: {verdict}")?;
+        writeln!(out, "{kind:<10} {asked:>5} checked: {verdict}")?;
     }
     if !not.is_empty() {
         let kinds: Vec<&str> = not.iter().map(|property| property.kind.name()).collect();
-        writeln!(out, "no place in the run for: {}", kinds.join(", "))?;
+        writeln!(out, "not applicable: {}", kinds.join(", "))?;
     }
     filtered(out, report)?;
     divergences(out, look, report)?;
@@ -110,7 +110,15 @@ pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<(
     };
     let covered = report.exploration.as_ref().map(|found| format!("; {}", story::coverage(found)));
     let covered = covered.unwrap_or_default();
-    writeln!(out, "{}", look.bold(&format!("{program}{}{hidden}{covered}", story::count(&entries))))
+    writeln!(
+        out,
+        "{}",
+        look.bold(&format!("{program}{}{hidden}{covered}", story::count(&entries)))
+    )?;
+    match report.exploration.as_ref().and_then(|explored| explored.go_on.as_ref()) {
+        Some(command) => writeln!(out, "to go on: {}", shown(command)),
+        None => Ok(()),
+    }
 }
 
 /// What the user's filters left out.
@@ -194,7 +202,7 @@ fn divergences(out: &mut impl Write, look: Look, report: &Report) -> io::Result<
     };
     writeln!(
         out,
-        "{:<10} {:>5} places looked at: {} can leave the recorded path{undecided}",
+        "{:<10} {:>5} checked: {} can leave the recorded path{undecided}",
         "beyond",
         statistics.divergence_questions,
         report.divergences.len(),

@@ -87,7 +87,7 @@ impl<'t> Timelines<'t> {
             }
         }
         let worth_drawing = |op: &Op| match op {
-            Op::Call(_) | Op::Return | Op::Fence(_) => false,
+            Op::Call(_) | Op::Return | Op::Fence(_) | Op::Await(_) => false,
             Op::Branch(condition) => condition.term.is_some(),
             _ => match touched(op) {
                 Some(Touched::Variable(variable)) => users[&variable].1,

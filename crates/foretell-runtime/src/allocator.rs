@@ -107,6 +107,17 @@ unsafe impl GlobalAlloc for Heap {
         })
     }
 
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        let block = unsafe { self.alloc(layout) };
+        // What comes straight from the kernel is zero; to write there would cost a fault a page.
+        if !block.is_null() && class(layout).is_some() {
+            // SAFETY: the block has this size.
+            unsafe { block.write_bytes(0, layout.size()) };
+        }
+        block
+    }
+
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         let Some(class) = class(layout) else {
             // SAFETY: the block was mapped with this size.

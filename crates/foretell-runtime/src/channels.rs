@@ -126,6 +126,8 @@ mod sort {
     pub const SEMAPHORES: u64 = 12;
     pub const LOCKS: u64 = 13;
     pub const MEETING: u64 = 14;
+    pub const STREAM: u64 = 15;
+    pub const LIBRARY: u64 = 16;
 }
 
 fn status(file: c_int) -> Option<libc::stat> {
@@ -676,6 +678,52 @@ pub fn renamed(session: &mut Session, name: Option<u32>) {
     if let Some(channel) = name {
         send(session, channel, 1, 0);
     }
+}
+
+// What the C library keeps
+
+/// The C library is about to look at, or change, what it keeps between its calls (`foretell_abi::LOOKS`):
+/// a stream, or what the name says. Standard streams are none: what order their lines have is lawful.
+pub fn library_state(session: &mut Session, stream: u64, name: &[u8], effect: u32) {
+    if alone() {
+        return;
+    }
+    let _errno = Errno::keep();
+    let (channel, file) = match stream {
+        0 => {
+            let shown = format!("state of {}", String::from_utf8_lossy(name));
+            (object(digest(key(&[sort::LIBRARY]), name), ObjectKind::State, &shown), -1)
+        }
+        stream => {
+            // SAFETY: the program hands it to the library next.
+            let file = unsafe { libc::fileno(stream as *mut libc::FILE) };
+            if (0..=2).contains(&file) {
+                return;
+            }
+            let channel =
+                object(key(&[sort::STREAM, stream]), ObjectKind::State, "state of a stream");
+            (channel, file)
+        }
+    };
+    if effect & foretell_abi::LOOKS != 0 {
+        poll(session, channel, true);
+        examined(session, file);
+    }
+    if effect & foretell_abi::CHANGES != 0 {
+        send(session, channel, 1, 0);
+    }
+    // SAFETY: as above.
+    if effect & foretell_abi::FLUSHES != 0
+        && stream != 0
+        && unsafe { __fwritable(stream as *mut libc::FILE) } != 0
+    {
+        changed(session, file);
+    }
+}
+
+unsafe extern "C" {
+    /// glibc: whether the stream can be written to.
+    fn __fwritable(stream: *mut libc::FILE) -> c_int;
 }
 
 /// The content of an open file was changed by something else than a write.

@@ -23,8 +23,16 @@ pub struct Forced {
     done: usize,
     /// Threads that are over, and how many events they had.
     over: Vec<(Vec<u32>, u32)>,
+    /// The thread that was last woken from a futex although nobody woke it, its event then, and how
+    /// often in a row.
+    woken: (u32, u32, u32),
     after: Box<dyn Policy>,
 }
+
+/// A thread that sleeps on a futex and is to run next is woken so often without getting anywhere.
+/// Locks of libraries spin and test a few times before they sleep again; nothing that they look at
+/// changes in between, because nobody else runs.
+const MOST_WAKES: u32 = 64;
 
 /// What [`check`] knows.
 struct Checks {
@@ -65,7 +73,7 @@ impl Forced {
         for (_, expected) in &mut checks.unborn {
             expected.sort_by_key(|expected| std::cmp::Reverse(expected.index));
         }
-        Self { turns, done: 0, over: Vec::new(), after }
+        Self { turns, done: 0, over: Vec::new(), woken: (0, 0, 0), after }
     }
 
     /// The turn that comes next, past those that are done.
@@ -86,6 +94,17 @@ impl Forced {
             self.done += 1;
         }
         Ok(None)
+    }
+
+    /// May the thread, which sleeps on a futex, be woken for no reason once more?
+    fn may_wake(&mut self, thread: &Thread) -> bool {
+        let here = (thread.number, thread.slots.index);
+        let times = match self.woken {
+            (number, index, times) if (number, index) == here => times + 1,
+            _ => 1,
+        };
+        self.woken = (here.0, here.1, times);
+        times <= MOST_WAKES
     }
 
     fn diverged(&self, reason: &str) -> Choice {
@@ -124,8 +143,11 @@ impl Policy for Forced {
                 Choice::Await(position)
             }
             State::Blocked if thread.deadline.is_some() => Choice::TimeOut(position),
-            // A futex may wake a thread for no reason.
-            State::Blocked if matches!(thread.wait, Wait::Futex(_)) => Choice::Run(position),
+            // A futex may wake a thread for no reason; but one that goes back to sleep every time
+            // waits for somebody else.
+            State::Blocked if matches!(thread.wait, Wait::Futex(_)) && self.may_wake(thread) => {
+                Choice::Run(position)
+            }
             // Another process may be what it waits for.
             State::Blocked if matches!(thread.wait, Wait::Kernel(key) if !ipc::is_private(key)) => {
                 Choice::Await(position)

@@ -3,23 +3,31 @@
 //! A memory hook runs right after its access: it records the event and then, at its end, lets the
 //! scheduler decide; so a turn ends between two events, as everywhere.
 
+use std::collections::BTreeSet;
+use std::ffi::CStr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use foretell_abi::{
     ABI_VERSION, AccessInfo, BinaryOp, COPY_SYMBOLIC, CallSlots, LOCAL_DESTINATION, LOCAL_SOURCE,
-    MODULE_SYMBOLIC, Met, Module, PinReason, RmwKind, Site,
+    MODULE_SYMBOLIC, Met, Module, PinReason, RmwKind, Site, Source, Unseen,
 };
-use foretell_wire::{Kind, access};
+use foretell_wire::outside::Cause;
+use foretell_wire::{Kind, access, await_mark};
 use libc::c_char;
 
+use crate::channels;
 use crate::modules;
+use crate::outside;
 use crate::recorder::{Recorder, Text, head};
 use crate::scheduler;
 use crate::shadow;
+use crate::spin;
 use crate::thread::{EMPTY_SLOTS, Session, built, peek, quickly};
+use crate::turn::TurnCell;
 use crate::wrappers::blocking::piece;
 use crate::wrappers::process::PASS_REPORTS;
+use crate::wrappers::{random, time};
 
 /// How many expressions were concretised, by reason.
 static PINS: [AtomicU64; PinReason::COUNT] = [const { AtomicU64::new(0) }; PinReason::COUNT];
@@ -30,6 +38,9 @@ struct NoSlots(std::cell::UnsafeCell<CallSlots>);
 // other threads at worst, and a shadow that is not ours is only used while a session exists.
 unsafe impl Sync for NoSlots {}
 static NO_SLOTS: NoSlots = NoSlots(std::cell::UnsafeCell::new(EMPTY_SLOTS));
+
+/// What `unseen` hooks have said: thread, site and text.
+static SAID: TurnCell<BTreeSet<(u32, u64, u64)>> = TurnCell::new(BTreeSet::new());
 
 /// The recorder wants no expressions.
 static CONCRETE: AtomicBool = AtomicBool::new(false);
@@ -435,6 +446,38 @@ hooks! {
     }
 
 
+    fn __foretell_value(session, source: u32, given: u64, site: *const Site)
+        -> u64, else given; => {
+        session.place = session.recorder().site(site);
+        match source {
+            source if source == Source::Random as u32 => random::instruction(&mut session),
+            _ => time::cycles(&mut session),
+        }
+    }
+
+    fn __foretell_unseen(session, what: u32, text: *const c_char, site: *const Site) => {
+        // Once for each thread and place: it may stand in a loop.
+        // SAFETY: a session has the turn; constants of the module.
+        let (said, text, site_of) = unsafe { (SAID.get(), CStr::from_ptr(text), &*site) };
+        if said.insert((session.me.number, site as u64, text.as_ptr() as u64)) {
+            let varying = what == Unseen::Varying as u32;
+            let cause = if varying { Cause::Varying } else { Cause::Assembler };
+            // SAFETY: as above.
+            let file = unsafe { CStr::from_ptr(site_of.file) }.to_string_lossy();
+            let text = format!("{} ({file}:{})", text.to_string_lossy(), site_of.line);
+            outside::note(session.me.number, cause, 0, &text, 0);
+        }
+    }
+
+    fn __foretell_state(
+        session, stream: *const u8, name: *const c_char, effect: u32, site: *const Site,
+    ) => {
+        session.place = session.recorder().site(site);
+        // SAFETY: a constant of the module.
+        let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+        channels::library_state(&mut session, stream as u64, name, effect);
+    }
+
     fn __foretell_region_begin(session, name: *const c_char, site: *const Site) => {
         let place = session.recorder().site(site);
         session.recorder().put_texts([head(Kind::RegionBegin, 0, place)], &[Text::C(name)]);
@@ -444,6 +487,24 @@ hooks! {
     fn __foretell_region_end(session, site: *const Site) => {
         let place = session.recorder().site(site);
         session.me.event([head(Kind::RegionEnd, 0, place)]);
+    }
+
+    fn __foretell_await_enter(session) => {
+        session.me.spin = None;
+    }
+
+    fn __foretell_await_round(session, site: *const Site) => {
+        let place = session.recorder().site(site);
+        spin::round(&mut session, place);
+    }
+
+    fn __foretell_await_test(session, index: u32, leaves: u32, site: *const Site) => {
+        // Only a branch that depends on what was read is an event.
+        if session.me.slots.index == index.wrapping_add(1) {
+            let place = session.recorder().site(site);
+            let mark = if leaves != 0 { await_mark::TEST } else { await_mark::FAILED };
+            session.me.event([head(Kind::Await, mark, place)]);
+        }
     }
 
     fn __foretell_module(session, module: *const Module) => {

@@ -14,6 +14,7 @@
 //! - `path` records which branches were taken;
 //! - the `recorder` appends what happens to memory shared with the process that records;
 //! - `replay` makes the scheduler follow a log of sync-only recording;
+//! - a `server` makes runs by `fork` instead of being one;
 //! - or, in `sync_only` mode, threads run freely and only the order of synchronisation is logged.
 //!
 //! Invariants: no allocation, lock or system call in the path of an access; never a panic across
@@ -40,7 +41,9 @@ mod real;
 mod recorder;
 mod replay;
 mod scheduler;
+mod server;
 mod shadow;
+mod spin;
 mod stacks;
 mod start;
 mod sync_only;

@@ -156,7 +156,8 @@ pub fn wakers(threads: &[*mut Thread]) -> Vec<Waker> {
     wakers
 }
 
-/// Whether a handler that runs in some thread may wake this one: it may post a semaphore. (That it
+/// Whether a handler that runs in some thread may wake this one: it may post a semaphore, or store to what
+/// is waited for in a loop. (That it
 /// signals a condition is not allowed, and done.)
 fn a_handler_may_wake(thread: &Thread) -> bool {
     thread.state == State::Blocked
@@ -165,7 +166,7 @@ fn a_handler_may_wake(thread: &Thread) -> bool {
                 objects::by_number(number).model,
                 Model::Semaphore(_) | Model::Condition(_)
             ),
-            Wait::Futex(_) | Wait::Kernel(_) => true,
+            Wait::Futex(_) | Wait::Kernel(_) | Wait::Change => true,
             _ => false,
         }
 }
@@ -176,6 +177,10 @@ fn another_process_may_wake(thread: &Thread) -> bool {
         Wait::Object(number) if thread.state == State::Blocked => {
             let object = objects::by_number(number);
             object.shared && mapped_elsewhere(object.address)
+        }
+        Wait::Change if thread.state == State::Blocked => {
+            let seen = |address| is_shared_mapping(address) && mapped_elsewhere(address);
+            thread.watched.iter().any(|&(address, ..)| seen(address))
         }
         _ => false,
     }
@@ -341,6 +346,18 @@ fn mapped_elsewhere(address: u64) -> bool {
         }
     }
     false
+}
+
+/// Whether what is stored at this address is not only for this process.
+fn is_shared_mapping(address: u64) -> bool {
+    let text = sys::read_file(b"/proc/self/maps\0").unwrap_or_default();
+    String::from_utf8_lossy(&text).lines().any(|line| {
+        let mut words = line.split_whitespace();
+        let (range, mode) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let number = |text| u64::from_str_radix(text, 16).unwrap_or(0);
+        let (first, end) = range.split_once('-').unwrap_or_default();
+        (number(first)..number(end)).contains(&address) && mode.ends_with('s')
+    })
 }
 
 /// Device and inode of a line of `maps`; none for memory that is no file's.

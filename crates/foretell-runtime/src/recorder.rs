@@ -105,6 +105,13 @@ fn with_more<const N: usize>(head: u64) -> u64 {
     if N > 0 { head | u64::from(access::MORE) << 8 } else { head }
 }
 
+/// A place in the log.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    at: *const u64,
+    chunk: usize,
+}
+
 /// A part of a record that has no fixed size.
 pub enum Text<'a> {
     /// Cut at [`MAX_TEXT`].
@@ -513,6 +520,23 @@ impl Recorder {
         }
     }
 
+    /// Where the next record goes; for [`Recorder::words_since`].
+    pub fn mark(&self) -> Mark {
+        Mark { at: self.next(), chunk: self.chunk }
+    }
+
+    /// The records since the mark, of all threads; `None` where they are no longer in this chunk.
+    pub fn words_since(&self, mark: Mark) -> Option<&[u64]> {
+        if !self.on || mark.chunk != self.chunk {
+            return None;
+        }
+        // SAFETY: both lie in the chunk, the second after the first.
+        unsafe {
+            let count = self.next().offset_from(mark.at);
+            Some(std::slice::from_raw_parts(mark.at, usize::try_from(count).ok()?))
+        }
+    }
+
     /// Those that come from now on are the words of the turn.
     pub fn forget_words_of_turn(&mut self) {
         self.turn_began = self.next();
@@ -622,6 +646,7 @@ impl Recorder {
             target.copy_from_nonoverlapping(message.as_ptr(), length);
             (*self.header).message_length.store(length as u32, Relaxed);
             (*self.header).end.store(end as u32, Release);
+            sys::futex_wake(&(*self.header).produced, 1, true); // it waits for the process then
         }
     }
 

@@ -28,7 +28,7 @@ use crate::channels;
 use crate::fiber::{self, Then};
 use crate::forced;
 use crate::local;
-use crate::objects;
+use crate::objects::{self, Model};
 use crate::outside;
 use crate::pace;
 use crate::path;
@@ -38,7 +38,7 @@ use crate::sys;
 use crate::thread::{Moment, Parked, State, Thread, Wait};
 use crate::turn::TurnCell;
 use crate::watchdog;
-use crate::wrappers::signals;
+use crate::wrappers::{signals, threads};
 
 /// What the thread with the turn may touch.
 pub struct Scheduler {
@@ -332,7 +332,7 @@ fn spend_points(scheduler: &mut Scheduler, me: *mut Thread) {
         scheduler.points_at_end = scheduler.points_at_end.saturating_sub(spent);
     }
     if scheduler.points == 0 {
-        let mut text = String::from("too many scheduling points, a livelock");
+        let mut text = String::from("the run did not end within its limit of scheduling points");
         for &thread in &scheduler.threads {
             // SAFETY: live threads.
             let thread = unsafe { &*thread };
@@ -438,6 +438,20 @@ fn welcome_sharers(scheduler: &mut Scheduler) {
     }
 }
 
+/// Threads that go round in a loop that waits can look again if what they read has changed.
+fn welcome_spinners(scheduler: &mut Scheduler) {
+    for &thread in &scheduler.threads {
+        // SAFETY: live threads; their state belongs to us.
+        let thread = unsafe { &mut *thread };
+        if thread.state == State::Blocked
+            && thread.wait == Wait::Change
+            && crate::spin::has_changed(thread)
+        {
+            thread.state = State::Runnable;
+        }
+    }
+}
+
 /// Whether nobody outside can make ready what is waited for.
 fn no_outside(threads: &[*mut Thread]) -> bool {
     let inside = |&thread: &*mut Thread| {
@@ -495,6 +509,7 @@ fn choose(me: *mut Thread) -> Next {
         welcome_back(scheduler);
         wake_sleepers(scheduler);
         welcome_sharers(scheduler);
+        welcome_spinners(scheduler);
         welcome_readers(scheduler, 0);
         let position = scheduler.threads.iter().position(|&thread| thread == me);
         let current = position.unwrap_or(scheduler.threads.len().saturating_sub(1));
@@ -708,8 +723,13 @@ pub fn yield_turn(me: &mut Thread) {
 }
 
 /// The running thread waits until another one wakes it, or until the deadline (virtual time).
-/// Says whether the deadline ended the wait.
+/// Says whether the deadline ended the wait. One that was cancelled before does not wait where it could be
+/// cancelled: nobody would wake it.
 pub fn block(me: &mut Thread, wait: Wait, deadline: Option<u64>) -> bool {
+    if is_cancellable(wait) && threads::is_cancelled(me) {
+        (me.timed_out, me.interrupted, me.handled) = (false, false, false);
+        return false;
+    }
     me.state = State::Blocked;
     me.wait = wait;
     me.deadline = deadline;
@@ -725,6 +745,19 @@ pub fn block(me: &mut Thread, wait: Wait, deadline: Option<u64>) -> bool {
     };
     pass_turn(me);
     me.timed_out
+}
+
+/// Whether a cancellation ends the wait: for a lock or a barrier it does not.
+fn is_cancellable(wait: Wait) -> bool {
+    match wait {
+        Wait::Object(number) => match objects::by_number(number).model {
+            Model::Semaphore(_) => !objects::is_free(number),
+            Model::Condition(_) => true,
+            _ => false,
+        },
+        Wait::Thread(_) | Wait::Time | Wait::Files | Wait::Kernel(_) => true,
+        _ => false,
+    }
 }
 
 /// The running thread is about to end the process. Everybody else who can run goes first, so that what
@@ -924,6 +957,7 @@ pub fn waits_for(thread: &Thread) -> String {
         }
         Wait::Kernel(_) => "a message queue, a semaphore or a lock of the kernel".into(),
         Wait::Time => "time to pass".into(),
+        Wait::Change => "a change of what it reads again and again".into(),
         Wait::Others => "the other threads, to end the process".into(),
         Wait::None => "nothing".into(),
     }

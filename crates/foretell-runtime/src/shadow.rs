@@ -4,10 +4,9 @@
 //! shadow is [`TERM_SHADOW`] plus its number; the recorder outside interns equal ones. Local memory
 //! keeps one shadow a byte with the byte's place in it, so that parts can be cut out and joined.
 
-use std::collections::HashMap;
-
 use foretell_abi::{BinaryOp, CastOp};
 use foretell_wire::{Kind, TERM_SHADOW, WIDE_OPERAND};
+use rustc_hash::FxHashMap;
 
 use crate::recorder::{head, recorder};
 
@@ -107,7 +106,7 @@ struct ByteShadow {
 /// The shadows of a thread's local memory, by address of the byte.
 #[derive(Default)]
 pub struct LocalShadows {
-    bytes: HashMap<u64, ByteShadow, BuildHasher>,
+    bytes: FxHashMap<u64, ByteShadow>,
 }
 
 impl LocalShadows {
@@ -195,36 +194,4 @@ fn cut(byte: ByteShadow) -> u32 {
 
 fn extended(shadow: u32, from: u32, to: u32) -> u32 {
     if shadow == 0 { 0 } else { cast(CastOp::ZeroExtend as u32, from, to, shadow) }
-}
-
-/// Hashes addresses without keys: needs no random numbers from the system.
-#[derive(Clone, Copy, Default)]
-pub struct BuildHasher;
-
-/// See [`BuildHasher`].
-#[derive(Default)]
-pub struct AddressHasher(u64);
-
-impl std::hash::BuildHasher for BuildHasher {
-    type Hasher = AddressHasher;
-
-    fn build_hasher(&self) -> AddressHasher {
-        AddressHasher(0)
-    }
-}
-
-impl std::hash::Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(byte.into());
-        }
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    }
 }

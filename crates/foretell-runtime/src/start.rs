@@ -1,6 +1,6 @@
 //! The begin and the end: reads the recorder's wishes, starts what they ask for.
 
-use foretell_wire::{environment, parse_turns};
+use foretell_wire::{RING_BYTES, environment, parse_turns};
 use libc::{c_char, c_int};
 
 use crate::fiber;
@@ -12,6 +12,7 @@ use crate::policy;
 use crate::recorder::recorder;
 use crate::replay;
 use crate::scheduler::{self, say};
+use crate::server;
 use crate::sync_only;
 use crate::sys;
 use crate::wrappers::{process, random, threads};
@@ -40,7 +41,7 @@ extern "C" fn constructor(
     let executable = take(environment::EXECUTABLE);
     let ring = take(environment::RING);
     let base = take(environment::POLICY);
-    let turns = take(environment::TURNS);
+    let serving = take(environment::SERVER);
     let points = take(environment::POINTS);
     let path = take(environment::PATH);
     let switching = take(environment::SWITCH);
@@ -54,10 +55,19 @@ extern "C" fn constructor(
     }
     let result = match mode.as_str() {
         "record" => {
-            if let Some(limit) = points.and_then(|points| points.parse().ok()) {
+            let mut wishes = Wishes {
+                ring: ring.and_then(|number| number.parse().ok()),
+                policy: base.unwrap_or_else(|| "os".into()),
+                points: points.and_then(|points| points.parse().ok()),
+                path: path.is_some(),
+            };
+            if let Some(socket) = serving.and_then(|number| number.parse().ok()) {
+                wishes = server::serve(socket);
+            }
+            if let Some(limit) = wishes.points {
                 scheduler::limit_points(limit);
             }
-            if path.is_some() {
+            if wishes.path {
                 path::turn_on();
             }
             if switching.as_deref() == Some("fiber") {
@@ -66,7 +76,7 @@ extern "C" fn constructor(
             if concrete.is_some() {
                 hooks::leave_expressions_out();
             }
-            record(ring, base, turns, replayed)
+            record(&wishes, replayed)
         }
         "sync-only" => sync_only::start(log),
         _ => Err("unknown mode".into()),
@@ -87,21 +97,27 @@ pub const OTHER_RECORDER: &str = "the recorder and this runtime library are of d
 #[used]
 static foretell_contract: u64 = foretell_wire::CONTRACT;
 
-fn record(
-    ring: Option<String>,
-    base: Option<String>,
-    turns: Option<String>,
-    replayed: Option<String>,
-) -> Result<(), String> {
+/// What the recorder wants of one run.
+pub struct Wishes {
+    /// The file of the ring.
+    pub ring: Option<c_int>,
+    /// The base schedule.
+    pub policy: String,
+    /// The most scheduling points.
+    pub points: Option<u64>,
+    /// Branches are recorded.
+    pub path: bool,
+}
+
+fn record(wishes: &Wishes, replayed: Option<String>) -> Result<(), String> {
     if let Some(path) = replayed {
         let content = sys::read_file(format!("{path}\0").as_bytes());
         replay::load(&content.ok_or("cannot read the log")?)?;
     }
-    let ring: c_int =
-        ring.and_then(|number| number.parse().ok()).ok_or("the recorder's memory is not named")?;
-    let mut policy = policy::parse(base.as_deref().unwrap_or("os")).ok_or("unknown policy")?;
-    if let Some(path) = turns {
-        let text = sys::read_file(format!("{path}\0").as_bytes())
+    let ring = wishes.ring.ok_or("the recorder's memory is not named")?;
+    let mut policy = policy::parse(&wishes.policy).ok_or("unknown policy")?;
+    if sys::file_size(ring) > RING_BYTES as u64 {
+        let text = sys::read_from(ring, RING_BYTES as u64)
             .and_then(|content| String::from_utf8(content).ok())
             .ok_or("cannot read the turns")?;
         let turns = parse_turns(&text).map_err(|line| format!("line {line} is not a turn"))?;

@@ -108,6 +108,24 @@ pub fn file_size(file: i32) -> u64 {
     size.try_into().unwrap_or(0)
 }
 
+/// What follows the place in the file; `None` when it cannot be read.
+pub fn read_from(file: i32, mut at: u64) -> Option<Vec<u8>> {
+    let mut content = vec![0; file_size(file).saturating_sub(at) as usize];
+    let mut rest = &mut content[..];
+    while !rest.is_empty() {
+        let arguments = [file as u64, rest.as_mut_ptr() as u64, rest.len() as u64, at, 0, 0];
+        // SAFETY: the buffer is ours.
+        match unsafe { call(libc::SYS_pread64, arguments) } {
+            count if count > 0 => {
+                at += count as u64;
+                rest = rest.split_at_mut(count as usize).1;
+            }
+            _ => return None,
+        }
+    }
+    Some(content)
+}
+
 /// Closes a file.
 pub fn close(file: i32) {
     // SAFETY: the caller owns it.

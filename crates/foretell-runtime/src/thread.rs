@@ -89,6 +89,10 @@ pub struct Thread {
     pub wait: Wait,
     /// The files that it waits for, while it waits for files.
     pub files: Vec<libc::pollfd>,
+    /// The loop that waits in which it is, see `spin`.
+    pub spin: Option<crate::spin::Spin>,
+    /// What it read there, while it waits for a change: address, size and value.
+    pub watched: Vec<(u64, u8, u64)>,
     /// A signal handler cut its wait short.
     pub interrupted: bool,
     /// A signal handler ran while it waited.
@@ -210,6 +214,8 @@ pub enum Wait {
     Kernel(u64),
     /// Time.
     Time,
+    /// A change of what it read in a loop that waits.
+    Change,
     /// Everybody else to finish: it is about to end the process.
     Others,
 }
@@ -254,6 +260,8 @@ impl Thread {
             state: State::Runnable,
             wait: Wait::None,
             files: Vec::new(),
+            spin: None,
+            watched: Vec::new(),
             interrupted: false,
             handled: false,
             task: 0,

@@ -371,7 +371,7 @@ mod tests {
     use foretell_model::cssa::Cssa;
     use foretell_model::ctp::ConcurrentTraceProgram;
     use foretell_model::must_order::MustOrder;
-    use foretell_model::testing::random_trace;
+    use foretell_testing::machine::random_trace;
     use foretell_trace::EventId;
 
     use super::*;

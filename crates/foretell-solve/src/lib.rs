@@ -17,6 +17,7 @@ pub mod must;
 mod order;
 pub mod problem;
 pub mod process;
+pub mod reply;
 pub mod smtlib;
 pub mod solver;
 
@@ -26,5 +27,5 @@ pub use embedded::Embedded;
 pub use must::MustOrder;
 pub use problem::{OrderProblem, Pi};
 pub use process::{Dialogue, SmtLibSolver, z3};
-pub use smtlib::{Sexpr, parse_value};
+pub use reply::{Sexpr, parse_value};
 pub use solver::{Answer, Budget, Model, OrderSolver, SolveError, Statistics, UnknownReason};

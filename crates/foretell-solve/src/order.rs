@@ -14,8 +14,9 @@
 //!
 //! The theory only sees literals; it can be driven by any SAT solver with a stack-like trail.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
 
 use crate::cnf::{FALSE, Lit, TRUE};
 use crate::must::{MustOrder, NEVER};
@@ -56,27 +57,7 @@ struct Level {
     processed: usize,
 }
 
-/// Pairs of events are small numbers: multiplying mixes them well enough.
-#[derive(Default)]
-struct PairHasher(u64);
-
-impl Hasher for PairHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(u32::from(byte));
-        }
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31);
-    }
-}
-
-type Pairs = HashMap<(u32, u32), Lit, BuildHasherDefault<PairHasher>>;
+type Pairs = FxHashMap<(u32, u32), Lit>;
 
 /// What is known about the order under the literals assigned so far.
 pub(crate) struct OrderTheory {

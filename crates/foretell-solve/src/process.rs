@@ -10,7 +10,7 @@
 //! it may say is limited, too. Whatever it says is data: a model is checked by whoever asked for it.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,8 @@ use foretell_guard::process::Guarded;
 use foretell_trace::{EventId, Term, TermId, TermStore, Value};
 
 use crate::problem::OrderProblem;
-use crate::smtlib::{Logic, Sexpr, Writer, parse_value};
+use crate::reply::{Sexpr, parse_value, read_sexpr};
+use crate::smtlib::{Logic, Writer};
 use crate::solver::{Answer, Budget, Model, OrderSolver, SolveError, Statistics, UnknownReason};
 
 /// What Z3 4.8 spends on a conflict of these formulas, roughly.
@@ -31,15 +32,6 @@ const SILENCE: Duration = Duration::from_secs(60);
 
 /// A solver that takes longer than this for one question is killed.
 const QUESTION: Duration = Duration::from_secs(600);
-
-/// More text than this in one reply is not an answer.
-const LONGEST_REPLY: usize = 1 << 26;
-
-/// One with more parts than this is not one either: each takes more memory than its text.
-const MOST_PARTS: usize = 1 << 22;
-
-/// Nor one that is nested more deeply: lists are dropped and printed recursively.
-const DEEPEST: usize = 1000;
 
 /// How Z3 is started.
 pub(crate) const Z3: &str = "z3 -in";
@@ -456,107 +448,4 @@ impl Session {
         sent.map_err(|error| Trouble::Died(error.to_string()))?;
         Ok(replies)
     }
-}
-
-/// The replies in what a solver printed; what is wrong with it, if anything is.
-pub fn parse_replies(mut text: &[u8]) -> Result<Vec<Sexpr>, String> {
-    let mut replies = Vec::new();
-    while let Some(reply) = read_sexpr(&mut text)? {
-        replies.push(reply);
-    }
-    Ok(replies)
-}
-
-/// The next expression, `None` at the end. Nesting is kept on a stack of its own.
-fn read_sexpr(input: &mut impl BufRead) -> Result<Option<Sexpr>, String> {
-    let mut open: Vec<Vec<Sexpr>> = Vec::new();
-    let (mut length, mut parts) = (0, 0);
-    loop {
-        parts += 1;
-        if parts > MOST_PARTS {
-            return Err(String::from("a reply with too many parts"));
-        }
-        let done = match token(input, &mut length)? {
-            None if open.is_empty() => return Ok(None),
-            None => return Err(String::from("a reply that does not end")),
-            Some(Token::Open) if open.len() >= DEEPEST => {
-                return Err(String::from("a reply that is nested too deeply"));
-            }
-            Some(Token::Open) => {
-                open.push(Vec::new());
-                continue;
-            }
-            Some(Token::Close) => match open.pop() {
-                Some(parts) => Sexpr::List(parts),
-                None => return Err(String::from("`)` without `(`")),
-            },
-            Some(Token::Word(word)) => Sexpr::Atom(word),
-        };
-        match open.last_mut() {
-            Some(parts) => parts.push(done),
-            None => return Ok(Some(done)),
-        }
-    }
-}
-
-enum Token {
-    Open,
-    Close,
-    Word(String),
-}
-
-fn token(input: &mut impl BufRead, length: &mut usize) -> Result<Option<Token>, String> {
-    let mut peek = |input: &mut dyn BufRead| -> Result<Option<u8>, String> {
-        *length += 1;
-        if *length > LONGEST_REPLY {
-            return Err(String::from("a reply without end"));
-        }
-        let buffer = input.fill_buf().map_err(|error| error.to_string())?;
-        Ok(buffer.first().copied())
-    };
-    loop {
-        let Some(first) = peek(input)? else { return Ok(None) };
-        match first {
-            b'(' | b')' => {
-                input.consume(1);
-                return Ok(Some(if first == b'(' { Token::Open } else { Token::Close }));
-            }
-            byte if byte.is_ascii_whitespace() => input.consume(1),
-            b';' => {
-                while !matches!(peek(input)?, None | Some(b'\n')) {
-                    input.consume(1);
-                }
-            }
-            _ => break,
-        }
-    }
-    let mut word = Vec::new();
-    let quote = match peek(input)? {
-        Some(quote @ (b'"' | b'|')) => {
-            input.consume(1);
-            Some(quote)
-        }
-        _ => None,
-    };
-    loop {
-        match (peek(input)?, quote) {
-            (None, None) => break,
-            (None, Some(_)) => return Err(String::from("a quoted reply that does not end")),
-            (Some(byte), Some(quote)) => {
-                input.consume(1);
-                if byte == quote {
-                    break;
-                }
-                word.push(byte);
-            }
-            (Some(byte), None) => {
-                if byte.is_ascii_whitespace() || matches!(byte, b'(' | b')' | b';' | b'"' | b'|') {
-                    break;
-                }
-                input.consume(1);
-                word.push(byte);
-            }
-        }
-    }
-    Ok(Some(Token::Word(String::from_utf8_lossy(&word).into_owned())))
 }

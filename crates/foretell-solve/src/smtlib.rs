@@ -10,9 +10,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use foretell_trace::{
-    EventId, Operator, Rational, ScalarSort, Sort, Term, TermId, TermStore, Value,
-};
+use foretell_trace::{EventId, Operator, Sort, Term, TermId, TermStore, Value};
 
 use crate::must::MustOrder;
 use crate::problem::{OrderProblem, Pi};
@@ -390,110 +388,6 @@ fn difference(terms: &TermStore, left: TermId, right: TermId) -> bool {
     factors.sort_unstable();
     // a bound of a single variable is written against zero, which Z3 accepts as a difference
     matches!(factors.as_slice(), [] | [1] | [-1] | [-1, 1])
-}
-
-/// A value as a solver prints it.
-pub fn parse_value(sort: Sort, reply: &Sexpr) -> Option<Value> {
-    match sort {
-        Sort::Scalar(scalar) => parse_scalar(scalar, reply),
-        Sort::Array { index, element } => {
-            let [head, rest @ ..] = reply.list()? else { return None };
-            match (head, rest) {
-                (Sexpr::List(_), [default]) => {
-                    let default = parse_scalar(element, default)?;
-                    let array = foretell_trace::term::ArrayValue::constant(index, default);
-                    Some(Value::Array(Box::new(array)))
-                }
-                (Sexpr::Atom(store), [array, at, value]) if store == "store" => {
-                    let Value::Array(array) = parse_value(sort, array)? else { return None };
-                    let (at, value) = (parse_scalar(index, at)?, parse_scalar(element, value)?);
-                    Some(Value::Array(Box::new(array.store(at, value))))
-                }
-                _ => None,
-            }
-        }
-    }
-}
-
-fn parse_scalar(sort: ScalarSort, reply: &Sexpr) -> Option<Value> {
-    match sort {
-        ScalarSort::Bool => reply.atom()?.parse().ok().map(Value::Bool),
-        ScalarSort::Int => {
-            let value = parse_rational(reply)?;
-            (value.denominator() == 1).then(|| Value::Int(value.numerator()))
-        }
-        ScalarSort::Real => parse_rational(reply).map(Value::Real),
-        ScalarSort::BitVec(width) => {
-            let bits = match reply {
-                Sexpr::Atom(text) => match text.split_at_checked(2)? {
-                    ("#b", digits) => u64::from_str_radix(digits, 2).ok()?,
-                    ("#x", digits) => u64::from_str_radix(digits, 16).ok()?,
-                    _ => return None,
-                },
-                _ => match reply.list()? {
-                    [_, digits, _] => digits.atom()?.strip_prefix("bv")?.parse().ok()?,
-                    _ => return None,
-                },
-            };
-            Some(Value::bit_vec(width, bits))
-        }
-    }
-}
-
-fn parse_rational(reply: &Sexpr) -> Option<Rational> {
-    match reply {
-        Sexpr::Atom(text) => {
-            let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-            let fraction = fraction.trim_end_matches('0');
-            let denominator = 10i128.checked_pow(fraction.len() as u32)?;
-            Rational::new(format!("{whole}{fraction}").parse().ok()?, denominator)
-        }
-        Sexpr::List(parts) => match parts.as_slice() {
-            [minus, value] if minus.atom() == Some("-") => parse_rational(value)?.checked_neg(),
-            [over, a, b] if over.atom() == Some("/") => {
-                parse_rational(a)?.checked_div(parse_rational(b)?)
-            }
-            _ => None,
-        },
-    }
-}
-
-/// What a solver prints.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Sexpr {
-    /// A word, number or string (without its quotes).
-    Atom(String),
-    /// A list.
-    List(Vec<Sexpr>),
-}
-
-impl Sexpr {
-    /// The word, unless it is a list.
-    pub fn atom(&self) -> Option<&str> {
-        match self {
-            Sexpr::Atom(text) => Some(text),
-            Sexpr::List(_) => None,
-        }
-    }
-
-    /// The parts, unless it is a word.
-    pub fn list(&self) -> Option<&[Sexpr]> {
-        match self {
-            Sexpr::Atom(_) => None,
-            Sexpr::List(parts) => Some(parts),
-        }
-    }
-}
-
-impl std::fmt::Display for Sexpr {
-    /// At most a few hundred characters: it is for messages.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let text = format!("{self:?}");
-        match text.char_indices().nth(300) {
-            Some((end, _)) => write!(f, "{}...", &text[..end]),
-            None => f.write_str(&text),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@ use foretell_model::brute::Interleavings;
 use foretell_model::cssa::Cssa;
 use foretell_model::ctp::{Action, ConcurrentTraceProgram};
 use foretell_model::must_order::MustOrder;
-use foretell_model::testing::{Random, random_trace, shrink};
 use foretell_model::validate::{Run, Witness, validate};
 use foretell_solve::encode::{Encoding, Mode, Observed, encode};
 use foretell_solve::{Answer, Backend, Budget, OrderSolver, solver};
+use foretell_testing::Random;
+use foretell_testing::machine::{random_trace, shrink};
 use foretell_trace::format::text;
 use foretell_trace::{EventId, TermId, Trace, Value};
 

@@ -139,10 +139,39 @@ pub enum Op {
         /// What it gave.
         value: u64,
     },
+    /// A mark in a loop that waits, as the compiler pass found it.
+    Await(AwaitMark),
     /// `assume(guard)` and, in the same step, the parallel assignments.
     Guarded(Box<Guarded>),
     /// Any step whose values before (unprimed) and after (primed) satisfy the predicate.
     Transition(Box<Transition>),
+}
+
+/// A mark in a loop that waits. Of a round that is followed by another nothing is left, so that it can be
+/// left out of any execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AwaitMark {
+    /// A round begins.
+    Round,
+    /// The branch right before it left the round: with the other outcome it would have gone round
+    /// again.
+    Test,
+    /// The branch right before it makes the loop go round again.
+    Failed,
+    /// The round is over, and another one follows.
+    Again,
+}
+
+impl AwaitMark {
+    /// The word of the text format.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            AwaitMark::Round => "await",
+            AwaitMark::Test => "await-test",
+            AwaitMark::Failed => "await-failed",
+            AwaitMark::Again => "await-again",
+        }
+    }
 }
 
 /// A plain or atomic access of one location.
@@ -304,6 +333,7 @@ impl Op {
             Op::Alloc { .. } => "alloc",
             Op::Free { .. } => "free",
             Op::Input { .. } => "input",
+            Op::Await(mark) => mark.keyword(),
             Op::Guarded(_) => "assume",
             Op::Transition(_) => "transition",
         }
@@ -346,6 +376,7 @@ impl Op {
             Op::Alloc { .. } => "allocation",
             Op::Free { .. } => "free",
             Op::Input { .. } => "input",
+            Op::Await(_) => "mark of a loop that waits",
             Op::Guarded(_) => "guarded assignment",
             Op::Transition(_) => "transition",
         }

@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
 use std::path::Path;
 
+use fixedbitset::FixedBitSet;
+
 use crate::event::{Event, Op};
 use crate::format::binary::{Record, Records};
 use crate::format::rapid::{self, Operation};
@@ -53,13 +55,14 @@ pub enum OpKind {
     Alloc,
     Free,
     Input,
+    Await,
     Guarded,
     Transition,
 }
 
 impl OpKind {
     /// All kinds, in order.
-    pub const ALL: [OpKind; 36] = [
+    pub const ALL: [OpKind; 37] = [
         OpKind::ThreadBegin,
         OpKind::ThreadEnd,
         OpKind::Fork,
@@ -94,6 +97,7 @@ impl OpKind {
         OpKind::Alloc,
         OpKind::Free,
         OpKind::Input,
+        OpKind::Await,
         OpKind::Guarded,
         OpKind::Transition,
     ];
@@ -135,6 +139,7 @@ impl OpKind {
             Op::Alloc { .. } => OpKind::Alloc,
             Op::Free { .. } => OpKind::Free,
             Op::Input { .. } => OpKind::Input,
+            Op::Await(_) => OpKind::Await,
             Op::Guarded(_) => OpKind::Guarded,
             Op::Transition(_) => OpKind::Transition,
         }
@@ -177,6 +182,7 @@ impl OpKind {
             OpKind::Alloc => "alloc",
             OpKind::Free => "free",
             OpKind::Input => "input",
+            OpKind::Await => "loop that waits",
             OpKind::Guarded => "guarded assignment",
             OpKind::Transition => "transition",
         }
@@ -439,7 +445,7 @@ impl Counter {
 /// How many different locations a file has: a bit for each small one, a set for the rest.
 #[derive(Default)]
 struct Locations {
-    small: Vec<u64>,
+    small: FixedBitSet,
     large: HashSet<u32>,
     distinct: u64,
 }
@@ -449,26 +455,18 @@ impl Locations {
 
     #[inline]
     fn add(&mut self, location: u32) {
-        let (word, bit) = ((location / 64) as usize, 1 << (location % 64));
-        match self.small.get_mut(word) {
-            Some(bits) if *bits & bit != 0 => {}
-            _ => self.add_new(location),
+        if !self.small.contains(location as usize) {
+            self.add_new(location);
         }
     }
 
     #[cold]
     fn add_new(&mut self, location: u32) {
-        let (word, bit) = ((location / 64) as usize, 1 << (location % 64));
         let new = if location == 0 {
             false // no location
         } else if location < Self::SMALL {
-            if self.small.len() <= word {
-                self.small.resize(word + 1, 0);
-            }
-            let bits = &mut self.small[word];
-            let new = *bits & bit == 0;
-            *bits |= bit;
-            new
+            self.small.grow_and_insert(location as usize);
+            true
         } else {
             self.large.insert(location)
         };

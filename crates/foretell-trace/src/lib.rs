@@ -3,24 +3,22 @@
 //! This crate is the bottom of the stream *program → trace → model → formula → schedule → replay →
 //! report*. It knows nothing of analysis.
 
-#[cfg(feature = "arbitrary")]
-pub mod arbitrary;
 pub mod event;
 pub mod format;
 pub mod id;
 pub mod info;
 mod irregular;
 mod names;
-pub mod random;
 pub mod schedule;
 pub mod sexpr;
 pub mod term;
 pub mod trace;
 pub mod validate;
+pub mod waiting;
 
 pub use event::{
-    Access, Condition, Event, Guarded, LockMode, LockStep, MemoryOrder, Op, ReadModifyWrite,
-    Transition,
+    Access, AwaitMark, Condition, Event, Guarded, LockMode, LockStep, MemoryOrder, Op,
+    ReadModifyWrite, Transition,
 };
 pub use format::{Format, Position, ReadError, WriteError, read_path, write_path};
 pub use id::{EventId, ObjectId, SiteId, SymbolId, TermId, ThreadId, VariableId};

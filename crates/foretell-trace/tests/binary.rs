@@ -1,7 +1,7 @@
 //! The binary format: everything round-trips, a killed recorder leaves a readable file, damage is
 //! found, and version 1 stays readable.
 
-use foretell_trace::arbitrary::{self, Random};
+use foretell_testing::{Random, arbitrary};
 use foretell_trace::format::binary::{
     self, ChunkEncoder, ChunkSealer, Compression, FILE_HEADER, Name, Record, Records, Step,
 };

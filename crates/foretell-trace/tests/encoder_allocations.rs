@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use foretell_trace::arbitrary;
+use foretell_testing::arbitrary;
 use foretell_trace::format::binary::{
     ChunkEncoder, ChunkSealer, Compression, MAX_STEP_BYTES, Name, Step,
 };

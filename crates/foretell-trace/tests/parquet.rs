@@ -3,9 +3,10 @@
 #![cfg(feature = "parquet")]
 
 use bytes::Bytes;
+use foretell_testing::arbitrary;
 use foretell_trace::format::parquet as export;
 use foretell_trace::info::OpKind;
-use foretell_trace::{Op, Trace, arbitrary};
+use foretell_trace::{Op, Trace};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 use proptest::prelude::*;

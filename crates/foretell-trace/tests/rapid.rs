@@ -6,7 +6,7 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use foretell_trace::arbitrary::{self, Random};
+use foretell_testing::{Random, arbitrary};
 use foretell_trace::format::{binary, rapid};
 use foretell_trace::info::{OpKind, TraceInfo};
 use foretell_trace::{Format, ObjectKind, Op, ReadError, Trace, read_path, write_path};

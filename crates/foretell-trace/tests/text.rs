@@ -1,6 +1,6 @@
 //! Every trace goes through the text format and back; damaged texts never do harm.
 
-use foretell_trace::arbitrary::{self, Random};
+use foretell_testing::{Random, arbitrary};
 use foretell_trace::format::{ctrc, text};
 use foretell_trace::{Scope, Trace};
 

@@ -1,6 +1,6 @@
 //! Runs that happened have no faults, and validation is linear in the trace.
 
-use foretell_trace::arbitrary;
+use foretell_testing::arbitrary;
 use foretell_trace::format::{ctrc, text};
 use foretell_trace::validate::validate;
 

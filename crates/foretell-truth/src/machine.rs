@@ -42,6 +42,11 @@ pub enum Op {
     AtomicLoad(usize, usize),
     AtomicStore(usize, Value),
     CompareExchange(usize, usize, i32, Value),
+    /// Expects what the local variable holds.
+    CompareExchangeLocal(usize, usize, usize, i32),
+    /// Waits until the variable has this value, and gives it another one, if any: to look again changes
+    /// nothing.
+    Await(usize, i32, Option<Value>),
     Lock(usize),
     /// Goes to the index if the mutex is taken.
     Try(usize, usize),
@@ -247,6 +252,7 @@ impl<'c> Machine<'c> {
             Op::ReadLock => state.writer.is_none(),
             Op::WriteLock => state.writer.is_none() && state.readers == 0,
             Op::Wait(semaphore) => state.semaphores[semaphore] > 0,
+            Op::Await(atomic, value, _) => state.atomics[atomic] == value,
             Op::Join(other) => state.threads[other].status == Status::Ended,
             _ => true,
         }
@@ -340,6 +346,19 @@ impl<'c> Machine<'c> {
                         atomics[atomic] = evaluate(own, value);
                     }
                     own.locals[local] = i32::from(succeeds);
+                }
+                Op::CompareExchangeLocal(local, atomic, expected, constant) => {
+                    let expected = own.locals[expected];
+                    let succeeds = atomics[atomic] == expected;
+                    if succeeds {
+                        atomics[atomic] = expected + constant;
+                    }
+                    own.locals[local] = i32::from(succeeds);
+                }
+                Op::Await(atomic, _, value) => {
+                    if let Some(value) = value {
+                        atomics[atomic] = evaluate(own, value);
+                    }
                 }
                 Op::Lock(mutex) => owners[mutex] = Some(thread as u8),
                 Op::Try(mutex, otherwise) => {

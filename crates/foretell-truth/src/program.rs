@@ -87,6 +87,13 @@ pub enum Statement {
     AtomicStore(usize, Value),
     /// `expected = constant; local = atomic_compare_exchange_strong(&aN, &expected, value);`
     CompareExchange(usize, usize, i32, Value),
+    /// `while (atomic_load(&aN) != constant);`
+    SpinUntil(usize, i32),
+    /// `do expected = constant; while (!atomic_compare_exchange_strong(&aN, &expected, value));`
+    SpinTake(usize, i32, Value),
+    /// `do { expected = atomic_load(&aN); local = expected; } while (!atomic_compare_exchange_strong(&aN,
+    /// &expected, local + constant));`
+    SpinAdd(usize, usize, i32),
     /// The body under the mutex.
     Locked(usize, Vec<Statement>),
     /// The body if `pthread_mutex_trylock` succeeds.
@@ -135,6 +142,8 @@ pub struct Shape {
     pub waiting: bool,
     /// Array elements with computed indices.
     pub indices: bool,
+    /// Loops that wait for a shared variable to change.
+    pub spins: bool,
 }
 
 /// No program is larger than this: all its states are enumerated.
@@ -229,6 +238,9 @@ impl Maker<'_> {
         if self.shape.branches && depth > 0 && self.random.percent(20) {
             return self.branch(depth);
         }
+        if self.shape.spins && self.random.percent(15) {
+            return self.spin();
+        }
         let kind = self.random.below(100);
         let local = self.random.below(LOCALS);
         let nested = depth > 0;
@@ -274,6 +286,15 @@ impl Maker<'_> {
                 ..self.condition()
             }),
             _ => Statement::Load(local, self.place()),
+        }
+    }
+
+    fn spin(&mut self) -> Statement {
+        let (local, atomic) = (self.random.below(LOCALS), self.random.below(ATOMICS));
+        match self.random.below(5) {
+            0..=1 => Statement::SpinUntil(atomic, self.random.between(0, 2)),
+            2..=3 => Statement::SpinTake(atomic, self.random.between(0, 1), self.value()),
+            _ => Statement::SpinAdd(local, atomic, 1),
         }
     }
 

@@ -199,6 +199,36 @@ impl Emitter<'_> {
                 let line = self.text(depth, &text);
                 push(line, Op::CompareExchange(at(*local), *atomic, *expected, moved(value)));
             }
+            Statement::SpinUntil(atomic, value) => {
+                let line =
+                    self.text(depth, &format!("while (atomic_load(&a{atomic}) != {value});"));
+                push(line, Op::Await(*atomic, *value, None));
+            }
+            Statement::SpinTake(atomic, expected, value) => {
+                self.text(depth, &format!("do expected = {expected};"));
+                let text = format!(
+                    "while (!atomic_compare_exchange_strong(&a{atomic}, &expected, {}));",
+                    c_value(*value)
+                );
+                let line = self.text(depth, &text);
+                push(line, Op::Await(*atomic, *expected, Some(moved(value))));
+            }
+            Statement::SpinAdd(local, atomic, constant) => {
+                let name = NAMES[*local];
+                self.text(depth, "do {");
+                let line = self.text(depth + 1, &format!("expected = atomic_load(&a{atomic});"));
+                push(line, Op::AtomicLoad(at(*local), *atomic));
+                self.text(depth + 1, &format!("{name} = expected;"));
+                let text = format!(
+                    "}} while (!atomic_compare_exchange_strong(&a{atomic}, &expected, {name} + {constant}));"
+                );
+                let line = self.text(depth, &text);
+                let succeeded =
+                    Condition { local: at(HIDDEN), comparison: Comparison::Equal, constant: 1 };
+                push(line, Op::CompareExchangeLocal(at(HIDDEN), *atomic, at(*local), *constant));
+                let head = code.len() - 2;
+                code.push(Instruction { line, op: Op::Branch(succeeded, head) });
+            }
             Statement::Locked(mutex, body) => {
                 let line = self.text(depth, &format!("pthread_mutex_lock(&m{mutex});"));
                 push(line, Op::Lock(*mutex));

@@ -209,6 +209,15 @@ fn companion_of(counterexample: &Counterexample) -> String {
         let _ =
             writeln!(text, "WEAK {kind} __VERIFIER_nondet_{name}(void) {{ return next_input(); }}");
     }
+    // functions of the C library, only where the counterexample has their values
+    for (name, kind, parameters) in
+        [("rand", "int", "void"), ("random", "long", "void"), ("time", "long", "long *to")]
+    {
+        let given = format!("{name}() = ");
+        if counterexample.events.iter().any(|event| event.text.starts_with(&given)) {
+            let _ = writeln!(text, "{kind} {name}({parameters}) {{ return next_input(); }}");
+        }
+    }
     let _ = write!(
         text,
         "\npthread_mutex_t {ATOMIC_MUTEX} = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;\n\
@@ -322,7 +331,15 @@ fn follow(
                 let step = format!("{} at {}: {}", event.name, event.place, event.text);
                 return Err(NotForced::Step { step, why: ended(&run) });
             };
+            let site = run.trace.event(events[at + further].0).site;
             at += further + 1;
+            // a copy is several accesses of one place
+            while event.does == Visible::Copy
+                && let Some((next, _)) = events.get(at)
+                && run.trace.event(*next).site == site
+            {
+                at += 1;
+            }
         }
         if number == last && !hangs {
             if !matches!(run.end, RunEnd::Signal(_)) {
@@ -395,6 +412,9 @@ fn is(wanted: &Event, trace: &Trace, event: EventId) -> bool {
         (Visible::Read, Op::Read(access)) | (Visible::Write, Op::Write(access)) => {
             accesses(wanted, trace, event, access.variable)
         }
+        (Visible::Copy, Op::Read(_) | Op::Write(_)) => {
+            event.site.is_some_and(|site| trace.sites[site.index()].line == wanted.line)
+        }
         // a compare-and-swap that fails only reads
         (Visible::Modify, Op::Read(access)) => accesses(wanted, trace, event, access.variable),
         (Visible::Modify, Op::ReadModifyWrite(_)) => true,
@@ -424,7 +444,11 @@ fn is(wanted: &Event, trace: &Trace, event: EventId) -> bool {
 fn accesses(wanted: &Event, trace: &Trace, event: &TraceEvent, variable: VariableId) -> bool {
     let found = &*trace.variables[variable.index()].name;
     match &wanted.variable {
-        Some(name) => base_name(found) == base_name(name),
+        // a static variable of a function has the function's name in front in one of them only
+        Some(name) => {
+            let (found, name) = (base_name(found), base_name(name));
+            found == name || name.rsplit('.').next() == Some(found)
+        }
         None => {
             let line = event.site.map_or(0, |site| trace.sites[site.index()].line);
             line == wanted.line

@@ -18,6 +18,7 @@
 pub mod abstraction;
 pub mod bounded;
 pub mod cegar;
+pub mod certificate;
 pub mod check;
 pub mod checker;
 pub mod compiled;
@@ -30,6 +31,7 @@ pub mod program;
 pub mod proof;
 pub mod refine;
 pub mod run;
+mod sha256;
 pub mod solver;
 pub mod text;
 pub mod witness;

@@ -56,6 +56,8 @@ pub enum Visible {
     Read,
     /// Writes a shared variable.
     Write,
+    /// Copies memory or fills it, in several accesses.
+    Copy,
     /// Takes a mutex.
     Lock,
     /// Tries to take a mutex.

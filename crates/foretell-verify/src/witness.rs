@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use crate::counterexample::{Counterexample, Ending};
 use crate::explore::shown::Summary;
 use crate::program::Visible;
+use crate::sha256;
 
 /// The witness of a violation. `source`: the bytes of the program.
 pub fn violation(found: &Counterexample, source: &[u8]) -> String {
@@ -72,100 +73,65 @@ pub fn correctness(summary: &Summary, file: &str, source: &[u8]) -> String {
 }
 
 fn head(kind: &str, file: &str, source: &[u8], property: &str) -> String {
-    let hash: String = sha256(source).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = sha256::hex(source);
+    let mut keys = String::new();
+    for (name, kind, of) in KEYS {
+        let _ = writeln!(
+            keys,
+            "<key id=\"{name}\" attr.name=\"{name}\" attr.type=\"{kind}\" for=\"{of}\"/>"
+        );
+    }
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-         <graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n\
+         <graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n{keys}\
          <graph edgedefault=\"directed\">\n  <data key=\"witness-type\">{kind}</data>\n  \
          <data key=\"sourcecodelang\">C</data>\n  <data key=\"producer\">foretell {}</data>\n  \
          <data key=\"specification\">{}</data>\n  <data key=\"programfile\">{}</data>\n  \
-         <data key=\"programhash\">{hash}</data>\n  <data key=\"architecture\">64bit</data>\n",
+         <data key=\"programhash\">{hash}</data>\n  <data key=\"architecture\">64bit</data>\n  \
+         <data key=\"creationtime\">{}</data>\n",
         env!("CARGO_PKG_VERSION"),
         escaped(property),
-        escaped(file)
+        escaped(file),
+        now()
     )
+}
+
+/// Keys of the format: name, type, and what has it. GraphML wants every key declared.
+const KEYS: [(&str, &str, &str); 14] = [
+    ("witness-type", "string", "graph"),
+    ("sourcecodelang", "string", "graph"),
+    ("producer", "string", "graph"),
+    ("specification", "string", "graph"),
+    ("programfile", "string", "graph"),
+    ("programhash", "string", "graph"),
+    ("architecture", "string", "graph"),
+    ("creationtime", "string", "graph"),
+    ("entry", "boolean", "node"),
+    ("violation", "boolean", "node"),
+    ("startline", "int", "edge"),
+    ("threadId", "int", "edge"),
+    ("createThread", "int", "edge"),
+    ("assumption", "string", "edge"),
+];
+
+/// The time as ISO 8601 has it, in UTC.
+fn now() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let seconds = since.map_or(0, |since| since.as_secs());
+    let (days, time) = (seconds / 86400, seconds % 86400);
+    // civil date of a day number: years begin in March, so that a leap day is the last
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
+    let year = 400 * era + year + later;
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-/// SHA-256 (FIPS 180-4), which the format wants.
-fn sha256(message: &[u8]) -> [u8; 32] {
-    // the first bits of the fractional parts of square and cube roots of primes
-    let primes: Vec<u64> = (2u64..).filter(|n| (2..*n).all(|d| n % d != 0)).take(64).collect();
-    let root = |prime: u64, cube: bool| -> u32 {
-        // floor(root * 2^32), whose lower half is the fraction
-        let (mut low, mut high) = (0u128, 1u128 << 37);
-        while high - low > 1 {
-            let middle = (low + high) / 2;
-            let fits = match cube {
-                true => middle * middle * middle <= u128::from(prime) << 96,
-                false => middle * middle <= u128::from(prime) << 64,
-            };
-            if fits { low = middle } else { high = middle }
-        }
-        low as u32
-    };
-    let constants: Vec<u32> = primes.iter().map(|&prime| root(prime, true)).collect();
-    let mut hash: Vec<u32> = primes[..8].iter().map(|&prime| root(prime, false)).collect();
-    let mut padded = message.to_vec();
-    padded.push(0x80);
-    while padded.len() % 64 != 56 {
-        padded.push(0);
-    }
-    padded.extend((message.len() as u64 * 8).to_be_bytes());
-    for block in padded.chunks(64) {
-        let mut words: Vec<u32> = block
-            .chunks(4)
-            .map(|bytes| bytes.iter().fold(0, |word, &byte| word << 8 | u32::from(byte)))
-            .collect();
-        for at in 16..64 {
-            let (a, b) = (words[at - 15], words[at - 2]);
-            let one = a.rotate_right(7) ^ a.rotate_right(18) ^ a >> 3;
-            let two = b.rotate_right(17) ^ b.rotate_right(19) ^ b >> 10;
-            words.push(
-                words[at - 16].wrapping_add(one).wrapping_add(words[at - 7]).wrapping_add(two),
-            );
-        }
-        let mut v = hash.clone();
-        for (word, constant) in words.iter().zip(&constants) {
-            let sum = v[4].rotate_right(6) ^ v[4].rotate_right(11) ^ v[4].rotate_right(25);
-            let choice = v[4] & v[5] ^ !v[4] & v[6];
-            let one = [sum, choice, *constant, *word]
-                .iter()
-                .fold(v[7], |sum, term| sum.wrapping_add(*term));
-            let sum = v[0].rotate_right(2) ^ v[0].rotate_right(13) ^ v[0].rotate_right(22);
-            let majority = v[0] & v[1] ^ v[0] & v[2] ^ v[1] & v[2];
-            let two = sum.wrapping_add(majority);
-            v.rotate_right(1);
-            v[4] = v[4].wrapping_add(one);
-            v[0] = one.wrapping_add(two);
-        }
-        for (total, value) in hash.iter_mut().zip(v) {
-            *total = total.wrapping_add(value);
-        }
-    }
-    let mut bytes = [0; 32];
-    for (place, word) in bytes.chunks_mut(4).zip(hash) {
-        place.copy_from_slice(&word.to_be_bytes());
-    }
-    bytes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::sha256;
-
-    #[test]
-    fn the_hash_is_that_of_the_standard() {
-        let shown = |text: &str| -> String {
-            sha256(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
-        };
-        assert_eq!(
-            shown("abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
-        assert_eq!(shown(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    }
 }

@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 pub mod again;
 pub mod outside;
 pub mod predictor;
+pub mod server;
 pub mod sync_log;
 
 /// The version of this contract. It stands where it always stood, so that libraries and recorders
@@ -65,14 +66,16 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"foretell");
 pub mod environment {
     /// What to do: `record` or `sync-only`. Absent: nothing.
     pub const MODE: &str = "FORETELL_MODE";
-    /// Number of the file descriptor of the ring.
+    /// Number of the file descriptor of the ring. What follows the ring in its file are the turns to
+    /// take before the base schedule begins, see [`crate::parse_turns`].
     pub const RING: &str = "FORETELL_RING";
+    /// Number of the file descriptor of a socket: the process is no run, it makes runs by `fork`, see
+    /// [`crate::server`].
+    pub const SERVER: &str = "FORETELL_SERVER";
     /// The executable that is meant; other programs it starts are left alone.
     pub const EXECUTABLE: &str = "FORETELL_EXECUTABLE";
     /// The base schedule: `os`, `round-robin:QUANTUM`, `random:SEED:MEAN`.
     pub const POLICY: &str = "FORETELL_POLICY";
-    /// A file of turns to take before the base schedule begins, see [`crate::parse_turns`].
-    pub const TURNS: &str = "FORETELL_TURNS";
     /// The run is ended as a livelock after so many scheduling points.
     pub const POINTS: &str = "FORETELL_POINTS";
     /// `1`: execution paths are recorded, see [`crate::predictor`].
@@ -302,6 +305,8 @@ kinds! {
     Poll = 35;
     /// `object`.
     Destroy = 36;
+    /// No words; detail: [`await_mark`]. A loop that waits.
+    Await = 37;
 
     /// `thread`: the events that follow are this thread's.
     Turn = 64;
@@ -406,6 +411,10 @@ impl Kind {
             Kind::RegionEnd => "region-end",
             Kind::Call => "call",
             Kind::Return => "return",
+            Kind::Await if detail == await_mark::ROUND => "await",
+            Kind::Await if detail == await_mark::TEST => "await-test",
+            Kind::Await if detail == await_mark::FAILED => "await-failed",
+            Kind::Await => "await-again",
             Kind::Alloc => "alloc",
             Kind::Free => "free",
             Kind::Input => "input",
@@ -429,7 +438,7 @@ pub fn measure(words: &[u64]) -> Option<(Kind, u8, usize)> {
     let (kind, detail) = (Kind::from_code(head as u8)?, (head >> 8) as u8);
     let more = usize::from(detail & access::MORE != 0);
     let (fixed, texts) = match kind {
-        RegionEnd | Call | Return | ThreadBegin | ThreadEnd | Fence | Instrumented
+        RegionEnd | Call | Return | Await | ThreadBegin | ThreadEnd | Fence | Instrumented
         | DefinePlace => (1, 0),
         Read | Write | WriteShadow => (3 + more, 0),
         Branch | Pin | Alloc | Crash | Mispredicted | PathEnd | DefineAddress | Renew => (3, 0),
@@ -471,7 +480,23 @@ pub fn is_local(keyword: &str) -> bool {
             | "begin"
             | "fence"
             | "input"
+            | "await"
+            | "await-test"
+            | "await-failed"
+            | "await-again"
     )
+}
+
+/// The details of [`Kind::Await`].
+pub mod await_mark {
+    /// A round begins.
+    pub const ROUND: u8 = 0;
+    /// The branch right before it leaves the round, which with the other outcome goes round again.
+    pub const TEST: u8 = 1;
+    /// The branch right before it makes the loop go round again.
+    pub const FAILED: u8 = 2;
+    /// The round is over, and another one follows: nothing is left of it.
+    pub const AGAIN: u8 = 3;
 }
 
 /// The detail of a [`Kind::Gap`] record that tells of a restriction rather than of a gap.

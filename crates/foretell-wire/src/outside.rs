@@ -79,6 +79,10 @@ causes! {
     /// A call that may time out, or fail because it does not wait, came out one way, and the trace does
     /// not say that it could come out the other. Text: the function.
     HeldOutcome = 18, "held-outcome";
+    /// A value that differs from run to run and is not replayed was used. Text: where it comes from.
+    Varying = 19, "varying-input";
+    /// Inline assembly accesses memory or makes system calls by itself. Text: which.
+    Assembler = 20, "assembler";
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ pub enum Command {
     ///
     /// Every command reads all formats: what `foretell record` wrote (.ftrace, a recording's log or
     /// foretell's own binary trace), text (.ft), CTRC (.ctrc) and RAPID's STD (.std, .std.gz). The
-    /// format is told from the content first, then from the ending.
+    /// format is recognised by the content first, then by the file name's extension.
     Trace {
         /// What to do with the trace.
         #[command(subcommand)]
@@ -122,6 +122,11 @@ pub enum Command {
     ///
     /// A result is what `predict` and `test` print with `--format json`, or write with `--json`.
     Report(ReportArguments),
+    /// Join the parts of an exploration that was divided with `foretell test --partition`.
+    ///
+    /// Each part is a result that was saved with `--json`. All of them must be there, of the same program,
+    /// input and options. The exit code is that of one whole test.
+    Merge(MergeArguments),
     /// Say which options hold here and where each comes from.
     Config {
         /// What to do.
@@ -154,6 +159,7 @@ impl Command {
                 | Fix(_)
                 | Verify(_)
                 | Report(_)
+                | Merge(_)
                 | Record(_)
         )
     }
@@ -261,7 +267,7 @@ pub struct ConvertArguments {
     /// The file to write. Nothing is left under this name when it cannot be completed.
     #[arg(short, long)]
     pub output: PathBuf,
-    /// The format to write; told from the ending of the output when absent.
+    /// The format to write; by default the one of the output's file name extension.
     #[arg(long, value_enum)]
     pub to: Option<TargetFormat>,
 }
@@ -441,8 +447,8 @@ pub struct RecordArguments {
     #[arg(long)]
     pub concrete: bool,
     /// Convert what is recorded at once: takes longer, and gives a smaller file that other tools
-    /// read. Without it the file has what the program told as it is (a recording's log), which every
-    /// command of foretell reads and `foretell trace convert` converts.
+    /// read. Without it the file is the log of raw events, which every command of foretell reads and
+    /// `foretell trace convert` converts.
     #[arg(long)]
     pub compact: bool,
     /// Let an unmodified program run freely and only log the order of its synchronisation and its
@@ -546,6 +552,14 @@ pub struct TestArguments {
     /// How the program is run.
     #[command(flatten)]
     pub run: RunArguments,
+    /// Keep every run in this folder, and go on from those that are there: after kill -9, after a time
+    /// limit, with more runs. Created when it is not there; one process at a time.
+    #[arg(long, value_name = "DIR")]
+    pub resume: Option<PathBuf>,
+    /// Only part M of N of the exploration (from 1), so that several machines can share it. Save each part
+    /// with --json; `foretell merge` joins them.
+    #[arg(long, value_name = "M/N", value_parser = partition)]
+    pub partition: Option<(u32, u32)>,
     /// Where to put a schedule for each finding; created when there is one.
     #[arg(long, value_name = "DIR", default_value = "foretell-schedules")]
     pub schedules: PathBuf,
@@ -561,6 +575,17 @@ pub struct TestArguments {
         value_name = "PROGRAM"
     )]
     pub program: Vec<std::ffi::OsString>,
+}
+
+/// Which parts are joined.
+#[derive(Args, Debug)]
+pub struct MergeArguments {
+    /// The results of the parts, in any order.
+    #[arg(required = true, value_name = "PART")]
+    pub parts: Vec<PathBuf>,
+    /// What to suppress and what to write.
+    #[command(flatten)]
+    pub outputs: ReportOutputs,
 }
 
 /// How a program is run again and again.
@@ -678,7 +703,9 @@ pub struct VerifyArguments {
     #[arg(long)]
     pub no_overflow: bool,
     /// C: what must never happen. `assertion` is a failed assertion, reach_error(), abort(), signed
-    /// overflow, division by zero or a bad access; `deadlock` is a state in which no thread can go on.
+    /// overflow, division by zero or a bad access; `deadlock` is a state in which no thread can go on, or in
+    /// which threads wait for one another in a circle of mutexes and joins. Only what is named is looked
+    /// for: `deadlock` alone does not look at assertions.
     #[arg(
         long,
         value_enum,

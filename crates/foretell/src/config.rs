@@ -448,7 +448,7 @@ mod tests {
 
     /// Options that run a command or write a file. With [`HARMLESS`] these are all options: whoever
     /// adds one has to think about it.
-    const DANGEROUS: [&str; 19] = [
+    const DANGEROUS: [&str; 20] = [
         "apply",
         "dump-smt2",
         "gdb",
@@ -460,6 +460,7 @@ mod tests {
         "perfetto",
         "planner-cmd",
         "proof",
+        "resume",
         "sarif",
         "schedules",
         "solver-cmd",

@@ -31,6 +31,11 @@ impl Exit {
         (Exit::OurFailure, 1, "a fault of foretell itself"),
     ];
 
+    /// The exit with this number.
+    pub fn of_code(code: u8) -> Option<Self> {
+        Self::TABLE.iter().find(|(_, known, _)| *known == code).map(|(exit, ..)| *exit)
+    }
+
     /// The number that the process returns.
     pub fn code(self) -> u8 {
         if let Exit::OfProgram(status) = self {

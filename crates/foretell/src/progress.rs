@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use foretell_predict::progress::{Found, Phase, Progress};
+use foretell_predict::progress::{Explored, Found, Phase, Progress};
 
 /// The work that was begun last.
 static CURRENT: Mutex<Option<Progress>> = Mutex::new(None);
@@ -36,6 +36,7 @@ impl Line {
         let (stop, stopped) = channel::<()>();
         let watch = move || {
             let mut begun = (Phase::Idle, Instant::now());
+            let mut explored = None;
             let mut before = progress.state();
             let mut shown = false;
             let mut stderr = std::io::stderr();
@@ -48,7 +49,20 @@ impl Line {
                 // A program that is recorded may ask its user something on the same line.
                 let waits = phase == Phase::Recording && done > 0 && state == before;
                 before = state;
-                let text = text(phase, done, total, begun.1.elapsed());
+                let now = progress.exploration().filter(|_| phase != Phase::Explaining);
+                let text = match now {
+                    Some(now) => {
+                        let (since, before) = *explored.get_or_insert((Instant::now(), now.runs));
+                        let found = progress.found_so_far().len();
+                        Some(exploring(
+                            now,
+                            now.runs.saturating_sub(before),
+                            since.elapsed(),
+                            found,
+                        ))
+                    }
+                    None => text(phase, done, total, begun.1.elapsed()),
+                };
                 if let Some(text) = text.filter(|_| !waits) {
                     // Nobody can be told if that fails.
                     let _ = write!(stderr, "\r\x1b[K{text}");
@@ -75,6 +89,23 @@ impl Drop for Line {
     }
 }
 
+/// `exploring: 37 classes, 112 questions open, 240 runs, 81 a second, 2 findings`
+fn exploring(now: Explored, runs: usize, time: Duration, found: usize) -> String {
+    let counted = |count: usize, one: &str, more: &str| match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {more}"),
+    };
+    let classes = counted(now.classes, "class", "classes");
+    let open = counted(now.open, "question", "questions");
+    let mut text = format!("foretell: exploring: {classes}, {open} open, ");
+    text += &counted(now.runs, "run", "runs");
+    let seconds = time.as_secs_f64();
+    if seconds > 0.5 {
+        text += &format!(", {:.0} a second", runs as f64 / seconds);
+    }
+    text + ", " + &counted(found, "finding", "findings")
+}
+
 /// `solving 12 of 80, 34 a second, 2 s left`
 fn text(phase: Phase, done: u64, total: u64, time: Duration) -> Option<String> {
     let word = match phase {
@@ -83,7 +114,7 @@ fn text(phase: Phase, done: u64, total: u64, time: Duration) -> Option<String> {
         Phase::Candidates => "looking for candidates",
         Phase::Solving => "solving",
         Phase::Forcing => "forcing",
-        Phase::Exploring => "exploring: classes of paths",
+        Phase::Exploring => "exploring",
         Phase::Explaining => "explaining",
         Phase::Verifying => "verifying",
     };
@@ -110,6 +141,20 @@ fn text(phase: Phase, done: u64, total: u64, time: Duration) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_exploration_says_what_it_has_and_how_fast_it_is() {
+        let now = Explored { classes: 37, open: 112, runs: 240 };
+        assert_eq!(
+            exploring(now, 162, Duration::from_secs(2), 1),
+            "foretell: exploring: 37 classes, 112 questions open, 240 runs, 81 a second, 1 finding"
+        );
+        let first = Explored { classes: 1, open: 1, runs: 1 };
+        assert_eq!(
+            exploring(first, 0, Duration::ZERO, 0),
+            "foretell: exploring: 1 class, 1 question open, 1 run, 0 findings"
+        );
+    }
 
     #[test]
     fn rate_and_rest_are_told_once_they_are_known() {

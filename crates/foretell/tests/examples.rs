@@ -14,9 +14,11 @@ use std::time::Duration;
 
 use foretell_force::program::Program;
 use foretell_force::replay::{replay, rerun};
-use foretell_force::run::Run;
+use foretell_force::run::{Limits, Run, Runner};
 use foretell_force::session::UNINTERRUPTED;
-use foretell_trace::schedule::Schedule;
+use foretell_record::Policy;
+use foretell_trace::schedule::{CreationPath, Schedule, Step};
+use foretell_trace::{Event, Trace, format};
 use serde_json::Value;
 
 /// `examples/`.
@@ -200,8 +202,69 @@ impl Example<'_> {
             .flatten()
             .filter_map(Value::as_str)
             .collect();
+        self.forks_as_it_starts(&program, &arguments)?;
         self.predict(&program, &arguments)?;
         self.test(&program, &arguments)
+    }
+
+    /// A run that the fork server makes is the run that is started by `execve`: the same events at the
+    /// same addresses with the same values, the same branches, output and end.
+    fn forks_as_it_starts(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
+        let program = Program::new(program, arguments.iter().map(Into::into).collect());
+        let runner = || Runner::new(&program).map_err(|error| error.to_string());
+        let (started, forked) = (runner()?, runner()?);
+        started.server.refuse("the test compares with it");
+        let limits = Limits { time: Duration::from_secs(900), points: 10_000_000 };
+        let run = |runner: &Runner<'_>, policy: &Policy, steps: &[Step]| {
+            let run = runner.run(steps.to_vec(), policy.clone(), limits);
+            run.map_err(|error| error.to_string())
+        };
+        run(&forked, &UNINTERRUPTED, &[])?; // the first is never forked
+        let random = |seed| Policy::Random { seed, mean: 3 };
+        let policies =
+            [UNINTERRUPTED, Policy::RoundRobin { quantum: 2 }, random(1), random(2), random(3)];
+        let mut steps = Vec::new();
+        for policy in policies {
+            let (one, other) = (run(&started, &policy, &steps)?, run(&forked, &policy, &steps)?);
+            let in_text = |run: &Run| {
+                let mut text = Vec::new();
+                format::text::write(&run.trace, &mut text).expect("a vector takes everything");
+                String::from_utf8_lossy(&text).into_owned()
+            };
+            // With all addresses.
+            let in_binary = |run: &Run| {
+                let mut bytes = Vec::new();
+                format::binary::write(&run.trace, &mut bytes).expect("a vector takes everything");
+                bytes
+            };
+            let (told, again) = (in_text(&one), in_text(&other));
+            if let Some((was, is)) = told.lines().zip(again.lines()).find(|(was, is)| was != is) {
+                return Err(format!("{policy}: started it does `{was}`, forked `{is}`"));
+            }
+            if (in_binary(&one), one.ended(), &one.written)
+                != (in_binary(&other), other.ended(), &other.written)
+                || !one.path.differences(&other.path).is_empty()
+            {
+                return Err(format!("{policy}: {} is not {}", other.ended(), one.ended()));
+            }
+            // The next run begins with the first half of this one.
+            let half = one.trace.events.len() / 2;
+            steps = one.trace.events[..half].iter().map(|event| step(&one.trace, event)).collect();
+        }
+        match (forked.server.forked(), forked.server.refusal()) {
+            (5, None) => Ok(()),
+            (count, why) => Err(format!("{count} of 5 runs were forked: {why:?}")),
+        }
+    }
+}
+
+/// The event as a step of a schedule.
+fn step(trace: &Trace, event: &Event) -> Step {
+    Step {
+        thread: CreationPath(trace.threads[event.thread.index()].path.clone()),
+        index: event.index,
+        operation: event.op.keyword().into(),
+        site: event.site.map(|site| trace.sites[site.index()].clone()),
     }
 }
 

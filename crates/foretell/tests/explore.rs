@@ -19,7 +19,7 @@ use foretell_force::run::{self, Run, Runner};
 use foretell_force::session::UNINTERRUPTED;
 use foretell_record::RunEnd;
 use foretell_trace::schedule::Step;
-use foretell_trace::{Op, Trace};
+use foretell_trace::{AwaitMark, Op, Trace};
 use foretell_truth::machine::{Choice, Constraint, Machine, Truth};
 use foretell_truth::program::{Program as Random, Shape};
 use foretell_truth::source::Emitted;
@@ -38,6 +38,7 @@ impl Runs<'_> {
         let run = self.runner.run(steps, UNINTERRUPTED, limits).ok()?;
         self.note(&run);
         Some(Executed {
+            cuts: run.cuts,
             followed: run.steps_taken == wanted && !matches!(run.end, RunEnd::Diverged(_)),
             ended: matches!(run.end, RunEnd::Exit(_)),
             held: 0,
@@ -68,7 +69,15 @@ impl Explored for Runs<'_> {
 /// What each thread did where it had a choice.
 fn choices(trace: &Trace, threads: usize) -> Vec<Vec<Choice>> {
     let mut choices = vec![Vec::new(); threads];
+    let chains = trace.events_by_thread();
     for event in &trace.events {
+        // The machine has one step for a loop that waits.
+        let next = chains[event.thread.index()].get(event.index as usize + 1);
+        let mark =
+            |&next| matches!(trace.event(next).op, Op::Await(AwaitMark::Test | AwaitMark::Failed));
+        if next.is_some_and(mark) {
+            continue;
+        }
         let path = &trace.threads[event.thread.index()].path;
         let thread = path.last().map_or(0, |last| *last as usize + 1);
         let element = |variable: foretell_trace::VariableId| {
@@ -174,7 +183,12 @@ fn a_complete_exploration_has_every_behaviour() {
             if seed >= last {
                 return;
             }
-            let shape = Shape { branches: true, waiting: seed % 4 >= 2, indices: seed % 8 >= 4 };
+            let shape = Shape {
+                branches: true,
+                waiting: seed % 4 >= 2,
+                indices: seed % 8 >= 4,
+                spins: seed % 3 == 2,
+            };
             let (_, emitted) = Random::random(1_000_000 + seed, shape);
             let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR"))
                 .join(format!("explore-{}-{seed}", std::process::id()));

@@ -41,8 +41,12 @@ struct Tally {
 
 impl Case {
     fn new(seed: u64) -> Self {
-        let shape =
-            Shape { branches: seed % 2 == 1, waiting: seed % 4 >= 2, indices: seed % 8 >= 4 };
+        let shape = Shape {
+            branches: seed % 2 == 1,
+            waiting: seed % 4 >= 2,
+            indices: seed % 8 >= 4,
+            spins: seed % 5 == 4,
+        };
         let (_, emitted) = Program::random(seed, shape);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("truth-{}-{seed}", std::process::id()));

@@ -5,6 +5,8 @@
 //! (a good run has none), and if a step has no combination left there is no good run. "No" proves
 //! nothing; most generalisations of a bad run are decided here, in microseconds.
 
+use foretell_trace::TermId;
+
 use super::system::{StepId, System};
 use crate::formula::Atom;
 
@@ -17,7 +19,7 @@ const COMBINATIONS_OF_CHECK: usize = 2000;
 
 #[derive(Clone, Debug, PartialEq)]
 enum Values {
-    Some(Vec<u32>),
+    Some(Vec<TermId>),
     Any,
 }
 
@@ -205,7 +207,7 @@ fn run_step(
         for source in sources {
             match source {
                 None => {
-                    values.join(&Values::Some(vec![system.initial_value(variable).0]));
+                    values.join(&Values::Some(vec![system.initial_value(variable)]));
                 }
                 Some(write) => {
                     let at = system.steps[*write].writes.binary_search(&variable);
@@ -234,7 +236,7 @@ fn run_step(
         *passed = true;
         return changed;
     }
-    let lists: Vec<Vec<u32>> = choices
+    let lists: Vec<Vec<TermId>> = choices
         .into_iter()
         .map(|values| match values {
             Values::Some(values) => values,
@@ -258,7 +260,7 @@ fn run_step(
             }
             for &(variable, value) in &outcome.writes {
                 if let Ok(at) = system.steps[step].writes.binary_search(&variable) {
-                    changed |= written[step][at].join(&Values::Some(vec![value.0]));
+                    changed |= written[step][at].join(&Values::Some(vec![value]));
                 }
             }
         }

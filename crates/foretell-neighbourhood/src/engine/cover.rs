@@ -9,9 +9,13 @@
 //! disjuncts have equal futures.)
 
 use std::collections::HashMap;
+use std::rc::Rc;
+
+use fixedbitset::FixedBitSet;
+use rustc_hash::FxHashMap;
 
 use super::explore::Run;
-use super::system::{BitSet, KeyMap, State, StepId, System};
+use super::system::{State, StepId, System};
 use crate::formula::Atom;
 
 /// How a search for all bad interleavings ended.
@@ -34,12 +38,12 @@ struct Disjunct {
 }
 
 struct Frame {
-    state: State,
+    state: Rc<State>,
     step: Option<StepId>,
     choices: Vec<StepId>,
     next: usize,
     /// Disjuncts that covered failures below.
-    reasons: BitSet,
+    reasons: FixedBitSet,
 }
 
 /// The search.
@@ -48,10 +52,10 @@ pub(crate) struct Cover<'a> {
     disjuncts: Vec<Disjunct>,
     /// By step: disjunct and atom.
     mentions: HashMap<StepId, Vec<(usize, usize)>>,
-    violated: BitSet,
+    violated: FixedBitSet,
     /// Disjuncts that hold where the search stands.
-    holding: BitSet,
-    known: KeyMap<State, Vec<BitSet>>,
+    holding: FixedBitSet,
+    known: FxHashMap<Rc<State>, Vec<FixedBitSet>>,
     /// Steps visited.
     pub(crate) visited: u64,
 }
@@ -65,9 +69,9 @@ impl<'a> Cover<'a> {
             system,
             disjuncts: Vec::new(),
             mentions: HashMap::new(),
-            violated: BitSet::default(),
-            holding: BitSet::default(),
-            known: KeyMap::default(),
+            violated: FixedBitSet::new(),
+            holding: FixedBitSet::new(),
+            known: FxHashMap::default(),
             visited: 0,
         }
     }
@@ -75,6 +79,8 @@ impl<'a> Cover<'a> {
     /// Adds a disjunct; `state` is where the search stands, `order` the steps taken so far.
     pub(crate) fn add(&mut self, atoms: &[Atom], place: &[Option<usize>]) {
         let number = self.disjuncts.len();
+        self.violated.grow(number + 1);
+        self.holding.grow(number + 1);
         let atoms: Vec<(StepId, StepId)> =
             atoms.iter().map(|&atom| self.system.step_atom(atom)).collect();
         let mut disjunct = Disjunct { satisfied: 0, violated: 0, atoms };
@@ -98,10 +104,8 @@ impl<'a> Cover<'a> {
     /// Does the disjunct hold now?
     fn note(&mut self, number: usize) {
         let disjunct = &self.disjuncts[number];
-        match disjunct.violated == 0 && disjunct.satisfied == disjunct.atoms.len() {
-            true => self.holding.insert(number),
-            false => self.holding.remove(number),
-        }
+        let holds = disjunct.violated == 0 && disjunct.satisfied == disjunct.atoms.len();
+        self.holding.set(number, holds);
     }
 
     /// Runs the search. `generalise` gets each failing run outside the formula and gives disjuncts,
@@ -118,9 +122,9 @@ impl<'a> Cover<'a> {
         let mut frames = vec![self.frame(initial, None)];
         while let Some(frame) = frames.last_mut() {
             // a disjunct that was learnt below may hold already here
-            let held = self.holding.first();
+            let held = self.holding.minimum();
             if let Some(last) = held {
-                frame.reasons.insert(last);
+                frame.reasons.grow_and_insert(last);
                 frame.next = frame.choices.len();
             }
             if frame.next == frame.choices.len() {
@@ -137,7 +141,7 @@ impl<'a> Cover<'a> {
                     self.unmark(step, &place);
                 }
                 if let Some(parent) = frames.last_mut() {
-                    parent.reasons.union(&frame.reasons);
+                    parent.reasons.union_with(&frame.reasons);
                 }
                 continue;
             }
@@ -147,7 +151,7 @@ impl<'a> Cover<'a> {
             if self.visited > budget {
                 return Coverage::Budget;
             }
-            let state = frame.state.clone();
+            let state = Rc::clone(&frame.state);
             let taken = self.system.take(&state, step);
             if taken.next.is_none() && taken.failure.is_none() {
                 continue;
@@ -166,14 +170,14 @@ impl<'a> Cover<'a> {
             }
             let mut descend = None;
             if let Some(number) = cover {
-                frame.reasons.insert(number);
+                frame.reasons.grow_and_insert(number);
             } else if let Some(next) = taken.next {
                 let violated = &self.violated;
                 let remembered = self.known.get(&next).and_then(|reasons| {
-                    reasons.iter().find(|reasons| !reasons.intersects(violated))
+                    reasons.iter().find(|reasons| reasons.is_disjoint(violated))
                 });
                 match remembered {
-                    Some(reasons) => frame.reasons.union(reasons),
+                    Some(reasons) => frame.reasons.union_with(reasons),
                     None => descend = Some(next),
                 }
             }
@@ -218,7 +222,7 @@ impl<'a> Cover<'a> {
         if let Some(hidden) = hidden {
             choices = vec![hidden];
         }
-        Frame { state, step, choices, next: 0, reasons: BitSet::default() }
+        Frame { state: Rc::new(state), step, choices, next: 0, reasons: FixedBitSet::new() }
     }
 
     /// The step was taken; gives a disjunct that now holds.

@@ -4,12 +4,13 @@
 //! persistent sets leave out orders of independent steps (Godefroid's partial-order reduction):
 //! all final and all stuck states are still reached, and so is every failing assertion.
 
-use std::collections::HashSet;
-use std::hash::BuildHasherDefault;
+use std::rc::Rc;
 
+use fixedbitset::FixedBitSet;
 use foretell_trace::EventId;
+use rustc_hash::FxHashSet;
 
-use super::system::{BitSet, Failure, KeyHasher, State, StepId, System, Taken};
+use super::system::{Failure, State, StepId, System, Taken};
 use crate::formula::Atom;
 
 /// What is looked for.
@@ -35,7 +36,7 @@ pub(crate) enum Goal {
 pub(crate) struct Run {
     pub(crate) steps: Vec<StepId>,
     pub(crate) failure: Option<Failure>,
-    pub(crate) state: State,
+    pub(crate) state: Rc<State>,
 }
 
 /// What a search found.
@@ -89,7 +90,7 @@ impl Constraints {
 }
 
 struct Node {
-    state: State,
+    state: Rc<State>,
     parent: u32,
     step: u32,
 }
@@ -148,15 +149,15 @@ impl<'a> Search<'a> {
             return Found::Nothing;
         }
         let Some(initial) = self.system.initial_state() else { return Found::Nothing };
-        let mut seen: HashSet<State, BuildHasherDefault<KeyHasher>> = HashSet::default();
-        self.nodes.push(Node { state: initial, parent: ROOT, step: 0 });
+        let mut seen: FxHashSet<Rc<State>> = FxHashSet::default();
+        self.nodes.push(Node { state: Rc::new(initial), parent: ROOT, step: 0 });
         let mut stack = vec![0u32];
         while let Some(at) = stack.pop() {
             self.visited += 1;
             if self.visited > budget {
                 return Found::Unknown;
             }
-            let state = self.nodes[at as usize].state.clone();
+            let state = Rc::clone(&self.nodes[at as usize].state);
             if self.goal == Goal::Bad && !self.assertion_ahead(&state) {
                 continue;
             }
@@ -200,8 +201,8 @@ impl<'a> Search<'a> {
                         Goal::Good | Goal::Stuck => {}
                     }
                 }
-                if let Some(next) = taken.next
-                    && seen.insert(next.clone())
+                if let Some(next) = taken.next.map(Rc::new)
+                    && seen.insert(Rc::clone(&next))
                 {
                     stack.push(self.nodes.len() as u32);
                     self.nodes.push(Node { state: next, parent: at, step: step as u32 });
@@ -226,7 +227,7 @@ impl<'a> Search<'a> {
         mut at: u32,
         last: Option<StepId>,
         failure: Option<Failure>,
-        state: State,
+        state: Rc<State>,
     ) -> Run {
         let mut steps: Vec<StepId> = last.into_iter().collect();
         while self.nodes[at as usize].parent != ROOT {
@@ -244,7 +245,7 @@ impl<'a> Search<'a> {
         let mut allowed = vec![false; threads];
         let mut next = vec![None; threads];
         for thread in 0..threads {
-            next[thread] = match System::place(state, thread) < self.ends[thread] {
+            next[thread] = match state.place(thread) < self.ends[thread] {
                 true => self.system.next_step(state, thread),
                 false => None,
             };
@@ -304,7 +305,7 @@ impl<'a> Search<'a> {
     /// Is there an assertion that may still be reached?
     fn assertion_ahead(&self, state: &State) -> bool {
         (0..self.system.threads.len())
-            .any(|thread| System::place(state, thread) < self.system.last_assertion[thread])
+            .any(|thread| state.place(thread) < self.system.last_assertion[thread])
     }
 
     /// Can another thread still change what the blocked step reads?
@@ -312,7 +313,7 @@ impl<'a> Search<'a> {
         let own = self.system.steps[step].thread;
         let reads = &self.system.steps[step].shared_reads;
         (0..self.system.threads.len()).filter(|&thread| thread != own).any(|thread| {
-            reads.intersects(&self.system.future_writes[thread][System::place(state, thread)])
+            !reads.is_disjoint(&self.system.future_writes[thread][state.place(thread)])
         })
     }
 
@@ -347,12 +348,12 @@ impl<'a> Search<'a> {
                 if inside[other] || next[other].is_none() {
                     continue;
                 }
-                let place = System::place(state, other);
+                let place = state.place(other);
                 let reads = &system.future_reads[other][place];
                 let writes = &system.future_writes[other][place];
-                if this.shared_writes.intersects(reads)
-                    || this.shared_writes.intersects(writes)
-                    || this.shared_reads.intersects(writes)
+                if !this.shared_writes.is_disjoint(reads)
+                    || !this.shared_writes.is_disjoint(writes)
+                    || !this.shared_reads.is_disjoint(writes)
                 {
                     inside[other] = true;
                     members.push(other);
@@ -368,12 +369,12 @@ impl<'a> Search<'a> {
 fn relevant_ends(system: &System, constraints: &Constraints) -> Vec<usize> {
     let mut ends = system.last_assertion.clone();
     let mut done = vec![0; ends.len()];
-    let mut reads = BitSet::default();
+    let mut reads = FixedBitSet::with_capacity(system.variable_count);
     loop {
         let mut wanted = ends.clone();
         for thread in 0..ends.len() {
             for &step in &system.threads[thread][done[thread]..ends[thread]] {
-                reads.union(&system.steps[step].shared_reads);
+                reads.union_with(&system.steps[step].shared_reads);
                 for &before in &constraints.before[step] {
                     let before = &system.steps[before];
                     wanted[before.thread] = wanted[before.thread].max(before.place + 1);
@@ -382,8 +383,9 @@ fn relevant_ends(system: &System, constraints: &Constraints) -> Vec<usize> {
             done[thread] = ends[thread];
         }
         for (thread, steps) in system.threads.iter().enumerate() {
-            let last =
-                steps.iter().rposition(|&step| system.steps[step].shared_writes.intersects(&reads));
+            let last = steps
+                .iter()
+                .rposition(|&step| !system.steps[step].shared_writes.is_disjoint(&reads));
             wanted[thread] = wanted[thread].max(last.map_or(0, |place| place + 1));
         }
         if wanted == ends {

@@ -62,6 +62,13 @@ pub enum Primitive {
     },
 }
 
+impl Primitive {
+    /// Does it only keep others out, so that no thread has to run before another?
+    pub fn is_lock(&self) -> bool {
+        matches!(self, Primitive::Lock { .. } | Primitive::SharedExclusiveLock { .. })
+    }
+}
+
 /// Was the fix checked?
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verification {

@@ -75,11 +75,11 @@ pub(crate) fn waits_for(system: &System, state: &State, thread: usize) -> Vec<us
     let reads = &system.steps[step].shared_reads;
     (0..system.threads.len())
         .filter(|&other| {
-            let writes = &system.future_writes[other][System::place(state, other)];
+            let writes = &system.future_writes[other][state.place(other)];
             let ordered = system.predecessors[step].iter().any(|&before| {
                 system.steps[before].thread == other && !system.taken(state, before)
             });
-            other != thread && (reads.intersects(writes) || ordered)
+            other != thread && (!reads.is_disjoint(writes) || ordered)
         })
         .collect()
 }

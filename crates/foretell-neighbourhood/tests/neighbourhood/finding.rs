@@ -77,7 +77,7 @@ main assert (= r5 #x00000082) true @ bank.c:46 main
 fn a_torn_block_gets_one_lock_around_its_calls_not_inside_the_programs_lock() {
     let found = explained(&text(BANK), FindingKind::Atomicity);
     assert_eq!(
-        found.sentence,
+        found.sentence(),
         "atomicity violation on `balance`: line 20 of thread `bob` must not come between lines 13 \
          and 20 of `alice`; hold one mutex in `deposit` from its call of `read_balance` to its \
          call of `write_balance`, in `alice` and `bob`"
@@ -89,9 +89,9 @@ fn a_torn_block_gets_one_lock_around_its_calls_not_inside_the_programs_lock() {
 fn an_assertion_gets_the_same_lock() {
     let found = explained(&text(BANK), FindingKind::Assertion);
     assert!(
-        found.sentence.contains("hold one mutex in `deposit` from its call"),
+        found.sentence().contains("hold one mutex in `deposit` from its call"),
         "{}",
-        found.sentence
+        found.sentence()
     );
     assert!(is_verified(&found));
 }
@@ -111,7 +111,7 @@ fn a_race_gets_one_lock_over_both_accesses() {
         FindingKind::Race,
     );
     assert_eq!(
-        found.sentence,
+        found.sentence(),
         "data race on `x`: line 7 of thread `T1` and line 17 of `T2` can run at the same time; \
          hold one mutex over line 7 of `T1` and line 17 of `T2`"
     );
@@ -127,7 +127,7 @@ fn crossed_locks_are_one_conjunction_and_get_one_lock_around() {
     let trace = trace("thread T1, T2\nmutex a, b", CROSSED);
     let found = explained(&trace, FindingKind::Deadlock);
     assert_eq!(
-        found.sentence,
+        found.sentence(),
         "deadlock: line 2 of thread `T1` waits for `b`, line 12 of thread `T2` waits for `a`, each \
          while it holds what another waits for; take `b` and `a` in one order everywhere; hold one \
          mutex over lines 1-2 of `T1` and lines 11-12 of `T2`"
@@ -147,9 +147,9 @@ fn a_lost_wake_up_is_told_as_such() {
     );
     let found = explained(&trace, FindingKind::Deadlock);
     assert!(
-        found.sentence.starts_with("line 2 of thread `T1` waits for `c`"),
+        found.sentence().starts_with("line 2 of thread `T1` waits for `c`"),
         "{}",
-        found.sentence
+        found.sentence()
     );
     assert!(found.explanation.synthesis.is_none(), "no lock and no order repairs it");
 }
@@ -165,7 +165,7 @@ fn a_use_before_the_definition_gets_a_wait() {
         FindingKind::Order,
     );
     assert_eq!(
-        found.sentence,
+        found.sentence(),
         "use before definition on `config`: line 15 of thread `T2` uses `config` before line 5 of \
          `T1` defines it; make line 15 of `T2` wait until line 5 of `T1` has run (wait-notify)"
     );
@@ -184,10 +184,10 @@ fn a_use_after_the_free_gets_a_wait() {
     );
     assert!(
         found
-            .sentence
+            .sentence()
             .ends_with("make line 3 of `T1` wait until line 12 of `T2` has run (wait-notify)"),
         "{}",
-        found.sentence
+        found.sentence()
     );
     assert!(is_verified(&found));
 }
@@ -205,7 +205,7 @@ fn a_null_pointer_names_the_write_that_makes_it_null() {
         FindingKind::Crash,
     );
     assert_eq!(
-        found.sentence,
+        found.sentence(),
         "atomicity violation on `p`: line 3 of thread `T1` must not come between lines 12 and 13 \
          of `T2`; hold one mutex over line 3 of `T1` and lines 12-13 of `T2`"
     );
@@ -228,9 +228,9 @@ fn a_long_loop_is_explained_by_what_lies_around_the_finding() {
     }
     let found = explained(&trace("thread T1, T2\nvar x = 0", &events), FindingKind::Atomicity);
     assert!(
-        found.sentence.ends_with("hold one mutex over lines 5-6 of `T1` and `T2`"),
+        found.sentence().ends_with("hold one mutex over lines 5-6 of `T1` and `T2`"),
         "{}",
-        found.sentence
+        found.sentence()
     );
     assert!(is_verified(&found));
     assert!(found.explanation.statistics.events < 100, "only what matters was looked at");

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 
 use foretell_model::brute::Interleavings;
 use foretell_model::ctp::ConcurrentTraceProgram;
-use foretell_model::testing::Random;
 use foretell_neighbourhood::synthesis::insert::with_primitives;
 use foretell_neighbourhood::{Atom, Options, Verdict, Verification, explain};
+use foretell_testing::Random;
 use foretell_trace::{EventId, Trace};
 
 use crate::brute::{Class, closed, interleavings};

@@ -276,7 +276,7 @@ fn drop_unsupported(asked: &mut Vec<Asked>, kinds: &[FindingKind], prediction: &
             FindingKind::Atomicity | FindingKind::Order => {
                 summary(prediction, kind);
             }
-            FindingKind::Deadlock => {
+            FindingKind::Deadlock | FindingKind::Livelock => {
                 summary(prediction, kind).holds_in_all_interleavings = false;
                 prediction.unseen.push(
                     "deadlock: the planner looks at cycles of locks only; use --engine solver"

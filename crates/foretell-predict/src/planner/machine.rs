@@ -222,6 +222,7 @@ impl Domain {
                 | Op::RegionEnd
                 | Op::Call(_)
                 | Op::Return
+                | Op::Await(_)
                 | Op::Alloc { .. }
                 | Op::Free { .. }
                 | Op::Input { .. } => Step::Local,

@@ -17,8 +17,8 @@ mod machine;
 mod necessary;
 mod order_goal;
 pub mod pddl;
-mod quick_hash;
 mod search;
+mod wide_hash;
 
 use std::path::Path;
 

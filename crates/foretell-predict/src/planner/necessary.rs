@@ -6,10 +6,10 @@
 //! must not come in between; that is left to the search.
 
 use foretell_trace::EventId;
+use rustc_hash::FxHashMap;
 
 use super::compiled_goal::CompiledGoal;
 use super::machine::{Domain, Step};
-use super::quick_hash::QuickMap;
 
 /// The table is given up where it would need more numbers than this.
 const MOST: usize = 1 << 26;
@@ -28,7 +28,7 @@ impl Necessary {
         if total.checked_mul(threads)? > MOST {
             return None;
         }
-        let mut firsts: QuickMap<(u32, u64), Vec<(u32, EventId)>> = QuickMap::default();
+        let mut firsts: FxHashMap<(u32, u64), Vec<(u32, EventId)>> = FxHashMap::default();
         for position in 0..total {
             let event = EventId::from(position);
             let (thread, _) = domain.places[position];

@@ -13,11 +13,12 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::hash::{Hash, Hasher};
 
 use foretell_trace::{EventId, ObjectId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::compiled_goal::{CompiledGoal, Demand};
 use super::goal::GoalState;
 use super::machine::{Domain, ObjectState, State, Step};
-use super::quick_hash::{QuickMap, QuickSet, WideHasher};
+use super::wide_hash::WideHasher;
 
 /// A part of a run to be planned: the state at the cut and the events that may follow.
 pub(super) struct Segment<'a> {
@@ -27,8 +28,8 @@ pub(super) struct Segment<'a> {
     /// along with the next action.
     pub(super) chains: Vec<Vec<Action>>,
     /// Where each goal event stands in its chain.
-    goal_places: QuickMap<EventId, (u32, u32)>,
-    producers: QuickMap<Fact, Vec<Producers>>,
+    goal_places: FxHashMap<EventId, (u32, u32)>,
+    producers: FxHashMap<Fact, Vec<Producers>>,
     /// No plan needs a thread to go further than this.
     useful: Vec<u32>,
     futures: Futures,
@@ -123,8 +124,8 @@ impl<'a> Segment<'a> {
             domain,
             start,
             chains: Vec::new(),
-            goal_places: QuickMap::default(),
-            producers: QuickMap::default(),
+            goal_places: FxHashMap::default(),
+            producers: FxHashMap::default(),
             useful: Vec::new(),
             futures: Futures::default(),
             counts_steps: goal.counts_steps(),
@@ -337,7 +338,7 @@ impl<'a> Segment<'a> {
             .values()
             .map(|&(thread, place)| (thread, (place + 1).min(caps[thread as usize])))
             .collect();
-        let mut seen = QuickSet::default();
+        let mut seen = FxHashSet::default();
         while let Some((thread, target)) = work.pop() {
             let from = useful[thread as usize];
             for place in from..target {
@@ -387,7 +388,7 @@ impl<'a> Segment<'a> {
         };
         let demands = goal.demands(node.goal, &done)?;
         let limits = self.limits(node, goal);
-        let mut relaxed = Relaxed { targets: node.places.clone(), facts: QuickSet::default() };
+        let mut relaxed = Relaxed { targets: node.places.clone(), facts: FxHashSet::default() };
         let mut work = Vec::new();
         for demand in demands.iter() {
             let (thread, place) = *self.goal_places.get(&demand.event())?;
@@ -717,7 +718,7 @@ impl<'a> Segment<'a> {
         loop {
             let mut nodes = vec![Node { reached: None, ..current }];
             let mut helpful = vec![best.helpful];
-            let mut seen = QuickSet::default();
+            let mut seen = FxHashSet::default();
             seen.insert(fingerprint(&nodes[0]));
             let mut queue = VecDeque::from([0]);
             let mut better = None;
@@ -756,7 +757,7 @@ impl<'a> Segment<'a> {
 
     /// Greedy best-first search over persistent sets; complete.
     fn best_first(&self, root: Node, goal: &mut CompiledGoal, budget: &mut u64) -> Found {
-        let mut seen = QuickSet::default();
+        let mut seen = FxHashSet::default();
         seen.insert(fingerprint(&root));
         let mut queue = BinaryHeap::from([(Reverse(0), Reverse(0))]);
         let mut nodes = vec![root];
@@ -806,7 +807,7 @@ impl<'a> Segment<'a> {
 
 struct Relaxed {
     targets: Vec<u32>,
-    facts: QuickSet<Fact>,
+    facts: FxHashSet<Fact>,
 }
 
 /// For each thread and thing, one more than the last place in the thread that uses it; 0 for none.
@@ -926,7 +927,7 @@ fn fingerprint(node: &Node) -> u128 {
 struct Shared {
     /// Shared cells in order of their new numbers.
     cells: Vec<u32>,
-    numbers: QuickMap<u32, u32>,
+    numbers: FxHashMap<u32, u32>,
     objects: Vec<bool>,
 }
 
@@ -938,7 +939,7 @@ impl Shared {
             several: bool,
             written: bool,
         }
-        let mut uses: QuickMap<u32, Use> = QuickMap::default();
+        let mut uses: FxHashMap<u32, Use> = FxHashMap::default();
         let mut users: Vec<Option<u32>> = vec![None; start.objects.len()];
         let mut objects = vec![false; start.objects.len()];
         for (index, object) in start.objects.iter().enumerate() {

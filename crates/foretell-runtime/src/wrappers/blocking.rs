@@ -516,7 +516,11 @@ fn look(
         Ok(_) => {
             // Looked at before the call, which may take the readiness away (edge-triggered).
             channels::looked(&mut session, &files);
-            call()
+            let result = call();
+            if result > 0 && deadline.is_some() {
+                outside::note_outcome(&session, source); // it could have come too early
+            }
+            result
         }
         Err(error) => super::fail(error),
     };

@@ -145,7 +145,7 @@ unsafe fn wait(
         }
         if late || super::threads::is_cancelled(session.me) {
             state(number).give_up(me);
-            timed_out = late;
+            timed_out = true; // a wait that a cancellation ends needs no signal either
             break;
         }
     }

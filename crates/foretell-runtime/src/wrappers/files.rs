@@ -1,8 +1,10 @@
 //! Names of files: that one appears or goes away is seen by whoever looks it up.
 
+use foretell_wire::outside::Cause;
 use libc::{c_char, c_int, c_uint, c_void};
 
 use crate::channels;
+use crate::outside;
 use crate::real::{interpose, real};
 use crate::sys;
 use crate::thread::Session;
@@ -28,6 +30,45 @@ fn find(directory: c_int, path: *const c_char) -> Found {
     }
 }
 
+/// Files of `/proc` that say something else in every run.
+const VARYING: [&[u8]; 15] = [
+    b"diskstats",
+    b"interrupts",
+    b"io",
+    b"loadavg",
+    b"meminfo",
+    b"net",
+    b"sched",
+    b"schedstat",
+    b"smaps",
+    b"stat",
+    b"statm",
+    b"status",
+    b"task",
+    b"uptime",
+    b"vmstat",
+];
+
+/// Says it where the program opens one of them.
+fn note_varying(session: &Session, path: *const c_char) {
+    // SAFETY: the program's text; a null pointer is none.
+    let path = match path.is_null() {
+        true => return,
+        false => unsafe { std::ffi::CStr::from_ptr(path) }.to_bytes(),
+    };
+    let Some(rest) = path.strip_prefix(b"/proc/") else { return };
+    let mut parts = rest.split(|&byte| byte == b'/');
+    let first = parts.next().unwrap_or_default();
+    let of_process = first == b"self"
+        || first == b"thread-self"
+        || !first.is_empty() && first.iter().all(u8::is_ascii_digit);
+    let name = if of_process { parts.next().unwrap_or_default() } else { first };
+    if VARYING.contains(&name) {
+        let text = String::from_utf8_lossy(path);
+        outside::note(session.me.number, Cause::Varying, 0, &text, session.place);
+    }
+}
+
 /// Opens a file by `call`.
 fn opened(
     directory: c_int,
@@ -40,6 +81,7 @@ fn opened(
     if let Some(file) = super::random::opened(&mut session, path, false) {
         return file;
     }
+    note_varying(&session, path);
     let before = find(directory, path);
     if before == Found::Fifo && flags & libc::O_NONBLOCK == 0 {
         return super::blocking::outside(session, call).1; // it waits for the other end
@@ -69,13 +111,16 @@ fn looked_up(directory: c_int, path: *const c_char, call: impl FnOnce() -> c_int
     result
 }
 
-/// Changes what the names stand for by `call`.
-fn renamed(names: &[*const c_char], call: impl FnOnce() -> c_int) -> c_int {
+/// Changes what the names stand for by `call`. If it can, the first one was there when it is `taken`.
+fn renamed(names: &[*const c_char], taken: bool, call: impl FnOnce() -> c_int) -> c_int {
     let Some(mut session) = Session::begin() else { return call() };
     session.point();
     let names: Vec<Option<u32>> =
         names.iter().map(|&name| channels::name_of(libc::AT_FDCWD, name)).collect();
     let result = call();
+    if result == 0 && taken {
+        channels::looked_up(&mut session, names[0], true);
+    }
     for name in names {
         match result {
             0 => channels::renamed(&mut session, name),
@@ -138,6 +183,7 @@ fn opened_stream(
         // SAFETY: our own file; the program's mode.
         return unsafe { libc::fdopen(file, mode) }.cast();
     }
+    note_varying(&session, path);
     let before = find(libc::AT_FDCWD, path);
     let name = channels::name_of(libc::AT_FDCWD, path);
     drop(session); // as above
@@ -190,31 +236,31 @@ interpose! {
     }
 
     fn rename(from: *const c_char, to: *const c_char) -> c_int {
-        renamed(&[from, to], || real!(rename(from: *const c_char, to: *const c_char) -> c_int))
+        renamed(&[from, to], true, || real!(rename(from: *const c_char, to: *const c_char) -> c_int))
     }
 
     fn link(from: *const c_char, to: *const c_char) -> c_int {
-        renamed(&[to], || real!(link(from: *const c_char, to: *const c_char) -> c_int))
+        renamed(&[to], false, || real!(link(from: *const c_char, to: *const c_char) -> c_int))
     }
 
     fn symlink(from: *const c_char, to: *const c_char) -> c_int {
-        renamed(&[to], || real!(symlink(from: *const c_char, to: *const c_char) -> c_int))
+        renamed(&[to], false, || real!(symlink(from: *const c_char, to: *const c_char) -> c_int))
     }
 
     fn unlink(path: *const c_char) -> c_int {
-        renamed(&[path], || real!(unlink(path: *const c_char) -> c_int))
+        renamed(&[path], true, || real!(unlink(path: *const c_char) -> c_int))
     }
 
     fn remove(path: *const c_char) -> c_int {
-        renamed(&[path], || real!(remove(path: *const c_char) -> c_int))
+        renamed(&[path], true, || real!(remove(path: *const c_char) -> c_int))
     }
 
     fn mkdir(path: *const c_char, mode: c_uint) -> c_int {
-        renamed(&[path], || real!(mkdir(path: *const c_char, mode: c_uint) -> c_int))
+        renamed(&[path], false, || real!(mkdir(path: *const c_char, mode: c_uint) -> c_int))
     }
 
     fn rmdir(path: *const c_char) -> c_int {
-        renamed(&[path], || real!(rmdir(path: *const c_char) -> c_int))
+        renamed(&[path], true, || real!(rmdir(path: *const c_char) -> c_int))
     }
 
     fn ftruncate(file: c_int, length: libc::off_t) -> c_int {

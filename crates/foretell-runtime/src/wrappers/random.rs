@@ -3,8 +3,9 @@
 //! Each thread draws from a stream that its creation path decides, so that a forced run gets what the
 //! recorded one got, whichever thread asks first. Covered are `getrandom`, `getentropy`, `arc4random`,
 //! `/dev/random` and `/dev/urandom` by `read` or `fopen`, the kernel's source of UUIDs, the names of
-//! temporary files, the 16 bytes that the kernel gives every program (`AT_RANDOM`), and
-//! `std::random_device`. Not covered are the instructions `rdrand` and `rdseed`.
+//! temporary files, the 16 bytes that the kernel gives every program (`AT_RANDOM`),
+//! `std::random_device`, and the instructions `rdrand` and `rdseed` in code of our compiler. Those in
+//! inline assembly are said.
 
 use libc::{c_char, c_int, c_void, size_t};
 
@@ -163,6 +164,13 @@ fn number(session: &mut Session, source: &str) -> u32 {
     let number = (next(session.me) >> 32) as u32;
     input(session, source, number.into());
     session.point();
+    number
+}
+
+/// What an instruction gives.
+pub fn instruction(session: &mut Session) -> u64 {
+    let number = next(session.me);
+    input(session, "rdrand", number);
     number
 }
 

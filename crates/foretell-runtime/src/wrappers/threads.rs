@@ -301,6 +301,9 @@ unsafe fn join(
         }
         Joined::Late => otherwise,
         Joined::Over => {
+            if tries || deadline.is_some() {
+                outside::note_outcome(&session, "pthread_tryjoin_np");
+            }
             let stack = std::mem::take(&mut session.me.joined);
             let joined = real!(pthread_join(handle: pthread_t, result: *mut *mut c_void) -> c_int);
             stack.release(); // now the thread is over for the kernel, too
@@ -434,6 +437,10 @@ interpose! {
         }
         session.me.cancelled_anywhere = kind == PTHREAD_CANCEL_ASYNCHRONOUS;
         if session.me.cancelled_anywhere {
+            if session.me.cancelled {
+                let (me, cause) = (session.me.number, Cause::AsynchronousCancellation);
+                outside::note(me, cause, 0, "", session.place);
+            }
             act_on_cancellation(session);
         }
         0

@@ -2,7 +2,8 @@
 //!
 //! What a clock gives is an input of the program. Virtual time begins when the executable was
 //! built, so that every run of it sees the same times; it moves with the scheduler and jumps when
-//! only sleepers are left, so a run takes no longer than its work.
+//! only sleepers are left, so a run takes no longer than its work. Processor time and the counter of
+//! cycles are virtual, too: what was used is what has passed.
 
 use foretell_wire::Kind;
 use libc::{c_int, c_uint, c_void, clockid_t, time_t, timespec, timeval};
@@ -38,6 +39,11 @@ fn start_of(clock: clockid_t) -> Option<u64> {
         | libc::CLOCK_MONOTONIC_RAW
         | libc::CLOCK_MONOTONIC_COARSE
         | libc::CLOCK_BOOTTIME => Some(scheduler.monotonic_start),
+        libc::CLOCK_REALTIME_ALARM => Some(scheduler.real_start),
+        libc::CLOCK_BOOTTIME_ALARM => Some(scheduler.monotonic_start),
+        // Processor time, also by the names that `clock_getcpuclockid` gives.
+        libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID => Some(0),
+        ..0 => Some(0),
         _ => None,
     }
 }
@@ -96,6 +102,17 @@ fn time_of(session: &mut Session, clock: clockid_t, source: &str) -> u64 {
     };
     input(session, source, time);
     time
+}
+
+/// What the counter of cycles shows: some that a processor of today could.
+pub fn cycles(session: &mut Session) -> u64 {
+    time_of(session, libc::CLOCK_MONOTONIC, "rdtsc").wrapping_mul(3)
+}
+
+/// Nanoseconds as the C library's pair.
+fn pair(nanoseconds: u64) -> timeval {
+    let tv_usec = (nanoseconds % SECOND / 1_000) as i64;
+    timeval { tv_sec: (nanoseconds / SECOND) as time_t, tv_usec }
 }
 
 /// The time that a log has, in nanoseconds: as the function gave it.
@@ -199,8 +216,7 @@ interpose! {
         if !time.is_null() {
             let now = time_of(&mut session, libc::CLOCK_REALTIME, "gettimeofday");
             session.point();
-            (*time).tv_sec = (now / SECOND) as time_t;
-            (*time).tv_usec = (now % SECOND / 1_000) as i64;
+            *time = pair(now);
         }
         0
     }
@@ -215,5 +231,64 @@ interpose! {
             *result = now;
         }
         now
+    }
+
+    fn clock() -> libc::clock_t {
+        let Some(mut session) = Session::begin() else {
+            return real!(clock() -> libc::clock_t);
+        };
+        let now = time_of(&mut session, libc::CLOCK_PROCESS_CPUTIME_ID, "clock");
+        session.point();
+        (now / 1_000) as libc::clock_t
+    }
+
+    fn times(buffer: *mut libc::tms) -> libc::clock_t {
+        let Some(mut session) = Session::begin() else {
+            return real!(times(buffer: *mut libc::tms) -> libc::clock_t);
+        };
+        let now = time_of(&mut session, libc::CLOCK_PROCESS_CPUTIME_ID, "times");
+        session.point();
+        let ticks = (now / (SECOND / 100)) as libc::clock_t;
+        if !buffer.is_null() {
+            *buffer = libc::tms { tms_utime: ticks, tms_stime: 0, tms_cutime: 0, tms_cstime: 0 };
+        }
+        ticks
+    }
+
+    fn getrusage(who: c_int, usage: *mut libc::rusage) -> c_int {
+        let Some(mut session) = Session::begin() else {
+            return real!(getrusage(who: c_int, usage: *mut libc::rusage) -> c_int);
+        };
+        let result = real!(getrusage(who: c_int, usage: *mut libc::rusage) -> c_int);
+        let now = time_of(&mut session, libc::CLOCK_PROCESS_CPUTIME_ID, "getrusage");
+        session.point();
+        if result == 0 {
+            // What it used of memory, faults and switches is ours as much as the program's.
+            *usage = std::mem::zeroed();
+            if who != libc::RUSAGE_CHILDREN {
+                (*usage).ru_utime = pair(now);
+            }
+        }
+        result
+    }
+
+    fn timespec_get(time: *mut timespec, base: c_int) -> c_int {
+        const UTC: c_int = 1;
+        let session = Session::begin().filter(|_| base == UTC);
+        let Some(mut session) = session else {
+            return real!(timespec_get(time: *mut timespec, base: c_int) -> c_int);
+        };
+        let now = time_of(&mut session, libc::CLOCK_REALTIME, "timespec_get");
+        session.point();
+        (*time).tv_sec = (now / SECOND) as time_t;
+        (*time).tv_nsec = (now % SECOND) as i64;
+        base
+    }
+
+    fn sched_getcpu() -> c_int {
+        match Session::begin() {
+            None => real!(sched_getcpu() -> c_int),
+            Some(_) => 0, // one thread runs at a time: one processor would do
+        }
     }
 }

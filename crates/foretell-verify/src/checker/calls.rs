@@ -1,10 +1,11 @@
 //! Functions that are not the program's: threads, locks, memory, output.
 //!
-//! A wait for a condition may end at any time, so signals do nothing: that is enough for assertions.
+//! A wait for a condition may end at any time; so signals matter only when deadlocks are looked for.
 
 use super::memory::{Byte, Lock, Object, Value};
 use super::step::{Checker, End, Result, unknown};
 use super::{Doing, State, Thread};
+use crate::certificate::Assumption;
 use crate::ir::{Argument, Instruction, Op, Place, Type};
 
 const EPERM: u128 = 1;
@@ -66,6 +67,9 @@ impl Checker<'_> {
                 }
                 _ => false,
             },
+            "pthread_cond_signal" if self.signals => {
+                return self.waiting(state, at).len().max(1) as u32;
+            }
             "pthread_barrier_wait" => {
                 let others = self.at_barrier(state, at).len() as u32;
                 return match lock {
@@ -76,6 +80,18 @@ impl Checker<'_> {
             _ => false,
         };
         u32::from(!waits)
+    }
+
+    /// Threads that wait for a condition and have no signal.
+    fn waiting(&self, state: &State, at: At) -> Vec<usize> {
+        let waits = |number: &usize| {
+            let thread = state.threads[*number].as_ref();
+            thread.is_some_and(|thread| {
+                matches!(thread.doing, Doing::Waits { condition, signalled: false, .. }
+                    if condition == at)
+            })
+        };
+        (0..state.threads.len()).filter(waits).collect()
     }
 
     fn at_barrier(&self, state: &State, at: At) -> Vec<usize> {
@@ -111,7 +127,7 @@ impl Checker<'_> {
             next.map_or((None, Place::default()), |next| (next.result, next.place));
         let Some(thread) = state.threads[number].as_mut() else { return Ok(()) };
         let code = match std::mem::replace(&mut thread.doing, Doing::Runs) {
-            Doing::Waits { mutex, count } => {
+            Doing::Waits { mutex, count, .. } => {
                 if self.kind(state, mutex).is_none() {
                     return unknown(place, "a mutex that is gone");
                 }
@@ -210,7 +226,10 @@ impl Call<'_, '_> {
         let done = |code: u128| Ok(Some(Value::Integer(code)));
         match name {
             "__assert_fail" | "reach_error" | "__VERIFIER_error" => Err(End::Violation(self.place)),
-            "abort" if self.checker.module.speaks_sv_comp() => Err(End::Over),
+            "abort" if self.checker.module.speaks_sv_comp() => {
+                self.checker.assume(Assumption::QuietAbort);
+                Err(End::Over)
+            }
             "abort" => Err(End::Violation(self.place)),
             "exit" | "_exit" | "_Exit" => Err(End::Over),
             "__VERIFIER_assume" | "assume_abort_if_not" => match self.integer(state, 0)? {
@@ -218,6 +237,7 @@ impl Call<'_, '_> {
                 _ => done(0),
             },
             "__VERIFIER_atomic_begin" => {
+                self.checker.assume(Assumption::AtomicSections);
                 let depth = state.alone.map_or(0, |(_, depth)| depth);
                 state.alone = Some((self.thread, depth + 1));
                 done(0)
@@ -251,7 +271,7 @@ impl Call<'_, '_> {
             }
             _ if name.starts_with("llvm.") => self.intrinsic(state, name),
             _ if name.starts_with("pthread_mutex_") => self.mutex(state, name),
-            _ if name.starts_with("pthread_cond_") => self.condition(state, name),
+            _ if name.starts_with("pthread_cond_") => self.condition(state, name, choice),
             _ if name.starts_with("pthread_rwlock_") => self.reader_writer(state, name),
             _ if name.starts_with("pthread_spin_") => self.spin(state, name),
             _ if name.starts_with("sem_") => self.semaphore(state, name),
@@ -275,7 +295,17 @@ impl Call<'_, '_> {
             return unknown(self.place, "a thread of this function");
         }
         let argument = self.value(state, 3)?;
-        let free = state.threads.iter().position(Option::is_none);
+        self.checker.assume(Assumption::ThreadsAreCreated);
+        // a new thread does not own what an ended one has left locked
+        let owns = |number: u8, lock: &Lock| match lock {
+            Lock::Held { owner, .. } => *owner == number,
+            Lock::Read(by) => by.contains(&number),
+            Lock::Semaphore(_) | Lock::Barrier(_) | Lock::Free => false,
+        };
+        let free = (0..state.threads.len()).find(|&number| {
+            state.threads[number].is_none()
+                && !state.memory.locks.values().any(|lock| owns(number as u8, lock))
+        });
         let number = free.unwrap_or(state.threads.len());
         let thread: Thread = self.checker.thread(id, &[argument]);
         match free {
@@ -382,7 +412,7 @@ impl Call<'_, '_> {
         Ok(Some(Value::Integer(0)))
     }
 
-    fn condition(&self, state: &mut State, name: &str) -> Result<Option<Value>> {
+    fn condition(&self, state: &mut State, name: &str, choice: u32) -> Result<Option<Value>> {
         let at = self.at(state, 0)?;
         if name == "pthread_cond_init" {
             self.null(state, 1)?;
@@ -392,7 +422,21 @@ impl Call<'_, '_> {
             return unknown(self.place, "a condition that is not initialised");
         }
         match name {
-            "pthread_cond_signal" | "pthread_cond_broadcast" => Ok(Some(Value::Integer(0))),
+            "pthread_cond_signal" | "pthread_cond_broadcast" => {
+                let waiting = match self.checker.signals {
+                    true => self.checker.waiting(state, at),
+                    false => Vec::new(),
+                };
+                for (place, number) in waiting.into_iter().enumerate() {
+                    let woken = name.ends_with("broadcast") || place == choice as usize;
+                    if let Some(thread) = state.threads[number].as_mut().filter(|_| woken)
+                        && let Doing::Waits { signalled, .. } = &mut thread.doing
+                    {
+                        *signalled = true;
+                    }
+                }
+                Ok(Some(Value::Integer(0)))
+            }
             "pthread_cond_destroy" => self.destroy(state, at, 48),
             "pthread_cond_wait" if state.alone.is_none() => {
                 let mutex = self.at(state, 1)?;
@@ -403,8 +447,12 @@ impl Call<'_, '_> {
                     _ => return unknown(self.place, "a wait without the mutex"),
                 };
                 state.memory.locks.remove(&mutex);
+                if self.checker.signals {
+                    self.checker.assume(Assumption::WaitsNeedSignals);
+                }
                 if let Some(thread) = state.threads[self.thread].as_mut() {
-                    thread.doing = Doing::Waits { mutex, count };
+                    let condition = at;
+                    thread.doing = Doing::Waits { condition, mutex, count, signalled: false };
                 }
                 Ok(None)
             }
@@ -430,6 +478,9 @@ impl Call<'_, '_> {
                 (Some(Lock::Read(vec![owner])), 0)
             }
             ("pthread_rwlock_rdlock" | "pthread_rwlock_tryrdlock", Some(Lock::Read(mut by))) => {
+                if self.checker.writer_waits(state, at) {
+                    self.checker.assume(Assumption::ReadersFirst);
+                }
                 by.push(owner);
                 by.sort_unstable();
                 (Some(Lock::Read(by)), 0)
@@ -547,6 +598,7 @@ impl Call<'_, '_> {
         if !(1..=4096).contains(&size) {
             return unknown(self.place, "an allocation of this size");
         }
+        self.checker.assume(Assumption::MemoryIsAllocated);
         let object = state.memory.free_heap();
         state.memory.add(object, vec![byte; size as usize]);
         Ok(Some(Value::Pointer(object, 0)))

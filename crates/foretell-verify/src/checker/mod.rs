@@ -6,21 +6,30 @@
 //! Otherwise every access of memory that is not a plain local variable is a step, and so is every
 //! call of a function that is not the program's.
 //!
-//! A proof claims, for a line and a function, which values global variables have when a thread is
-//! about to execute that line. The checker computes the states that the program can reach, and
-//! accepts the proof if none of them violates a property or contradicts a claim. Claims are compared
-//! where a thread is about to access a global variable or to call the threads library. What it does not
-//! know it does not accept: the answer is then [`Answer::NotChecked`].
+//! A proof ([`Certificate`]) claims, for a line and a function, which values global variables have when
+//! a thread is about to execute that line. The checker computes the states that the program can reach,
+//! and accepts the proof if
 //!
-//! `memory.rs`: bytes. `step.rs`: instructions. `calls.rs`: threads and locks.
+//! - it names this program, its compiler and the properties that are asked for;
+//! - no state violates one of its properties;
+//! - it says something of every place at which a thread is about to access a global variable or to
+//!   call the threads library, and no state contradicts what it says there;
+//! - it names every assumption that the checker had to make, each pair of lines that race among them.
+//!
+//! What the checker does not know it does not accept: the answer is then [`Answer::NotChecked`].
+//!
+//! `memory.rs`: bytes. `step.rs`: instructions. `calls.rs`: threads and locks. `waits.rs`: who waits for
+//! whom, and who races.
 
 mod calls;
 mod memory;
 mod step;
+mod waits;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
+use crate::certificate::{Certificate, Property};
 use crate::ir::{Constant, Module, Op, Operand, Type};
 use memory::{Memory, Object, Value};
 use step::{Checker, End};
@@ -60,7 +69,7 @@ enum Doing {
     /// Its next instruction.
     Runs,
     /// Waits for a condition; holds the mutex so many times when it wakes up.
-    Waits { mutex: (Object, i64), count: u32 },
+    Waits { condition: (Object, i64), mutex: (Object, i64), count: u32, signalled: bool },
     /// Stands at a barrier.
     AtBarrier((Object, i64)),
     /// Leaves a barrier with this result.
@@ -86,19 +95,35 @@ struct Claim {
     no_number: bool,
 }
 
-/// Checks the claims of a proof (the lines behind its first one) for the property `assertion`.
-pub fn check(module: &Module, claims: &str) -> Answer {
-    let claims = match read_claims(claims) {
+/// Checks a proof of these properties.
+pub fn check(module: &Module, proof: &Certificate, asked: &BTreeSet<Property>) -> Answer {
+    if let Err(why) = proof.fits(module) {
+        return Answer::Rejected(why);
+    }
+    if let Some(missing) = asked.difference(&proof.properties).next() {
+        let proved: Vec<&str> = proof.properties.iter().map(|property| property.name()).collect();
+        return Answer::Rejected(format!(
+            "the property {} was asked for, and the proof is of {}: check it with --property {1}",
+            missing.name(),
+            proved.join(",")
+        ));
+    }
+    let claims = match read_claims(&proof.claims) {
         Ok(claims) => claims,
         Err(why) => return Answer::Rejected(why),
     };
-    let checker = Checker::new(module);
+    let deadlocks = proof.properties.contains(&Property::Deadlock);
+    let assertions = proof.properties.contains(&Property::Assertion);
+    let checker = Checker::new(module, deadlocks);
     let not_checked =
         |place, what: String| Answer::NotChecked(format!("{}: {what}", module.show(place)));
     let first = match checker.first() {
         Ok(state) => state,
         Err(End::Unknown(place, what)) => return not_checked(place, what),
-        Err(_) => return Answer::Rejected("the program fails at its beginning".into()),
+        Err(End::Violation(_)) if assertions => {
+            return Answer::Rejected("the program fails at its beginning".into());
+        }
+        Err(_) => return Answer::Holds(0),
     };
     let first = Arc::new(first);
     let mut seen = HashSet::from([first.clone()]);
@@ -115,6 +140,12 @@ pub fn check(module: &Module, claims: &str) -> Answer {
         {
             return Answer::NotChecked("a thread waits inside an atomic section".into());
         }
+        if let Err(End::Unknown(place, what)) = checker.note_races(&state) {
+            return not_checked(place, what);
+        }
+        if deadlocks && let Some(place) = checker.stuck(&state) {
+            return Answer::Rejected(format!("{}: a deadlock", module.show(place)));
+        }
         for thread in 0..state.threads.len() {
             for choice in 0..checker.choices(&state, thread) {
                 let mut next = State::clone(&state);
@@ -127,6 +158,7 @@ pub fn check(module: &Module, claims: &str) -> Answer {
                         }
                     }
                     Err(End::Over) => {}
+                    Err(End::Violation(_)) if !assertions => {}
                     Err(End::Violation(place)) => {
                         let place = module.show(place);
                         return Answer::Rejected(format!("{place}: a property is violated"));
@@ -139,7 +171,13 @@ pub fn check(module: &Module, claims: &str) -> Answer {
             }
         }
     }
-    Answer::Holds(seen.len())
+    let assumed = checker.assumed.borrow();
+    match assumed.difference(&proof.assumptions).next() {
+        Some(missing) => {
+            Answer::Rejected(format!("the proof does not say what it assumes: {missing}"))
+        }
+        None => Answer::Holds(seen.len()),
+    }
 }
 
 type Claims = BTreeMap<(String, String), Vec<(String, Claim)>>;
@@ -207,10 +245,13 @@ fn contradicts(checker: &Checker<'_>, claims: &Claims, state: &State) -> Option<
             Op::Return(_) => true,
             _ => false,
         };
-        let place = module.show(instruction.place);
-        let function = module.functions[frame.function as usize].name.to_string();
-        let Some(of_line) = claims.get(&(place.clone(), function)).filter(|_| is_seen) else {
+        if !is_seen {
             continue;
+        }
+        let place = module.show_short(instruction.place);
+        let function = module.functions[frame.function as usize].name.to_string();
+        let Some(of_line) = claims.get(&(place.clone(), function)) else {
+            return Some(format!("the proof says nothing of {place}, where a thread can be"));
         };
         for (name, claim) in of_line {
             let Some(value) = variable(module, state, name) else {

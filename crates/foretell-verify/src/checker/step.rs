@@ -1,7 +1,11 @@
 //! Instructions.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use super::memory::{Byte, Memory, Object, Value};
 use super::{Doing, Frame, State, Thread};
+use crate::certificate::Assumption;
 use crate::ir::{
     Arithmetic, Cast, Change, Comparison, Constant, Flags, Function, Instruction, Module, Op,
     Operand, Order, Place, Type,
@@ -42,6 +46,10 @@ pub(super) fn unknown<T>(place: Place, what: impl Into<String>) -> Result<T> {
 pub(super) struct Checker<'m> {
     pub(super) module: &'m Module,
     uses: Vec<Uses>,
+    /// Signals are kept until they are received: needed to see that nobody can go on.
+    pub(super) signals: bool,
+    /// What had to be assumed.
+    pub(super) assumed: RefCell<BTreeSet<Assumption>>,
 }
 
 /// What is known about the registers of a function.
@@ -97,8 +105,13 @@ impl Uses {
 }
 
 impl<'m> Checker<'m> {
-    pub(super) fn new(module: &'m Module) -> Self {
-        Self { module, uses: module.functions.iter().map(Uses::of).collect() }
+    pub(super) fn new(module: &'m Module, signals: bool) -> Self {
+        let uses = module.functions.iter().map(Uses::of).collect();
+        Self { module, uses, signals, assumed: RefCell::default() }
+    }
+
+    pub(super) fn assume(&self, what: Assumption) {
+        self.assumed.borrow_mut().insert(what);
     }
 
     pub(super) fn function(&self, id: u32) -> &'m Function {
@@ -123,7 +136,14 @@ impl<'m> Checker<'m> {
         let main = self.module.function("main").filter(|&id| self.function(id).is_defined());
         let Some(main) = main else { return unknown(nowhere, "no main") };
         let mut state = State { memory, threads: Vec::new(), alone: None };
-        state.threads.push(Some(self.thread(main, &[])));
+        // a command line of the program's name only
+        let parameters = self.function(main).parameters.len();
+        let mut arguments = Vec::new();
+        if parameters > 0 {
+            self.assume(Assumption::NoArguments);
+            arguments = vec![Value::Integer(1), Value::Undefined];
+        }
+        state.threads.push(Some(self.thread(main, &arguments)));
         self.run(&mut state, 0)?;
         self.forget(&mut state);
         Ok(state)
@@ -645,7 +665,11 @@ impl<'m> Checker<'m> {
                 };
                 return self.give_back(state, thread, value);
             }
-            Op::Insert { .. } | Op::Phi { .. } | Op::Unreachable | Op::Refused(_) => {
+            Op::Float { .. }
+            | Op::Insert { .. }
+            | Op::Phi { .. }
+            | Op::Unreachable
+            | Op::Refused(_) => {
                 return unknown(place, "an instruction");
             }
         };

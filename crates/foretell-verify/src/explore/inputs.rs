@@ -322,6 +322,19 @@ impl Machine<'_> {
         Ok(self.inputs.borrow().end(next))
     }
 
+    /// The same; `watch` sees every state before an instruction but the first.
+    pub fn watched(
+        &self,
+        state: &State,
+        taken: &Taken,
+        watch: &mut dyn FnMut(&State),
+    ) -> Step<State> {
+        self.inputs.borrow_mut().begin(state, taken.decisions.to_vec());
+        let mut next = state.clone();
+        self.step_watched(&mut next, usize::from(taken.thread), taken.choice, watch)?;
+        Ok(self.inputs.borrow().end(next))
+    }
+
     /// Values of the inputs that make these steps possible, in the order in which they are taken.
     /// From here on the machine gives them to the program.
     pub fn fix_inputs(&self, path: &[Taken]) -> Result<(), String> {

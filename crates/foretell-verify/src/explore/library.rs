@@ -10,9 +10,11 @@ use std::sync::Arc;
 use super::machine::{Kind, LARGEST, Machine, Step, Stop};
 use super::memory::{Base, Object, Pointer, Sync, Value};
 use super::state::{OWN, State, Status};
+use super::texts::is_text;
+use crate::certificate::Assumption;
 use crate::ir::{
-    Argument, Cast, Constant, Flags, FunctionId, Instruction, Op, Operand, Place, Type, mask,
-    signed,
+    Argument, Cast, Constant, Flags, FloatOperation, FunctionId, Instruction, Op, Operand, Place,
+    Type, mask, signed,
 };
 
 const MUTEX: usize = 40;
@@ -57,11 +59,18 @@ pub(super) fn is_atomic(name: &str) -> bool {
 
 /// Functions that give an input.
 pub(super) fn is_input(name: &str) -> bool {
-    name.starts_with("__VERIFIER_nondet_")
+    name.starts_with("__VERIFIER_nondet_") || matches!(name, "rand" | "random" | "time")
 }
 
 /// The width of an input by the name of its function, and whether it is signed.
 pub(super) fn input_width(name: &str) -> Option<(u32, bool)> {
+    match name {
+        // from 0 to RAND_MAX
+        "rand" | "random" => return Some((31, false)),
+        // seconds since 1970
+        "time" => return Some((62, false)),
+        _ => {}
+    }
     Some(match name.strip_prefix("__VERIFIER_nondet_")? {
         "bool" | "_Bool" => (1, false),
         "char" | "schar" | "s8" | "S8" => (8, true),
@@ -92,10 +101,10 @@ impl<'m> Machine<'m> {
     ) -> bool {
         let Op::Call { arguments, .. } = &instruction.op else { return true };
         match name {
-            "malloc" | "calloc" | "printf" | "puts" | "putchar" | "fprintf" | "fputs"
-            | "fflush" | "usleep" | "sleep" | "nanosleep" | "sched_yield" | "pthread_yield"
-            | "pthread_self" | "pthread_equal" | "__assert_fail" | "reach_error"
-            | "__VERIFIER_error" => false,
+            _ if is_text(name) => self.text_is_seen(state, thread, name, arguments),
+            "malloc" | "calloc" | "putchar" | "fflush" | "srand" | "srandom" | "usleep"
+            | "sleep" | "nanosleep" | "sched_yield" | "pthread_yield" | "pthread_self"
+            | "pthread_equal" | "__assert_fail" | "reach_error" | "__VERIFIER_error" => false,
             "abort" => self.quiet_abort,
             "__VERIFIER_assume" | "assume_abort_if_not" => {
                 // a failed assumption ends the execution for all: they may do something before; with
@@ -161,6 +170,82 @@ impl<'m> Machine<'m> {
             matches!(running.status, Status::Waits { signalled: false, timed: false, .. })
         });
         !waits && self.choices(state, thread) > 0
+    }
+
+    /// A thread that waits for a lock or for the end of a thread, in a circle of such threads or for
+    /// one that has ended: whatever the others do, it never goes on.
+    pub fn never_goes_on(&self, state: &State) -> Option<usize> {
+        let all = 0..state.threads.len();
+        all.clone().find(|&thread| {
+            let mut at = thread;
+            for _ in all.clone() {
+                match self.waits_for(state, at) {
+                    None => return false,
+                    Some(next) if next == thread => return true,
+                    Some(next) => at = next,
+                }
+                let ended = match &state.threads[at] {
+                    Some(thread) => matches!(thread.status, Status::Ended(_)),
+                    None => true,
+                };
+                if ended {
+                    return true;
+                }
+            }
+            false
+        })
+    }
+
+    /// The thread that has to do something before this one can go on.
+    fn waits_for(&self, state: &State, thread: usize) -> Option<usize> {
+        if state.alone.is_some() || self.choices(state, thread) > 0 {
+            return None;
+        }
+        let waiting = state.threads[thread].as_ref()?;
+        let at = match &waiting.status {
+            Status::Waits { mutex, .. } => *mutex,
+            Status::Runs => {
+                let Op::Call { callee, arguments, .. } = &self.next(state, thread)?.op else {
+                    return None;
+                };
+                let name = &self.function(self.callee(state, thread, callee)?).name;
+                let argument = arguments.first()?;
+                let value = self.operand(state, thread, &argument.value, &argument.kind);
+                let Ok(Value::Pointer(at)) = value else { return None };
+                match (&**name, at.base) {
+                    ("pthread_join", Base::Thread(other)) => return Some(other.into()),
+                    (
+                        "pthread_mutex_lock"
+                        | "pthread_spin_lock"
+                        | "pthread_rwlock_rdlock"
+                        | "pthread_rwlock_wrlock",
+                        _,
+                    ) => at,
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        };
+        match self.sync(state, at) {
+            Some(Sync::Held { owner, .. }) => Some(owner.into()),
+            _ => None,
+        }
+    }
+
+    /// Does a thread want to write what others read?
+    fn writer_waits(&self, state: &State, at: Pointer) -> bool {
+        state.running().any(|thread| {
+            let next = self.next(state, thread).map(|instruction| &instruction.op);
+            let Some(Op::Call { callee, arguments, .. }) = next else { return false };
+            let callee = self.callee(state, thread, callee);
+            let is_writer =
+                callee.is_some_and(|id| &*self.function(id).name == "pthread_rwlock_wrlock");
+            is_writer
+                && arguments.first().is_some_and(|argument| {
+                    self.operand(state, thread, &argument.value, &argument.kind)
+                        == Ok(Value::Pointer(at))
+                })
+        })
     }
 
     fn call_choices(
@@ -429,10 +514,10 @@ impl<'m> Machine<'m> {
 }
 
 /// A call of a library function.
-struct Call<'a, 'm> {
-    machine: &'a Machine<'m>,
+pub(super) struct Call<'a, 'm> {
+    pub(super) machine: &'a Machine<'m>,
     thread: usize,
-    place: Place,
+    pub(super) place: Place,
     arguments: &'a [Argument],
 }
 
@@ -441,18 +526,18 @@ fn number(code: i32) -> Value {
 }
 
 impl Call<'_, '_> {
-    fn refuse<T>(&self, what: impl Into<String>) -> Step<T> {
+    pub(super) fn refuse<T>(&self, what: impl Into<String>) -> Step<T> {
         Err(Stop::Refused(self.place, what.into()))
     }
 
-    fn argument(&self, index: usize) -> Step<&Argument> {
+    pub(super) fn argument(&self, index: usize) -> Step<&Argument> {
         match self.arguments.get(index) {
             Some(argument) => Ok(argument),
             None => self.refuse("a call with too few arguments"),
         }
     }
 
-    fn pointer(&self, state: &State, index: usize) -> Step<Pointer> {
+    pub(super) fn pointer(&self, state: &State, index: usize) -> Step<Pointer> {
         let argument = self.argument(index)?;
         if argument.kind != Type::Pointer {
             return self.refuse("a call with other types");
@@ -460,7 +545,7 @@ impl Call<'_, '_> {
         self.machine.pointer(state, self.thread, self.place, &argument.value)
     }
 
-    fn integer(&self, state: &State, index: usize) -> Step<u128> {
+    pub(super) fn integer(&self, state: &State, index: usize) -> Step<u128> {
         let argument = self.argument(index)?;
         let Type::Integer(bits) = argument.kind else {
             return self.refuse("a call with other types");
@@ -590,7 +675,7 @@ impl Call<'_, '_> {
         Ok(None)
     }
 
-    fn assume(&self, what: &'static str) {
+    fn assume(&self, what: Assumption) {
         self.machine.assumed.borrow_mut().insert(what);
     }
 
@@ -622,7 +707,7 @@ impl Call<'_, '_> {
             "__assert_fail" => Err(Stop::Violated(Kind::Assertion, self.place)),
             "reach_error" | "__VERIFIER_error" => Err(Stop::Violated(Kind::Error, self.place)),
             "abort" if self.machine.quiet_abort => {
-                self.assume("abort() ends an execution and violates nothing, as in SV-COMP");
+                self.assume(Assumption::QuietAbort);
                 Err(Stop::Pruned)
             }
             "abort" => Err(Stop::Violated(Kind::Abort, self.place)),
@@ -647,8 +732,12 @@ impl Call<'_, '_> {
                 state.alone = (depth > 1).then_some((self.thread as u8, depth - 1));
                 Ok(Some(Value::Undefined))
             }
-            _ if name.starts_with("__VERIFIER_nondet_") => match (input_width(name), kind) {
+            "time" if self.pointer(state, 0)? != Pointer::NULL => {
+                self.refuse("time with an argument that is not null")
+            }
+            _ if is_input(name) => match (input_width(name), kind) {
                 (Some((width, signed)), Type::Integer(bits)) => {
+                    self.assume(Assumption::Inputs);
                     let input = self.machine.take_input(width);
                     let cast = match (*bits < width, signed) {
                         (true, _) => Cast::Truncate,
@@ -703,6 +792,15 @@ impl Call<'_, '_> {
                     Value::Pointer(Pointer { base: Base::Thread(a), .. }),
                     Value::Pointer(Pointer { base: Base::Thread(b), .. }),
                 ) => code((a == b).into()),
+                // a handle that was never set is no thread's
+                (
+                    Value::Pointer(Pointer { base: Base::Thread(_), .. }),
+                    Value::Integer(0) | Value::Pointer(Pointer::NULL),
+                )
+                | (
+                    Value::Integer(0) | Value::Pointer(Pointer::NULL),
+                    Value::Pointer(Pointer { base: Base::Thread(_), .. }),
+                ) => code(0),
                 _ => self.refuse("a comparison of threads that are none"),
             },
             "sched_yield" | "pthread_yield" | "nanosleep" => code(0),
@@ -711,9 +809,12 @@ impl Call<'_, '_> {
                 code(0)
             }
             "malloc" | "calloc" => self.allocate(state, name),
+            "realloc" => self.reallocate(state),
             "free" => self.free(state),
-            "printf" | "fprintf" | "puts" | "putchar" | "fputs" | "fflush" => {
-                self.print(state, name)
+            "putchar" | "fflush" | "srand" | "srandom" => Ok(Some(Value::Undefined)),
+            _ if is_text(name) => self.text(state, name, kind),
+            _ if name.starts_with("pthread_key_") || name.ends_with("etspecific") => {
+                self.specific(state, name)
             }
             _ => self.refuse(format!("the function {name} has no meaning here")),
         }
@@ -731,7 +832,7 @@ impl Call<'_, '_> {
             return self.refuse("a thread whose function is not known");
         };
         let argument = self.value(state, 3)?;
-        self.assume("creating a thread succeeds");
+        self.assume(Assumption::ThreadsAreCreated);
         self.machine.bounds(state, self.place, handle, 8, true)?;
         let created = self.machine.start(state, self.place, id, argument)?;
         if let Some(thread) = state.threads[created].as_mut().filter(|_| detached) {
@@ -871,6 +972,9 @@ impl Call<'_, '_> {
                 }
                 machine.set_sync(state, mutex, MUTEX, None);
                 let timed = name.ends_with("timedwait");
+                if machine.signals {
+                    self.assume(Assumption::WaitsNeedSignals);
+                }
                 let condition = at;
                 let status = Status::Waits { condition, mutex, count, signalled: false, timed };
                 machine.status(state, self.thread, status);
@@ -908,6 +1012,9 @@ impl Call<'_, '_> {
                 "pthread_rwlock_rdlock" | "pthread_rwlock_tryrdlock",
                 Some(Sync::Read(mut readers)),
             ) => {
+                if machine.writer_waits(state, at) {
+                    self.assume(Assumption::ReadersFirst);
+                }
                 readers.push(owner);
                 readers.sort_unstable();
                 if readers.len() > 64 {
@@ -1042,11 +1149,41 @@ impl Call<'_, '_> {
         if size == 0 || size > LARGEST.into() {
             return self.refuse(format!("an allocation of {size} bytes"));
         }
-        self.assume("allocating memory succeeds");
+        self.assume(Assumption::MemoryIsAllocated);
         let mut object = Object::undefined(size as usize);
         if name == "calloc" {
             object.fill(0, size as usize, 0);
         }
+        Ok(Some(self.new_memory(state, object)))
+    }
+
+    /// The old memory is no more, even where the C library would have left it in its place.
+    fn reallocate(&self, state: &mut State) -> Step<Option<Value>> {
+        let old = self.pointer(state, 0)?;
+        let size = self.integer(state, 1)?;
+        if size == 0 || size > LARGEST.into() {
+            return self.refuse(format!("an allocation of {size} bytes"));
+        }
+        self.assume(Assumption::MemoryIsAllocated);
+        let mut object = Object::undefined(size as usize);
+        match old {
+            Pointer::NULL => {}
+            Pointer { base: base @ Base::Heap(_), offset: 0 } => {
+                if let Some(before) = state.object(base) {
+                    if before.has_sync() {
+                        return self.refuse("realloc of memory with a lock in it");
+                    }
+                    object.paste(0, &before.slice(0, before.size().min(size as usize)));
+                }
+                self.free(state)?;
+            }
+            // what free says of it
+            _ => return self.free(state),
+        }
+        Ok(Some(self.new_memory(state, object)))
+    }
+
+    fn new_memory(&self, state: &mut State, object: Object) -> Value {
         let object = Some(Arc::new(object));
         let free = state.heap.iter().position(Option::is_none);
         let at = free.unwrap_or(state.heap.len());
@@ -1054,7 +1191,53 @@ impl Call<'_, '_> {
             Some(at) => state.heap[at] = object,
             None => state.heap.push(object),
         }
-        Ok(Some(Value::Pointer(Pointer::to(Base::Heap(at as u32)))))
+        Value::Pointer(Pointer::to(Base::Heap(at as u32)))
+    }
+
+    /// Values that each thread has for itself under a key.
+    fn specific(&self, state: &mut State, name: &str) -> Step<Option<Value>> {
+        let key = |state: &State| match self.integer(state, 0) {
+            Ok(key) if key < state.keys.into() && state.deleted_keys >> key & 1 == 0 => {
+                Ok(key as u8)
+            }
+            Ok(_) => self.refuse("undefined: a key that was not created, or was deleted"),
+            Err(why) => Err(why),
+        };
+        match name {
+            "pthread_key_create" => {
+                if self.pointer(state, 1)? != Pointer::NULL {
+                    return self.refuse("a key with a destructor");
+                }
+                let to = self.pointer(state, 0)?;
+                let new = Value::Integer(state.keys.into());
+                self.machine.store(state, self.place, to, &Type::Integer(32), &new)?;
+                if state.keys == 64 {
+                    return self.refuse("more than 64 keys");
+                }
+                state.keys += 1;
+            }
+            "pthread_key_delete" => state.deleted_keys |= 1 << key(state)?,
+            "pthread_setspecific" => {
+                let (key, value) = (key(state)?, self.value(state, 1)?);
+                if let Some(thread) = state.threads[self.thread].as_mut() {
+                    let specific = &mut Arc::make_mut(thread).specific;
+                    specific.retain(|(other, _)| *other != key);
+                    if value != Value::Pointer(Pointer::NULL) {
+                        specific.push((key, value));
+                    }
+                    specific.sort_unstable_by_key(|(key, _)| *key);
+                }
+            }
+            "pthread_getspecific" => {
+                let key = key(state)?;
+                let own = state.threads[self.thread].as_ref();
+                let found = own.and_then(|t| t.specific.iter().find(|(other, _)| *other == key));
+                let found = found.map(|(_, value)| value.clone());
+                return Ok(Some(found.unwrap_or(Value::Pointer(Pointer::NULL))));
+            }
+            _ => return self.refuse(format!("the function {name} has no meaning here")),
+        }
+        Ok(Some(number(0)))
     }
 
     fn free(&self, state: &mut State) -> Step<Option<Value>> {
@@ -1076,57 +1259,8 @@ impl Call<'_, '_> {
         Ok(Some(Value::Undefined))
     }
 
-    /// The bytes of a string up to its end.
-    fn string(&self, state: &State, at: Pointer) -> Step<Vec<u8>> {
-        let mut bytes = Vec::new();
-        for further in 0.. {
-            let at = Pointer { offset: at.offset + further, ..at };
-            let offset = self.machine.bounds(state, self.place, at, 1, false)?;
-            match state.object(at.base).map(|object| object.load(offset, 1, false)) {
-                Some(Value::Integer(0)) => break,
-                Some(Value::Integer(byte)) => bytes.push(byte as u8),
-                _ => return self.refuse("a string that is undefined"),
-            }
-        }
-        Ok(bytes)
-    }
-
-    /// Output changes nothing that the program could see; its result is not known.
-    fn print(&self, state: &State, name: &str) -> Step<Option<Value>> {
-        let format = match name {
-            "printf" => 0,
-            "fprintf" => 1,
-            "puts" | "fputs" => {
-                self.string(state, self.pointer(state, 0)?)?;
-                return Ok(Some(Value::Undefined));
-            }
-            _ => return Ok(Some(Value::Undefined)),
-        };
-        let text = self.string(state, self.pointer(state, format)?)?;
-        let mut next = format + 1;
-        let mut bytes = text.iter();
-        while let Some(&byte) = bytes.next() {
-            if byte != b'%' {
-                continue;
-            }
-            let conversion = bytes.find(|byte| !b"0123456789-+ #.lhzjt".contains(byte));
-            match conversion {
-                Some(b'%') => continue,
-                Some(b'd' | b'i' | b'u' | b'x' | b'X' | b'o' | b'c' | b'p') => {
-                    self.argument(next)?;
-                }
-                Some(b's') => {
-                    self.string(state, self.pointer(state, next)?)?;
-                }
-                _ => return self.refuse("a format that has no meaning here"),
-            }
-            next += 1;
-        }
-        Ok(Some(Value::Undefined))
-    }
-
     /// The length of a copy; others see the copy by what it accesses, which has to be known before.
-    fn length(&self, state: &State) -> Step<usize> {
+    pub(super) fn length(&self, state: &State) -> Step<usize> {
         match self.value(state, 2)? {
             Value::Integer(length) => Ok(usize::try_from(length).unwrap_or(usize::MAX)),
             _ => self.refuse("a copy whose length is not known or depends on inputs"),
@@ -1196,6 +1330,29 @@ impl Call<'_, '_> {
                 _ => self.refuse("a thread-local variable that is not known"),
             },
             "expect" => self.value(state, 0),
+            "fabs" | "fmuladd" => {
+                let kind = &self.argument(0)?.kind;
+                let float = |operation, values: &[u128]| {
+                    let result = super::floats::compute(operation, kind, kind, values);
+                    let Some(bits) = result else {
+                        return self.refuse("floating point without a result that is defined");
+                    };
+                    Ok(bits)
+                };
+                let bits = |index| match self.value(state, index)? {
+                    Value::Integer(bits) => Ok(bits),
+                    _ => self.refuse("floating point of what is not known"),
+                };
+                let first = bits(0)?;
+                // x86-64 has no fused multiplication in its base: a product, then a sum
+                Ok(Value::Integer(match family {
+                    "fabs" => float(FloatOperation::Absolute, &[first])?,
+                    _ => {
+                        let product = float(FloatOperation::Multiply, &[first, bits(1)?])?;
+                        float(FloatOperation::Add, &[product, bits(2)?])?
+                    }
+                }))
+            }
             "trap" | "debugtrap" => Err(Stop::Violated(Kind::Abort, self.place)),
             "sadd" | "uadd" | "ssub" | "usub" | "smul" | "umul"
                 if name.contains(".with.overflow.") =>

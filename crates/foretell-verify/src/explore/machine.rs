@@ -18,6 +18,7 @@ use super::inputs::Inputs;
 use super::liveness::Lives;
 use super::memory::{Base, Object, Pointer, Value};
 use super::state::{Frame, State, Status, Thread};
+use crate::certificate::Assumption;
 use crate::ir::{
     Arithmetic, Cast, Change, Comparison, Constant, Flags, Function, FunctionId, Instruction,
     Module, Op, Operand, Order, Place, Register, Type, mask, signed,
@@ -55,6 +56,8 @@ pub enum Kind {
     Access(&'static str),
     /// Nobody can go on.
     Deadlock,
+    /// Some threads can never go on, whatever the others do.
+    Circle,
 }
 
 impl Kind {
@@ -69,6 +72,9 @@ impl Kind {
             Kind::Index => "index outside the array".into(),
             Kind::Access(what) => (*what).into(),
             Kind::Deadlock => "deadlock: no thread can go on".into(),
+            Kind::Circle => {
+                "deadlock: threads wait for one another for ever, while others can go on".into()
+            }
         }
     }
 }
@@ -100,7 +106,7 @@ pub struct Machine<'m> {
     /// An atomic operation weaker than sequentially consistent was executed here.
     pub weaker: Cell<Option<Place>>,
     /// What had to be assumed.
-    pub assumed: RefCell<BTreeSet<&'static str>>,
+    pub assumed: RefCell<BTreeSet<Assumption>>,
     /// The program asks for inputs.
     pub has_inputs: bool,
     /// Inputs and what was decided about them.
@@ -171,11 +177,26 @@ impl<'m> Machine<'m> {
         if !function.is_defined() || function.variadic {
             return Err(refuse("there is no main".into()));
         }
-        // the command line is not known: whatever depends on it is refused
-        let arguments = vec![Value::Undefined; function.parameters.len()];
+        // a command line of the program's name only; what the name is, is not known
+        let (mut arguments, mut heap) = (Vec::new(), Vec::new());
+        let kinds: Vec<&Type> = function.parameters.iter().map(|p| &p.kind).collect();
+        match kinds[..] {
+            [] => {}
+            [Type::Integer(32)] | [Type::Integer(32), Type::Pointer] => {
+                let mut words = Object::undefined(16);
+                words.store(0, 8, &Value::Pointer(Pointer::to(Base::Heap(1))));
+                words.store(8, 8, &Value::Integer(0));
+                heap = vec![Some(Arc::new(words)), Some(Arc::new(Object::undefined(1)))];
+                arguments = vec![Value::Integer(1), Value::Pointer(Pointer::to(Base::Heap(0)))];
+                self.assumed.borrow_mut().insert(Assumption::NoArguments);
+            }
+            _ => return Err(refuse("a main with other parameters than argc and argv".into())),
+        }
         let mut state = State {
             globals,
-            heap: Vec::new(),
+            heap,
+            keys: 0,
+            deleted_keys: 0,
             threads: Vec::new(),
             alone: None,
             inputs: 0,
@@ -183,7 +204,13 @@ impl<'m> Machine<'m> {
         };
         let frame = self.frame(main, &arguments, None);
         let own = self.own(&state);
-        let main = Thread { frames: vec![frame], status: Status::Runs, detached: false, own };
+        let main = Thread {
+            frames: vec![frame],
+            status: Status::Runs,
+            detached: false,
+            own,
+            specific: Vec::new(),
+        };
         state.threads.push(Some(Arc::new(main)));
         self.unseen(&mut state, 0)?;
         Ok(state)
@@ -265,6 +292,25 @@ impl<'m> Machine<'m> {
         self.unseen(state, thread)
     }
 
+    /// The same; `watch` sees every state before an instruction but the first.
+    pub(super) fn step_watched(
+        &self,
+        state: &mut State,
+        thread: usize,
+        choice: u32,
+        watch: &mut dyn FnMut(&State),
+    ) -> Step<()> {
+        self.one(state, thread, choice)?;
+        for _ in 0..LONGEST_STEP {
+            if self.is_seen(state, thread) {
+                break;
+            }
+            watch(state);
+            self.one(state, thread, 0)?;
+        }
+        Ok(())
+    }
+
     /// Goes on while nobody can see it.
     fn unseen(&self, state: &mut State, thread: usize) -> Step<()> {
         for _ in 0..LONGEST_STEP {
@@ -298,6 +344,9 @@ impl<'m> Machine<'m> {
                     match self.is_library(id) {
                         false if super::library::is_atomic(&function.name) => true,
                         false => false,
+                        true if super::texts::is_text(&function.name) => {
+                            self.call_is_seen(state, thread, &function.name, instruction)
+                        }
                         true if function.name.starts_with("llvm.mem") => {
                             self.accesses_seen(state, thread, instruction)
                         }
@@ -310,7 +359,12 @@ impl<'m> Machine<'m> {
         }
     }
 
-    fn accesses_seen(&self, state: &State, thread: usize, instruction: &Instruction) -> bool {
+    pub(super) fn accesses_seen(
+        &self,
+        state: &State,
+        thread: usize,
+        instruction: &Instruction,
+    ) -> bool {
         let accesses = self.accesses(state, thread, instruction);
         accesses.iter().any(|access| self.is_shared(state, thread, access.at.base))
     }
@@ -322,7 +376,10 @@ impl<'m> Machine<'m> {
             return false;
         }
         match (base, state.object(base)) {
-            (Base::Global(_), Some(object)) => !object.constant,
+            // a variable of the C library is a stream, which does not change
+            (Base::Global(id), Some(object)) => {
+                !object.constant && self.module.globals[id as usize].initial.is_some()
+            }
             (Base::Local { thread: owner, .. }, Some(object)) if usize::from(owner) == thread => {
                 !object.private && state.others_reach(thread, base)
             }
@@ -353,6 +410,12 @@ impl<'m> Machine<'m> {
             }
             Op::Call { callee: Operand::Constant(Constant::Function(id)), arguments, .. } => {
                 let name = &self.function(*id).name;
+                if super::texts::is_text(name) {
+                    let accesses = self.text_accesses(state, thread, name, arguments);
+                    let access =
+                        |(at, length, write)| Access { at, length, write, atomic: false, place };
+                    return accesses.into_iter().map(access).collect();
+                }
                 let length = arguments
                     .get(2)
                     .map(|argument| self.operand(state, thread, &argument.value, &argument.kind));
@@ -414,7 +477,7 @@ impl<'m> Machine<'m> {
         let value = match (constant, kind) {
             (Constant::Integer(bits), _) => Value::Integer(*bits),
             (Constant::Zero, Type::Pointer) => return pointer(Pointer::NULL),
-            (Constant::Zero, Type::Integer(_)) => Value::Integer(0),
+            (Constant::Zero, Type::Integer(_) | Type::Float { .. }) => Value::Integer(0),
             (Constant::Zero, Type::Struct(fields)) => {
                 let zero = fields.fields.iter().map(|kind| self.constant(&Constant::Zero, kind));
                 Value::Aggregate(zero.collect::<Result<Vec<_>, _>>()?.into())
@@ -607,6 +670,7 @@ impl<'m> Machine<'m> {
     fn access_size(&self, place: Place, kind: &Type) -> Step<usize> {
         match kind {
             Type::Pointer => Ok(8),
+            Type::Float { size: size @ (4 | 8), .. } => Ok(*size as usize),
             Type::Integer(bits) if bits % 8 == 0 && bits.div_ceil(8).is_power_of_two() => {
                 Ok(*bits as usize / 8)
             }
@@ -820,6 +884,22 @@ impl<'m> Machine<'m> {
                         .refuse(place, "a computation with what is no address of a variable");
                 }
                 Value::Pointer(Pointer { base: base.base, offset })
+            }
+            Op::Float { operation, from, to, operands } => {
+                let mut values = Vec::new();
+                for operand in operands {
+                    match self.known(state, thread, place, operand, from)? {
+                        Value::Integer(bits) => values.push(bits),
+                        _ => return self.refuse(place, "floating point that depends on inputs"),
+                    }
+                }
+                match super::floats::compute(*operation, from, to, &values) {
+                    Some(bits) => Value::Integer(bits),
+                    None => {
+                        return self
+                            .refuse(place, "floating point without a result that is defined");
+                    }
+                }
             }
             Op::Select { condition, kind, yes, no } => {
                 let truth = self.truth(state, thread, place, condition)?;
@@ -1039,9 +1119,7 @@ impl<'m> Machine<'m> {
 
     /// From here on nobody else moves until the section ends.
     pub(super) fn begin_section(&self, state: &mut State, thread: usize) {
-        self.assumed
-            .borrow_mut()
-            .insert("what the program marks as atomic (__VERIFIER_atomic_) is one step");
+        self.assumed.borrow_mut().insert(Assumption::AtomicSections);
         let depth = state.alone.map_or(0, |(_, depth)| depth);
         state.alone = Some((thread as u8, depth + 1));
     }
@@ -1051,6 +1129,7 @@ impl<'m> Machine<'m> {
         let Some(running) = state.threads[thread].as_mut().map(Arc::make_mut) else { return };
         running.frames.clear();
         running.own.clear();
+        running.specific.clear();
         running.status = Status::Ended(value);
         let detached = running.detached;
         state.forget(
@@ -1084,7 +1163,9 @@ impl<'m> Machine<'m> {
         if !fits || self.is_library(id) || super::library::is_atomic(&function.name) {
             return self.refuse(place, format!("a thread whose function is {}", function.name));
         }
-        let free = state.threads.iter().position(Option::is_none);
+        // a new thread does not own what an ended one has left locked
+        let free = (0..state.threads.len())
+            .find(|&place| state.threads[place].is_none() && !state.holds_lock(place));
         let at = free.unwrap_or(state.threads.len());
         if at >= MOST_THREADS {
             return self.refuse(place, format!("more than {MOST_THREADS} threads at a time"));
@@ -1092,7 +1173,13 @@ impl<'m> Machine<'m> {
         let arguments = vec![argument; function.parameters.len()];
         let frame = self.frame(id, &arguments, None);
         let own = self.own(state);
-        let thread = Thread { frames: vec![frame], status: Status::Runs, detached: false, own };
+        let thread = Thread {
+            frames: vec![frame],
+            status: Status::Runs,
+            detached: false,
+            own,
+            specific: Vec::new(),
+        };
         match free {
             Some(at) => state.threads[at] = Some(Arc::new(thread)),
             None => state.threads.push(Some(Arc::new(thread))),

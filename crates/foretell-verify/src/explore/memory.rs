@@ -323,6 +323,15 @@ impl Object {
         self.symbols.values_mut().map(|(_, symbol)| symbol)
     }
 
+    /// Does the thread hold a lock here?
+    pub fn is_held_by(&self, thread: u8) -> bool {
+        self.sync.values().any(|(_, sync)| match sync {
+            Sync::Held { owner, .. } => *owner == thread,
+            Sync::Read(readers) => readers.contains(&thread),
+            Sync::Free | Sync::Semaphore(_) | Sync::Barrier { .. } => false,
+        })
+    }
+
     /// Is anything of the threads library in it?
     pub fn has_sync(&self) -> bool {
         !self.sync.is_empty()

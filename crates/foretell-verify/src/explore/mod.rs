@@ -8,6 +8,7 @@
 //! consistent execution violates a property. *Can be missed*: nothing; what is not looked at makes
 //! the verdict unknown.
 
+mod floats;
 pub mod inputs;
 pub mod library;
 pub mod liveness;
@@ -18,3 +19,4 @@ pub mod shown;
 pub mod state;
 mod symbolic;
 pub mod terms;
+mod texts;

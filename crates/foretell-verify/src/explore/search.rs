@@ -1,6 +1,6 @@
 //! Breadth-first search over all states.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::inputs::Taken;
@@ -8,6 +8,7 @@ use super::machine::{Access, Kind, Machine, Stop};
 use super::memory::Object;
 use super::shown::{Summary, counterexample};
 use super::state::{State, Status, Thread};
+use crate::certificate::Assumption;
 use crate::counterexample::Counterexample;
 use crate::ir::{Module, Op, Place};
 
@@ -51,7 +52,7 @@ pub struct Report {
     /// Steps from one to another.
     pub steps: usize,
     /// What a proof assumes, beside what C, POSIX and clang say.
-    pub assumptions: Vec<String>,
+    pub assumptions: BTreeSet<Assumption>,
 }
 
 /// Numbers for parts of states: equal parts have equal numbers, and are kept once.
@@ -109,6 +110,10 @@ impl Parts {
         if let Some((thread, depth)) = state.alone {
             key.extend([u32::MAX, thread.into(), depth]);
         }
+        if state.keys > 0 {
+            let deleted = state.deleted_keys;
+            key.extend([u32::MAX - 2, state.keys.into(), deleted as u32, (deleted >> 32) as u32]);
+        }
         if !state.path.is_empty() {
             key.push(u32::MAX - 1);
             key.extend(state.path.iter().map(|fact| fact.0));
@@ -130,18 +135,16 @@ pub fn explore(module: &Module, options: &Options) -> Report {
         parents: Vec::new(),
         steps: 0,
         refusal: None,
-        race: None,
+        races: BTreeSet::new(),
     };
     let verdict = search.run();
-    let mut assumptions: Vec<String> =
-        machine.assumed.borrow().iter().map(|text| (*text).to_owned()).collect();
-    if let Some((a, b)) = search.race {
-        assumptions.push(format!(
-            "memory is sequentially consistent and compiled as written: {} and {} race",
-            module.show(a),
-            module.show(b)
-        ));
-    }
+    let mut assumptions = machine.assumed.take();
+    assumptions.extend(
+        search
+            .races
+            .iter()
+            .map(|&(a, b)| Assumption::race(module.show_short(a), module.show_short(b))),
+    );
     Report { verdict, states: search.states.len(), steps: search.steps, assumptions }
 }
 
@@ -156,7 +159,8 @@ struct Search<'a, 'm> {
     parents: Vec<Option<(u32, Taken)>>,
     steps: usize,
     refusal: Option<String>,
-    race: Option<(Place, Place)>,
+    /// Places without columns.
+    races: BTreeSet<(Place, Place)>,
 }
 
 impl Search<'_, '_> {
@@ -273,10 +277,16 @@ impl Search<'_, '_> {
             self.refuse(place.unwrap_or_default(), "a thread waits inside an atomic section");
             return None;
         }
-        if self.options.deadlocks && !running.iter().any(|&t| self.machine.can_go_on(&state, t)) {
-            let place = self.machine.next(&state, running[0]).map(|i| i.place).unwrap_or_default();
-            let path = self.path(at as u32);
-            return Some(self.violated(&path, Kind::Deadlock, place));
+        if self.options.deadlocks {
+            let stuck = match running.iter().any(|&t| self.machine.can_go_on(&state, t)) {
+                false => Some((running[0], Kind::Deadlock)),
+                true => self.machine.never_goes_on(&state).map(|thread| (thread, Kind::Circle)),
+            };
+            if let Some((thread, kind)) = stuck {
+                let place = self.machine.next(&state, thread).map(|i| i.place).unwrap_or_default();
+                let path = self.path(at as u32);
+                return Some(self.violated(&path, kind, place));
+            }
         }
         for thread in running {
             for choice in 0..self.machine.choices(&state, thread) {
@@ -324,7 +334,8 @@ impl Search<'_, '_> {
                 if !races {
                     continue;
                 }
-                self.race.get_or_insert((b.place, a.place));
+                let line = |place: Place| Place { column: 0, ..place };
+                self.races.insert((line(b.place), line(a.place)));
                 // what the machine does in one piece is one step; what it may do in two is not
                 let pieces = |access: &Access, whole: bool| {
                     !whole

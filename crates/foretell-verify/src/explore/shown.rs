@@ -28,6 +28,8 @@ pub fn counterexample(
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     let mut events = Vec::new();
     let mut last = 0;
+    // the atomic section that a thread is in began by a call, which takes a lock in the compiled program
+    let mut by_call = false;
     if let Ok(mut state) = machine.first() {
         for taken in path {
             let thread = usize::from(taken.thread);
@@ -37,10 +39,25 @@ pub fn counterexample(
                 events.push(event);
             }
             let before = state.clone();
-            let alone = before.alone.is_some() || begins_section(machine, &before, thread);
+            by_call = match before.alone {
+                Some(_) => by_call,
+                None => begins_section(machine, &before, thread),
+            };
+            let alone = by_call;
             // the values of the inputs are given: nothing is left to decide
             let taken = Taken { decisions: [].into(), ..taken.clone() };
-            let Ok(next) = machine.again(&state, &taken) else {
+            let mut inside = Vec::new();
+            let mut watch = |state: &State| {
+                let accesses = machine
+                    .next(state, thread)
+                    .is_some_and(|instruction| machine.accesses_seen(state, thread, instruction));
+                if state.alone.is_some() && accesses {
+                    inside.extend(describe(machine, state, thread, &who));
+                }
+            };
+            let next = machine.watched(&state, &taken, &mut watch);
+            events.append(&mut inside);
+            let Ok(next) = next else {
                 // a bad access is not one that the compiled program makes and survives
                 let bad = matches!(kind, Kind::Access(_));
                 let accesses = [Visible::Read, Visible::Write, Visible::Modify];
@@ -93,10 +110,10 @@ pub fn counterexample(
         ending: match kind {
             Kind::Assertion | Kind::Error | Kind::Abort => Ending::Assertion,
             Kind::Overflow | Kind::Division | Kind::Index | Kind::Access(_) => Ending::Fault,
-            Kind::Deadlock => Ending::Deadlock,
+            Kind::Deadlock | Kind::Circle => Ending::Deadlock,
         },
         thread,
-        name: if kind == Kind::Deadlock { "".into() } else { name.into() },
+        name: if matches!(kind, Kind::Deadlock | Kind::Circle) { "".into() } else { name.into() },
         violation: kind.show().into(),
         place: machine.module.show(place).into(),
         line: place.line,
@@ -180,6 +197,7 @@ fn describe(
             let first = arguments.first().map(|argument| name_of(&argument.value));
             let first = first.unwrap_or_default();
             let does = match function {
+                _ if !machine.accesses(state, thread, instruction).is_empty() => Visible::Copy,
                 "pthread_create" => Visible::Fork,
                 "pthread_join" => Visible::Join,
                 "pthread_mutex_lock"
@@ -200,7 +218,7 @@ fn describe(
                 "sem_post" => Visible::SemaphorePost,
                 "pthread_barrier_wait" => Visible::BarrierArrive,
                 "pthread_exit" => Visible::End,
-                _ if function.starts_with("__VERIFIER_nondet_") => {
+                _ if super::library::is_input(function) => {
                     let width = super::library::input_width(function);
                     input = machine.given_input(state).map(|value| match width {
                         Some((bits, true)) => signed(value, bits) as u64,
@@ -217,6 +235,10 @@ fn describe(
                 }
                 Visible::Join => format!("joins {first}"),
                 Visible::Input => format!("{function}() = {}", input.unwrap_or(0) as i64),
+                Visible::Copy => {
+                    let called = function.strip_prefix("llvm.").unwrap_or(function);
+                    format!("{}({first})", called.split('.').next().unwrap_or(called))
+                }
                 _ => format!("{function}({first})"),
             };
             (does, text)
@@ -338,7 +360,7 @@ impl Summary {
             }
         }
         let lines = found.into_iter().map(|((place, function), values)| Held {
-            place: machine.module.show(place),
+            place: machine.module.show_short(place),
             function: machine.function(function).name.to_string(),
             values: cells
                 .iter()

@@ -21,6 +21,10 @@ pub struct State {
     pub threads: Vec<Option<Arc<Thread>>>,
     /// The thread that is inside an atomic section, and how deep.
     pub alone: Option<(u8, u32)>,
+    /// Keys of `pthread_key_create` are numbered below this.
+    pub keys: u8,
+    /// A bit for each key that was deleted.
+    pub deleted_keys: u64,
     /// Inputs are numbered below this.
     pub inputs: u32,
     /// What is known about inputs: these hold, and they can hold together.
@@ -38,6 +42,8 @@ pub struct Thread {
     pub detached: bool,
     /// Its own copies of thread-local variables, in the order of the globals.
     pub own: Vec<Object>,
+    /// What `pthread_setspecific` has set, by key; null is absent.
+    pub specific: Vec<(u8, Value)>,
 }
 
 /// What a thread is about to do.
@@ -130,6 +136,16 @@ impl State {
         })
     }
 
+    /// Does somebody who is no more, or was there before, hold a lock under this number?
+    pub fn holds_lock(&self, thread: usize) -> bool {
+        let memory = self.globals.iter().chain(self.heap.iter().flatten());
+        let threads = self.threads.iter().flatten();
+        let locals = threads.flat_map(|thread| {
+            thread.own.iter().chain(thread.frames.iter().flat_map(|frame| &frame.locals))
+        });
+        memory.map(|object| &**object).chain(locals).any(|object| object.is_held_by(thread as u8))
+    }
+
     /// Can a thread other than this one, now or later without its help, come to the object?
     pub fn others_reach(&self, thread: usize, target: Base) -> bool {
         let mut queue: Vec<Base> = Vec::new();
@@ -210,6 +226,7 @@ impl State {
                 value.visit_symbols(visit);
             }
             thread.own.iter().flat_map(Object::symbols).for_each(&mut *visit);
+            thread.specific.iter().for_each(|(_, value)| value.visit_symbols(visit));
             for frame in &thread.frames {
                 frame.registers.iter().for_each(|value| value.visit_symbols(visit));
                 frame.locals.iter().flat_map(Object::symbols).for_each(&mut *visit);
@@ -227,6 +244,9 @@ impl State {
         for thread in self.threads.iter_mut().flatten() {
             let thread = Arc::make_mut(thread);
             if let Status::Ended(value) = &mut thread.status {
+                value.change_symbols(change);
+            }
+            for (_, value) in &mut thread.specific {
                 value.change_symbols(change);
             }
             for own in &mut thread.own {
@@ -304,6 +324,7 @@ impl Thread {
             Status::Begins | Status::Runs | Status::Leaves(_) => false,
         };
         in_status
+            || self.specific.iter().any(|(_, value)| value.any_pointer(is))
             || self.own.iter().any(|own| own.pointers().any(&mut *is))
             || self.frames.iter().any(|frame| {
                 frame.registers.iter().any(|value| value.any_pointer(is))
@@ -320,6 +341,9 @@ impl Thread {
             Status::AtBarrier(barrier) => change(barrier),
             Status::Ended(value) => value.change_pointers(change),
             Status::Begins | Status::Runs | Status::Leaves(_) => {}
+        }
+        for (_, value) in &mut self.specific {
+            value.change_pointers(change);
         }
         for own in &mut self.own {
             own.pointers_mut().for_each(&mut *change);

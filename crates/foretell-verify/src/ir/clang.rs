@@ -1,5 +1,6 @@
 //! From a C file to its IR.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
@@ -34,6 +35,13 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
     if !options.overflow {
         command.arg("-fwrapv");
     }
+    // `__FILE__` without its folder: the same program wherever it lies
+    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        let mut map = OsString::from("-fmacro-prefix-map=");
+        map.push(folder);
+        map.push("/=");
+        command.arg(map);
+    }
     command.args(["-Xclang", "-disable-O0-optnone", "-o", "-"]).arg(file);
     // What the compiler leaves when it is ended goes with the folder.
     let folder = PrivateFolder::new().map_err(|error| refuse(error.to_string()))?;
@@ -48,5 +56,6 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
     }
     let text = String::from_utf8(output.stdout)
         .map_err(|_| refuse(format!("what {CLANG} writes is no text")))?;
-    read(&shown, &text)
+    let module = read(&shown, &text)?;
+    Ok(Module { overflow: options.overflow, ..module })
 }

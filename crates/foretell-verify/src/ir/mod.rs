@@ -70,6 +70,14 @@ pub struct Module {
     pub globals: Vec<Global>,
     /// All functions, declared or defined.
     pub functions: Vec<Function>,
+    /// SHA-256 of the IR without the lines that name folders: the identity of the program.
+    pub hash: String,
+    /// Who made the IR, as it says itself.
+    pub compiler: String,
+    /// For which machine.
+    pub target: String,
+    /// Signed overflow is a violation.
+    pub overflow: bool,
 }
 
 impl Module {
@@ -87,6 +95,17 @@ impl Module {
         }
     }
 
+    /// The name of a file without its folder.
+    pub fn file_name(&self, file: u32) -> &str {
+        let file = self.files.get(file as usize).map_or("?", |file| &**file);
+        file.rsplit('/').next().unwrap_or(file)
+    }
+
+    /// `file:line` without folders, as proofs name places.
+    pub fn show_short(&self, place: Place) -> String {
+        format!("{}:{}", self.file_name(place.file), place.line)
+    }
+
     /// Does the program speak of SV-COMP's functions? Then `abort` ends an execution and violates
     /// nothing.
     pub fn speaks_sv_comp(&self) -> bool {
@@ -95,6 +114,46 @@ impl Module {
                 || matches!(&*function.name, "reach_error" | "assume_abort_if_not")
         })
     }
+}
+
+/// An operation of floating point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FloatOperation {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// The other sign.
+    Negate,
+    /// Without its sign.
+    Absolute,
+    /// True when the operands are one of these; unordered if one is not a number.
+    Compare {
+        /// The first is less.
+        less: bool,
+        /// They are equal.
+        equal: bool,
+        /// The first is greater.
+        greater: bool,
+        /// One is not a number.
+        unordered: bool,
+    },
+    /// The nearest number of an integer.
+    FromInteger {
+        /// Of a signed one.
+        is_signed: bool,
+    },
+    /// The integer in the direction of zero.
+    ToInteger {
+        /// A signed one.
+        is_signed: bool,
+    },
+    /// Of the other precision.
+    Resize,
 }
 
 /// A variable of static lifetime.
@@ -396,6 +455,17 @@ pub enum Op {
         /// What must hold.
         flags: Flags,
     },
+    /// Floating point.
+    Float {
+        /// Which.
+        operation: FloatOperation,
+        /// Type of the operands.
+        from: Type,
+        /// Type of the result.
+        to: Type,
+        /// One or two.
+        operands: Vec<Operand>,
+    },
     /// An address.
     Address {
         /// From here
@@ -528,6 +598,7 @@ impl Op {
             Op::Address { base, indices, .. } => {
                 [base].into_iter().chain(indices.iter().map(|index| &index.value)).collect()
             }
+            Op::Float { operands, .. } => operands.iter().collect(),
             Op::Select { condition, yes, no, .. } => vec![condition, yes, no],
             Op::Phi { incoming, .. } => incoming.iter().map(|(value, _)| value).collect(),
             Op::Call { callee, arguments, .. } => {

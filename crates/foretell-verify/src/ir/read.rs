@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use super::lex::{Token, words};
 use super::{
-    Argument, Arithmetic, Block, Cast, Change, Comparison, Constant, Flags, Function, Global,
-    Index, Instruction, Module, Op, Operand, Order, Parameter, Place, Refusal, Register, Struct,
-    Type,
+    Argument, Arithmetic, Block, Cast, Change, Comparison, Constant, Flags, FloatOperation,
+    Function, Global, Index, Instruction, Module, Op, Operand, Order, Parameter, Place, Refusal,
+    Register, Struct, Type,
 };
+use crate::sha256;
 
 /// Nested types and constants.
 const DEPTH: usize = 64;
@@ -26,7 +27,27 @@ pub fn read(source: &str, text: &str) -> Result<Module, Refusal> {
     reader.types(&lines)?;
     reader.declarations(&lines)?;
     reader.bodies(&lines)?;
+    identify(&mut reader.module, text);
     Ok(reader.module)
+}
+
+/// Which program it is: by its IR without the lines that name folders.
+fn identify(module: &mut Module, text: &str) {
+    let names_folder = |line: &&str| {
+        line.starts_with("; ModuleID")
+            || line.starts_with("source_filename")
+            || line.contains("!DIFile(")
+    };
+    let kept: Vec<&str> = text.lines().filter(|line| !names_folder(line)).collect();
+    module.hash = sha256::hex(kept.join("\n").as_bytes());
+    let quoted = |line: &str| line.split('"').nth(1).unwrap_or_default().to_owned();
+    let begins = |start: &str| text.lines().find(|line| line.starts_with(start));
+    module.target = begins("target triple = ").map(quoted).unwrap_or_default();
+    let ident = begins("!llvm.ident = !{").and_then(|line| {
+        let number = line.strip_prefix("!llvm.ident = !{")?.trim_end_matches('}');
+        begins(&format!("{number} = "))
+    });
+    module.compiler = ident.map(quoted).unwrap_or_default();
 }
 
 /// Lines without comments; the cases of a `switch` are joined to its line.
@@ -238,6 +259,27 @@ impl<'a> Reader<'a> {
         named.and_then(|number| self.places.get(number).copied()).unwrap_or_default()
     }
 
+    /// Where the first of these symbols is defined as a function, or else used first.
+    fn place_of_first(&self, lines: &[String], words: &[Token]) -> Place {
+        let named = words.iter().find_map(|word| match word {
+            Token::Global(name) => Some(format!("@{name}")),
+            _ => None,
+        });
+        let Some(name) = named else { return Place::default() };
+        let is_named = |line: &&String| {
+            line.match_indices(&name).any(|(at, _)| {
+                let behind = line[at + name.len()..].chars().next();
+                behind.is_none_or(|c| !(c.is_alphanumeric() || "_.$".contains(c)))
+            })
+        };
+        let define =
+            |line: &&String| line.starts_with("define ") && line.contains(&format!("{name}("));
+        let defined = lines.iter().find(define);
+        let used = || lines.iter().filter(|line| line.starts_with(' ')).find(is_named);
+        let found = defined.or_else(used).and_then(|line| super::lex::words(line));
+        found.map(|words| self.place(&words)).unwrap_or_default()
+    }
+
     // ---- types ----
 
     fn types(&mut self, lines: &[String]) -> Result<(), Refusal> {
@@ -349,10 +391,12 @@ impl<'a> Reader<'a> {
                 match name.as_str() {
                     "llvm.used" | "llvm.compiler.used" => continue,
                     "llvm.global_ctors" => {
-                        return Err(self.file_refusal("a function with the attribute constructor"));
+                        let place = self.place_of_first(lines, &words[1..]);
+                        return Err(self.refuse(place, "a function with the attribute constructor"));
                     }
                     "llvm.global_dtors" => {
-                        return Err(self.file_refusal("a function with the attribute destructor"));
+                        let place = self.place_of_first(lines, &words[1..]);
+                        return Err(self.refuse(place, "a function with the attribute destructor"));
                     }
                     _ => {}
                 }
@@ -362,7 +406,10 @@ impl<'a> Reader<'a> {
             } else if line.starts_with("define ") || line.starts_with("declare ") {
                 let words = self.words(line)?;
                 let mut cursor = Line { words: &words, at: 1 };
-                let place = self.place(&words);
+                let place = match self.place(&words) {
+                    Place { line: 0, .. } => self.place_of_first(lines, &words),
+                    place => place,
+                };
                 let function = self
                     .signature(&mut cursor)
                     .map_err(|why| self.refuse(place, format!("a function: {why}")))?;
@@ -381,9 +428,14 @@ impl<'a> Reader<'a> {
         for words in globals {
             let mut cursor = Line { words: &words, at: 2 };
             let name = words[0].to_string();
-            let global = self
-                .global(&words[0], &mut cursor)
-                .map_err(|why| self.file_refusal(format!("the variable {name}: {why}")))?;
+            let global = self.global(&words[0], &mut cursor).map_err(|why| {
+                let target = self.place_of_first(lines, &words[1..]);
+                let place = match target.line {
+                    0 => self.place_of_first(lines, &words),
+                    _ => target,
+                };
+                self.refuse(place, format!("the variable or function {name}: {why}"))
+            })?;
             self.module.globals.push(global);
         }
         Ok(())
@@ -604,7 +656,7 @@ impl<'a> Reader<'a> {
                         };
                         Constant::Integer(mask(value as u128, *bits))
                     }
-                    Type::Float { .. } => Constant::Refused("a floating-point constant".into()),
+                    Type::Float { size, .. } => float_constant(&word, *size),
                     _ => return Err(format!("`{word}` is no constant that is known")),
                 },
             },
@@ -793,6 +845,23 @@ impl<'a> Reader<'a> {
             let right = self.operand(body, &Type::Integer(bits), line)?;
             return Ok(Op::Binary { operation, bits, left, right, flags });
         }
+        if let Some(operation) = float_operation(&name) {
+            line.takes("nneg");
+            let (from, first) = self.typed(body, line)?;
+            let mut operands = vec![first];
+            let to = match line.takes("to") {
+                true => self.kind(line, 0)?,
+                false => from.clone(),
+            };
+            while line.takes_mark(',') {
+                if matches!(line.peek(), Some(Token::Metadata(_))) {
+                    line.at -= 1;
+                    break;
+                }
+                operands.push(self.operand(body, &from, line)?);
+            }
+            return Ok(Op::Float { operation, from, to, operands });
+        }
         let cast = match name.as_str() {
             "trunc" => Some(Cast::Truncate),
             "zext" => Some(Cast::ZeroExtend),
@@ -844,6 +913,15 @@ impl<'a> Reader<'a> {
                 line.mark(',')?;
                 let right = self.operand(body, &kind, line)?;
                 Ok(Op::Compare { comparison, kind, left, right })
+            }
+            "fcmp" => {
+                let word = line.word()?;
+                let operation = float_comparison(&word).ok_or_else(|| format!("`{word}`"))?;
+                let (from, left) = self.typed(body, line)?;
+                line.mark(',')?;
+                let right = self.operand(body, &from, line)?;
+                let operands = vec![left, right];
+                Ok(Op::Float { operation, from, to: Type::Integer(1), operands })
             }
             "getelementptr" => self.element(body, line),
             "select" => {
@@ -1045,7 +1123,7 @@ impl<'a> Reader<'a> {
             }
         }
         if line.takes("asm") {
-            return Err("inline assembly".into());
+            return barrier(line);
         }
         let callee = self.operand(body, &Type::Pointer, line)?;
         line.mark('(')?;
@@ -1191,6 +1269,78 @@ fn change(name: &str) -> Option<Change> {
         "add" | "sub" | "and" | "or" | "xor" => Change::Compute(arithmetic(name)?),
         _ => return None,
     })
+}
+
+/// `1.5e+00`, or the bits of a double. LLVM writes a decimal number only if it is exact.
+fn float_constant(word: &str, size: u64) -> Constant {
+    let value = match word.strip_prefix("0x") {
+        Some(digits) if digits.len() == 16 => {
+            u64::from_str_radix(digits, 16).ok().map(f64::from_bits)
+        }
+        Some(_) => None,
+        None => word.parse::<f64>().ok(),
+    };
+    match (value.filter(|value| !value.is_nan()), size) {
+        (Some(value), 8) => Constant::Integer(value.to_bits().into()),
+        (Some(value), 4) => Constant::Integer((value as f32).to_bits().into()),
+        _ => Constant::Refused(format!("the floating-point constant {word}").into()),
+    }
+}
+
+/// Inline assembly that computes nothing: a barrier for the compiler, or for the machine.
+fn barrier(line: &mut Line<'_>) -> Because<Op> {
+    let refused = || "inline assembly".to_owned();
+    line.takes("sideeffect");
+    let (Token::Text(code), Token::Mark(','), Token::Text(clobbers)) =
+        (line.next()?, line.next()?, line.next()?)
+    else {
+        return Err(refused());
+    };
+    let only_clobbers = clobbers.split(',').all(|word| word.is_empty() || word.starts_with("~{"));
+    if !matches!(code.trim(), "" | "mfence" | "pause") || !only_clobbers {
+        return Err(refused());
+    }
+    line.mark('(')?;
+    line.mark(')')?;
+    line.end()?;
+    Ok(Op::Fence(Order::Sequential))
+}
+
+fn float_operation(name: &str) -> Option<FloatOperation> {
+    Some(match name {
+        "fadd" => FloatOperation::Add,
+        "fsub" => FloatOperation::Subtract,
+        "fmul" => FloatOperation::Multiply,
+        "fdiv" => FloatOperation::Divide,
+        "fneg" => FloatOperation::Negate,
+        "sitofp" => FloatOperation::FromInteger { is_signed: true },
+        "uitofp" => FloatOperation::FromInteger { is_signed: false },
+        "fptosi" => FloatOperation::ToInteger { is_signed: true },
+        "fptoui" => FloatOperation::ToInteger { is_signed: false },
+        "fpext" | "fptrunc" => FloatOperation::Resize,
+        _ => return None,
+    })
+}
+
+/// `olt`: ordered and less; `une`: unordered or not equal.
+fn float_comparison(word: &str) -> Option<FloatOperation> {
+    let (unordered, rest) = match word {
+        "ord" => (false, "all"),
+        "uno" => (true, ""),
+        _ => (word.starts_with('u'), word.strip_prefix(['o', 'u'])?),
+    };
+    let (less, equal, greater) = match rest {
+        "eq" => (false, true, false),
+        "ne" => (true, false, true),
+        "lt" => (true, false, false),
+        "le" => (true, true, false),
+        "gt" => (false, false, true),
+        "ge" => (false, true, true),
+        "all" => (true, true, true),
+        "" => (false, false, false),
+        _ => return None,
+    };
+    Some(FloatOperation::Compare { less, equal, greater, unordered })
 }
 
 /// The lowest bits.

@@ -96,7 +96,7 @@ fn findings(
             if number > 0 {
                 writeln!(output)?;
             }
-            writeln!(output, "{} {}: {}", finding.kind, finding.id, found.sentence)?;
+            writeln!(output, "{} {}: {}", finding.kind, finding.id, found.sentence())?;
             for line in text::render(trace, &found.explanation).lines() {
                 writeln!(output, "  {line}")?;
             }

@@ -1,24 +1,39 @@
 //! The explanation of a finding as a report has it.
 
 use foretell_neighbourhood::text::Names;
-use foretell_neighbourhood::{FindingExplanation, Verification, explain_finding, finding_options};
+use foretell_neighbourhood::{
+    FindingExplanation, Primitive, Verification, explain_finding, finding_options,
+};
 use foretell_patch::PatchedFile;
 use foretell_predict::Finding;
 use foretell_report::report::{Edge, EventName, Explanation, Fix, Formula};
 use foretell_trace::{EventId, Trace};
 
+/// Why a finding goes wrong, and what repairs it.
+#[derive(Default)]
+pub struct Explained {
+    /// As the report has it.
+    pub explanation: Option<Explanation>,
+    /// What must not be, without what to do about it.
+    pub reasons: Vec<String>,
+    /// What repairs it, if that is known.
+    pub repair: Option<Repair>,
+}
+
 /// What repairs a finding, and the files that it changes.
 pub struct Repair {
+    /// What is added.
+    pub primitives: Vec<Primitive>,
     /// As the report has it.
     pub fix: Fix,
     /// Empty where there is no patch.
     pub files: Vec<PatchedFile>,
 }
 
-/// Why the finding goes wrong, and what repairs it; nothing where that is not known.
-pub fn explained(trace: &Trace, finding: &Finding) -> (Option<Explanation>, Option<Repair>) {
+/// Explains a finding; nothing where no explanation is known.
+pub fn explained(trace: &Trace, finding: &Finding) -> Explained {
     let Ok(found) = explain_finding(trace, finding, &finding_options()) else {
-        return (None, None);
+        return Explained::default();
     };
     let names = Names::new(trace, &found.explanation);
     let name = |event: EventId| {
@@ -49,11 +64,12 @@ pub fn explained(trace: &Trace, finding: &Finding) -> (Option<Explanation>, Opti
     };
     let formula = (!clauses.is_empty())
         .then(|| Formula { text: bad.to_text(|event| names.event(event)), clauses });
-    let explanation = Explanation { text: found.sentence.clone(), formula, edge };
-    (Some(explanation), fix(trace, &found, &names))
+    let explanation = Explanation { text: found.sentence(), formula, edge };
+    let repair = repair(trace, &found, &names);
+    Explained { explanation: Some(explanation), reasons: found.reasons, repair }
 }
 
-fn fix(trace: &Trace, found: &FindingExplanation, names: &Names<'_>) -> Option<Repair> {
+fn repair(trace: &Trace, found: &FindingExplanation, names: &Names<'_>) -> Option<Repair> {
     let synthesis = found.explanation.synthesis.as_ref()?;
     let steps: Vec<String> =
         synthesis.primitives.iter().map(|primitive| names.primitive(primitive)).collect();
@@ -75,5 +91,6 @@ fn fix(trace: &Trace, found: &FindingExplanation, names: &Names<'_>) -> Option<R
         }
     }
     let fix = Fix { text: steps.join("; "), diff, verified: false, on_trace, reason };
-    (!steps.is_empty()).then_some(Repair { fix, files })
+    let primitives = synthesis.primitives.clone();
+    (!steps.is_empty()).then_some(Repair { primitives, fix, files })
 }

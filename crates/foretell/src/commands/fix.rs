@@ -39,7 +39,7 @@ pub fn run(arguments: &FixArguments, output: &mut Output) -> Result<Exit, Failur
                     }
                 }
             }
-            _ => words.push(explained.sentence.clone()),
+            _ => words.push(explained.sentence()),
         }
     }
     let sources = Sources { directories: arguments.source.clone() };

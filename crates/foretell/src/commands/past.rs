@@ -3,13 +3,14 @@
 
 use foretell_force::session::{Past, Tested};
 use foretell_force::torn::torn_block;
+use foretell_neighbourhood::Primitive;
 use foretell_predict::finding::access_info;
 use foretell_predict::{Finding, WitnessSchedule};
 use foretell_report::report::Explanation;
 use foretell_report::source::Sources;
 use foretell_trace::{EventId, Op, Trace};
 
-use crate::commands::explained::{Repair, explained};
+use crate::commands::explained::{Explained, Repair, explained};
 
 /// The finding with the events of its own run in the order in which they happened; `None` where the
 /// run did not take the steps that the finding is about.
@@ -44,7 +45,7 @@ pub fn in_its_own_run(tested: &Tested) -> Option<(&Trace, Finding)> {
 }
 
 /// Which turn was decisive and which block is torn, and what repairs that.
-pub fn explained_by_its_run(past: &Past) -> (Option<Explanation>, Option<Repair>) {
+pub fn explained_by_its_run(past: &Past) -> Explained {
     let trace = &past.trace;
     let mut sentences = Vec::new();
     if let Some((first, second)) = past.switch {
@@ -56,25 +57,25 @@ pub fn explained_by_its_run(past: &Past) -> (Option<Explanation>, Option<Repair>
         ));
     }
     let torn = past.accesses.first().and_then(|&look| torn_block(trace, look));
-    let (why, fix) = torn.as_ref().map_or((None, None), |torn| explained(trace, torn));
+    let block = torn.as_ref().map(|torn| explained(trace, torn)).unwrap_or_default();
     // With any repair this path cannot be taken any more, so that nothing can be shown in its trace;
     // and what makes one thread wait for the other repairs this run only.
-    let mut fix = fix.filter(|repair| repair.fix.text.starts_with("hold one"));
-    if let Some(Repair { fix, .. }) = &mut fix
+    let locks = |repair: &Repair| repair.primitives.iter().all(Primitive::is_lock);
+    let mut repair = block.repair.filter(locks);
+    if let Some(Repair { fix, .. }) = &mut repair
         && fix.reason.is_some()
     {
         fix.reason = Some("it makes this path impossible; test again with it".to_owned());
     }
-    sentences.push(match (why, &torn) {
-        (Some(why), Some(_)) if why.formula.is_some() => {
-            why.text.split("; ").next().unwrap_or_default().to_owned()
-        }
-        (_, Some(_)) => "what was seen was no longer true when it was acted on".to_owned(),
+    let formula = block.explanation.and_then(|explanation| explanation.formula);
+    sentences.push(match (formula, block.reasons.first()) {
+        (Some(_), Some(reason)) => reason.clone(),
+        _ if torn.is_some() => "what was seen was no longer true when it was acted on".to_owned(),
         _ => "which block has to be atomic is not to be seen: the run does not show a thread that \
               looks and acts with another's change in between"
             .to_owned(),
     });
-    sentences.extend(match (&torn, &fix) {
+    sentences.extend(match (&torn, &repair) {
         (_, Some(_)) => None,
         (Some(_), None) => {
             Some("make the look and the act one atomic step, in every thread".into())
@@ -82,7 +83,7 @@ pub fn explained_by_its_run(past: &Past) -> (Option<Explanation>, Option<Repair>
         (None, None) => Some("a fix is not suggested".to_owned()),
     });
     let explanation = Explanation { text: sentences.join("; "), formula: None, edge: None };
-    (Some(explanation), fix)
+    Explained { explanation: Some(explanation), reasons: sentences, repair }
 }
 
 /// `write by worker#1 of `pending` at queue.c:39`.

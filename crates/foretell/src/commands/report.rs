@@ -23,7 +23,18 @@ const LARGEST_RESULT: u64 = 1 << 30;
 
 /// Shows a saved result.
 pub fn run(arguments: &ReportArguments, output: &mut Output) -> Result<Exit, Failure> {
-    let path = &arguments.result;
+    let mut report = saved(&arguments.result)?;
+    suppress(&mut report, &arguments.outputs)?;
+    // With a file to write, there is nothing to print.
+    if arguments.outputs.is_none() {
+        print(&report, output)?;
+    }
+    write_files(&report, &arguments.outputs)?;
+    Ok(exit_of(&report))
+}
+
+/// A result that was saved.
+pub fn saved(path: &Path) -> Result<Report, Failure> {
     let failed =
         |error: &dyn std::fmt::Display| Failure::Input(format!("{}: {error}", path.display()));
     let size = fs::metadata(path).map_err(|error| failed(&error))?.len();
@@ -35,14 +46,7 @@ pub fn run(arguments: &ReportArguments, output: &mut Output) -> Result<Exit, Fai
     if text.starts_with("foretell-") {
         return Err(failed(&not_a_result(path)));
     }
-    let mut report = Report::from_json(&text).map_err(|error| failed(&error))?;
-    suppress(&mut report, &arguments.outputs)?;
-    // With a file to write, there is nothing to print.
-    if arguments.outputs.is_none() {
-        print(&report, output)?;
-    }
-    write_files(&report, &arguments.outputs)?;
-    Ok(exit_of(&report))
+    Report::from_json(&text).map_err(|error| failed(&error))
 }
 
 /// What to do with a file that has no result in it.

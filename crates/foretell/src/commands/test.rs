@@ -1,9 +1,11 @@
 //! `foretell test`: the whole thing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use foretell_explore::Part;
 use foretell_force::bounded::bounded;
 use foretell_force::effect::Effect;
 use foretell_force::forced::Violation;
@@ -15,8 +17,9 @@ use foretell_guard::{say, stop};
 use foretell_predict::Prediction;
 use foretell_predict::progress::Phase;
 use foretell_report::report::{self, ForcedRun, Place, Report};
-use foretell_report::{shell_word, story};
+use foretell_report::{sha256, shell_word, story};
 use foretell_solve::Budget;
+use foretell_trace::schedule::Schedule;
 use serde_json::json;
 
 use crate::cli::{RunArguments, TestArguments};
@@ -27,6 +30,7 @@ use crate::commands::program::prepare;
 use crate::commands::report::{
     check_suppressions, exit_of, keep_verdict, print, suppress, write_files,
 };
+use crate::commands::resume::{Kept, Said, subject, to_go_on};
 use crate::commands::schedules;
 use crate::commands::trials::Trials;
 use crate::crash::WHERE_TO_REPORT;
@@ -46,7 +50,17 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     }
     check_suppressions(&arguments.outputs)?;
     let prepared = prepare(&arguments.program, &arguments.run)?;
-    let options = options(arguments)?;
+    let subject = match (&arguments.resume, arguments.partition) {
+        (None, None) => Vec::new(),
+        _ => subject(arguments, &prepared.program)?,
+    };
+    let kept = Kept::open(arguments, &subject)?;
+    if let Some(said) = kept.as_ref().and_then(Kept::said) {
+        said.write_schedules(&arguments.schedules);
+        return shown(said.report, said.exit, arguments, output);
+    }
+    let mut options = options(arguments)?;
+    options.store = kept.as_ref().map(|kept| Arc::clone(&kept.store));
     options.predict.progress.begin(Phase::Recording, 0);
     let line = Line::show(&options.predict.progress);
     let session = test(&prepared.program, &options).map_err(|error| match error {
@@ -54,9 +68,11 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
         _ => Failure::Input(error.to_string()),
     })?;
     let mut paths = BTreeMap::new();
-    let kept = session.tested.iter().filter(|tested| tested.verdict.is_open() || tested.counts());
-    let kept = kept.map(|tested| (tested.finding.id.as_str(), tested.schedule.clone()));
-    schedules::write(&arguments.schedules, kept, &mut paths);
+    let saved = session.tested.iter().filter(|tested| tested.verdict.is_open() || tested.counts());
+    let saved: Vec<(String, Schedule)> =
+        saved.map(|tested| (tested.finding.id.clone(), tested.schedule.clone())).collect();
+    let schedules = saved.iter().map(|(id, schedule)| (id.as_str(), schedule.clone()));
+    schedules::write(&arguments.schedules, schedules, &mut paths);
     options.predict.progress.begin(Phase::Explaining, 0);
     let mut trials = Trials::new(arguments, &options, started);
     let mut report = report(&session, &paths, &mut trials);
@@ -64,17 +80,14 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     for replay in report.findings.iter_mut().filter_map(|finding| finding.replay.as_mut()) {
         *replay = replay.replacen("replay", &format!("replay{}", same_runs(&arguments.run)), 1);
     }
+    if let Some(explored) = &mut report.exploration {
+        let is_over = session.is_finished() && stop::asked().is_none();
+        explored.go_on = (!is_over).then(|| to_go_on(arguments.resume.as_deref()));
+        explored.part = part(arguments, &session, &subject);
+    }
     report.unseen.extend(stopped());
-    report.config.files = output.config().to_vec();
-    suppress(&mut report, &arguments.outputs)?;
-    story::fold(&mut report);
-    print(&report, output)?;
-    let written = write_files(&report, &arguments.outputs);
     for error in &session.errors {
         say!("foretell: internal error: {error}; {WHERE_TO_REPORT}");
-    }
-    if report.findings.iter().any(|finding| finding.suppressed.is_some()) {
-        return keep_verdict(exit_of(&report), written);
     }
     let exit = match session.conclusion() {
         Conclusion::Confirmed => Exit::Confirmed,
@@ -84,7 +97,56 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
         Conclusion::NothingFound if stop::asked().is_some() => Exit::Incomplete,
         Conclusion::NothingFound => Exit::NothingFound,
     };
+    if let Some(kept) = &kept {
+        if session.is_finished() && stop::asked().is_none() {
+            kept.finish(&Said { exit, report: report.clone(), schedules: saved });
+        }
+        if let Some(failure) = kept.store.failure() {
+            say!("foretell: {failure}");
+        }
+    }
+    shown(report, exit, arguments, output)
+}
+
+/// Suppresses, prints and writes.
+fn shown(
+    mut report: Report,
+    exit: Exit,
+    arguments: &TestArguments,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    report.config.files = output.config().to_vec();
+    suppress(&mut report, &arguments.outputs)?;
+    story::fold(&mut report);
+    print(&report, output)?;
+    let written = write_files(&report, &arguments.outputs);
+    if report.findings.iter().any(|finding| finding.suppressed.is_some()) {
+        return keep_verdict(exit_of(&report), written);
+    }
     keep_verdict(exit, written)
+}
+
+/// What joining this part with others takes, if it is one.
+fn part(
+    arguments: &TestArguments,
+    session: &Session,
+    subject: &[(&str, String)],
+) -> Option<report::Part> {
+    let (number, of) = arguments.partition?;
+    let explored = &session.exploration;
+    Some(report::Part {
+        number: number + 1,
+        of,
+        subject: subject.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+        classes: explored.digests.iter().map(|class| format!("{class:016x}")).collect(),
+    })
+}
+
+/// A digest of a set of classes.
+pub fn class_digest(classes: impl Iterator<Item = String>) -> String {
+    let classes: BTreeSet<String> = classes.collect();
+    let text: String = classes.into_iter().collect();
+    sha256::hex(text.as_bytes())[..16].to_owned()
 }
 
 /// Explanations have at least so long, whatever the time limit is.
@@ -111,6 +173,7 @@ fn options(arguments: &TestArguments) -> Result<Options, Failure> {
         runs: arguments.runs.unwrap_or(usize::MAX),
         run_time: Duration::from_secs(arguments.run.run_limit),
         time: Duration::from_secs(arguments.time_limit),
+        part: arguments.partition.map(|(number, of)| Part { number, of }),
         ..Options::default()
     };
     if let Some(jobs) = arguments.jobs {
@@ -170,6 +233,7 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>, trials: &mut
     for (name, value) in [
         ("recorded_end", json!(session.recorded.ended())),
         ("runs", json!(counts.runs)),
+        ("runs_made", json!(counts.runs_made)),
         ("behaviours", json!(counts.behaviours)),
         ("paths", json!(session.exploration.classes)),
         ("forced", json!(session.tested.len())),
@@ -206,6 +270,9 @@ fn exploration(session: &Session) -> report::Exploration {
         questions: explored.asked,
         open: reasons.iter().map(|open| open.questions).sum(),
         reasons,
+        digest: (!explored.digests.is_empty())
+            .then(|| class_digest(explored.digests.iter().map(|class| format!("{class:016x}")))),
+        ..report::Exploration::default()
     }
 }
 
@@ -241,7 +308,7 @@ fn explain(session: &Session, report: &mut Report, trials: &mut Trials) {
         let known = report.findings.iter_mut().find(|finding| finding.id == tested.finding.id);
         if let Some(finding) = known {
             let left = trials.time_left().max(SHORTEST.saturating_sub(started.elapsed()));
-            let told = match tested.past.clone() {
+            let explained = match tested.past.clone() {
                 Some(past) => bounded(left, move || explained_by_its_run(&past)),
                 None => {
                     let (trace, finding) =
@@ -249,9 +316,9 @@ fn explain(session: &Session, report: &mut Report, trials: &mut Trials) {
                     bounded(left, move || explained(&trace, &finding))
                 }
             };
-            let (explanation, repair) = told.unwrap_or_default();
-            finding.explanation = explanation;
-            finding.fix = repair.map(|mut repair| {
+            let explained = explained.unwrap_or_default();
+            finding.explanation = explained.explanation;
+            finding.fix = explained.repair.map(|mut repair| {
                 trials.check(tested, session, &mut repair);
                 repair.fix
             });

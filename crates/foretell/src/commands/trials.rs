@@ -88,6 +88,7 @@ impl<'a> Trials<'a> {
             .ok_or("it was not built from one source file")?;
         let mut options = self.options.clone();
         options.time = left / 2;
+        (options.store, options.part) = (None, None);
         options.predict.progress = Progress::default();
         test(&prepared.program, &options).map_err(|error| error.to_string())
     }

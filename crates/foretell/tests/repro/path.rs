@@ -39,6 +39,19 @@ fn one_more_line_of_log_is_lawful() {
 }
 
 #[test]
+fn a_run_that_is_longer_on_another_path_is_no_livelock() {
+    all_end_with(
+        12,
+        &[(
+            "long_way",
+            "atomic_int flag, work; void *f(void *a) { flag = 1; return 0; }
+            void *g(void *a) { if (!flag) for (int i = 0; i < 700000; i++) work++; return 0; }
+            int main() { two(f, g); puts(\"done\"); return 0; }",
+        )],
+    );
+}
+
+#[test]
 fn what_a_correct_run_may_print_is_no_effect() {
     all_end_with(
         0,

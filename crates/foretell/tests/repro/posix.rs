@@ -1,7 +1,177 @@
 //! The rows of `docs/src/posix.md`, each shown by a small correct program: what is understood hides nothing
 //! (all of its paths may be more than are explored), what is passed through is said with its cause, and nothing is found in any of them.
 
-use crate::common::{Workshop, source};
+use crate::common::{Answer, Workshop, source, tested};
+
+/// What shows a row of the table.
+enum Shown {
+    /// These of [`ROWS`].
+    Programs(&'static [&'static str]),
+    /// A test of its own.
+    By(fn()),
+}
+use Shown::{By, Programs};
+
+/// The rows of the table by their first words, each with what shows it.
+const SHOWN: [(&str, Shown); 27] = [
+    ("threads, join, detach", By(threads_are_understood)),
+    ("asynchronous cancellation", Programs(&["cancel"])),
+    ("mutexes: normal", Programs(&["recursive", "inherit"])),
+    ("robust mutexes", Programs(&["robust"])),
+    ("semaphores, mutexes, reader-writer locks", Programs(&["pshared", "named", "sharedrwlock"])),
+    (
+        "conditions and barriers that are process-shared",
+        Programs(&["sharedcondition", "sharedbarrier", "foreigncondition", "foreignbarrier"]),
+    ),
+    ("spin locks", Programs(&["spin", "condition", "barrier", "rwlock", "once"])),
+    ("pipes, sockets, eventfd", By(descriptors_are_understood)),
+    ("`futex` by `syscall`", Programs(&["futex"])),
+    ("message queues", Programs(&["mq", "msg", "mqnotify"])),
+    ("System V semaphores", Programs(&["semop"])),
+    ("`flock`", Programs(&["flock", "ofd"])),
+    ("`lockf`", Programs(&["lockf", "fcntl"])),
+    ("signal handlers", Programs(&["raise"])),
+    ("`alarm`", Programs(&["itimer", "timer"])),
+    ("`timer_create` and `aio_*`", Programs(&["notify", "aio"])),
+    ("`sleep`", Programs(&["sleep"])),
+    ("`fork`", Programs(&["fork"])),
+    ("`posix_spawn`", Programs(&["spawn", "system", "popen"])),
+    ("`exec*`", Programs(&["execl", "execfails"])),
+    ("OpenMP", By(crate::world::openmp_runs_and_is_said)),
+    (
+        "any other call that blocks",
+        By(crate::world::a_thread_blocked_in_a_call_that_is_not_wrapped_loses_the_turn),
+    ),
+    ("code that spins", By(spinning_is_said)),
+    ("process and thread ids", By(ids_are_said)),
+    ("files of `/proc`", By(files_that_change_are_said)),
+    ("memory and system calls in inline", By(assembler_is_said)),
+    ("statically linked programs", By(programs_without_the_runtime_are_refused)),
+];
+
+#[test]
+fn every_row_of_the_table_has_a_test() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/posix.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let rows: Vec<&str> = rows.filter(|row| !row.starts_with('|')).collect(); // without the head
+    assert!(rows.len() > 20, "{rows:?}");
+    for row in &rows {
+        let found = SHOWN.iter().filter(|(words, _)| row.starts_with(words)).count();
+        assert_eq!(found, 1, "tests of the row `{row}`");
+    }
+    for (words, by) in &SHOWN {
+        assert!(rows.iter().any(|row| row.starts_with(words)), "no row `{words}`");
+        match by {
+            Programs(programs) => {
+                let known = |name: &&str| ROWS.iter().any(|(row, ..)| row == name);
+                assert!(!programs.is_empty() && programs.iter().all(known), "{words}");
+            }
+            By(test) => test(),
+        }
+    }
+}
+
+/// Whether the report says this cause.
+fn says(answer: &Answer, cause: &str) -> bool {
+    let outside = answer.report["trace"]["outside"].as_array();
+    outside.is_some_and(|all| all.iter().any(|one| one["cause"] == cause))
+}
+
+/// Tests a program whose second thread does this.
+fn doing(what: &str) -> Answer {
+    let code = format!(
+        "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <pthread.h>\n#include <stdio.h>\n\
+         #include <unistd.h>\nint x;\nvoid *f(void *_) {{ {what} return 0; }}\n\
+         int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); return 0; }}\n"
+    );
+    let workshop = Workshop::new();
+    let program = workshop.build_text("doing", &code);
+    workshop.test(&program, &[], &[])
+}
+
+fn threads_are_understood() {
+    let workshop = Workshop::new();
+    let program = workshop.build_text(
+        "threads",
+        "#include <assert.h>\n#include <pthread.h>\n#include <semaphore.h>\nsem_t done, never; int cleaned;\n\
+         void clean(void *_) { cleaned = 1; }\n\
+         void *detached(void *_) { sem_post(&done); return 0; }\n\
+         void *cancelled(void *_) { pthread_cleanup_push(clean, 0); sem_wait(&never); pthread_cleanup_pop(0); return 0; }\n\
+         void *plain(void *a) { return a; }\n\
+         int main(void) { pthread_t t; void *r; sem_init(&done, 0, 0); sem_init(&never, 0, 0);\n\
+         pthread_create(&t, 0, detached, 0); pthread_detach(t); sem_wait(&done);\n\
+         pthread_create(&t, 0, plain, &t); pthread_join(t, &r); assert(r == &t);\n\
+         return 0; }\n",
+    );
+    let answer = workshop.test(&program, &["--runs", "30"], &[]);
+    assert!(matches!(answer.code, Some(0 | 12)), "{:?} {}", answer.code, answer.stderr);
+    assert!(answer.findings().is_empty(), "{:#}", answer.report);
+    let outside = answer.report["trace"]["outside"].as_array().is_none_or(Vec::is_empty);
+    assert!(outside, "{}", answer.report["trace"]["outside"]);
+}
+
+fn descriptors_are_understood() {
+    for way in ["p", "s", "e", "t"] {
+        tested("world/pipesync.c", &["-w"], &[way]).ends_with(0);
+    }
+}
+
+fn spinning_is_said() {
+    let workshop = Workshop::new();
+    let program = workshop.build(&source("world/othersync.c"), &["-O1", "-w"]);
+    let answer = workshop.test(&program, &["--run-limit", "20"], &["asm"]);
+    assert!(says(&answer, "spinning"), "{}", answer.report["trace"]["outside"]);
+}
+
+fn ids_are_said() {
+    let answer = doing("x = getpid();").ends_with(12);
+    assert!(says(&answer, "varying-input"), "{}", answer.report["trace"]["outside"]);
+    doing("printf(\"%d\\n\", gettid());").ends_with(0);
+}
+
+fn files_that_change_are_said() {
+    let answer = doing("close(open(\"/proc/loadavg\", O_RDONLY));").ends_with(12);
+    assert!(says(&answer, "varying-input"), "{}", answer.report["trace"]["outside"]);
+    doing("close(open(\"/proc/self/cmdline\", O_RDONLY));").ends_with(0);
+}
+
+fn assembler_is_said() {
+    let answer = doing("__asm__ volatile(\"incl %0\" : \"+m\"(x));").ends_with(12);
+    assert!(says(&answer, "assembler"), "{}", answer.report["trace"]["outside"]);
+}
+
+fn programs_without_the_runtime_are_refused() {
+    let workshop = Workshop::new();
+    let path = workshop.path().join("plain.c");
+    std::fs::write(&path, "int main(void) { return 0; }\n").expect("a file");
+    let refused = |program: &str| {
+        let answer = workshop.test(&workshop.path().join(program), &[], &[]).ends_with(2);
+        assert!(answer.stderr.contains("ran without the runtime"), "{}", answer.stderr);
+    };
+    let compile = |options: &[&str], program: &str| {
+        let mut command = std::process::Command::new("clang-22");
+        command.args(options).arg(&path).arg("-o").arg(workshop.path().join(program));
+        assert!(command.status().expect("clang").success());
+    };
+    compile(&["-static"], "static");
+    refused("static");
+    // Set to another user, which only root can do.
+    compile(&[], "other");
+    let other = workshop.path().join("other");
+    if std::os::unix::fs::chown(&other, Some(1), None).is_ok() {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::Permissions::from_mode(0o4755);
+        std::fs::set_permissions(&other, mode).expect("the mode");
+        refused("other");
+    } else {
+        eprintln!("SKIPPED: only root can make a set-user-id program of another user");
+    }
+    let mut linked = workshop.foretell();
+    linked.args(["cc", "-static"]).arg(&path).args(["-o", "linked"]);
+    let output = linked.output().expect("foretell runs");
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+}
 
 /// The program, what it prints, and the cause that has to be said; none where it is understood.
 const ROWS: [(&str, &str, Option<&str>); 37] = [

@@ -142,6 +142,24 @@ fn looking_at_descriptors_is_an_order() {
     );
 }
 
+/// Which looks found a file as it was is luck; where that is not varied it is said.
+#[test]
+fn repeated_looks_at_a_file_are_an_order() {
+    for case in [
+            ("gone", "void *w(void *a) { x = 1; unlink(\"flag\"); return 0; }
+                int main(void) { close(creat(\"flag\", 0600)); go(w); while (!access(\"flag\", F_OK)) usleep(1000); assert(x == 1);
+                  pthread_join(t, 0); return 0; }"),
+            ("content", "void *w(void *a) { x = 1; write(p[1], \"a\", 1); return 0; }
+                int main(void) { p[1] = open(\"data\", O_CREAT | O_TRUNC | O_RDWR, 0600); go(w);
+                  while (pread(p[1], b, 1, 0) != 1) usleep(1000); assert(x == 1); pthread_join(t, 0); return 0; }"),
+        ] {
+        let workshop = Workshop::new();
+        let program = workshop.build_text(case.0, &format!("{HEAD}{}", case.1));
+        let answer = workshop.test(&program, &[], &[]);
+        assert!(matches!(answer.code, Some(0 | 12)), "{}: {:#}", case.0, answer.report);
+    }
+}
+
 #[test]
 fn files_and_signals_are_an_order() {
     tried(
@@ -155,12 +173,6 @@ fn files_and_signals_are_an_order() {
             ("made", "void *w(void *a) { x = 1; mkdir(\"dir\", 0700); return 0; }
                 int main(void) { rmdir(\"dir\"); go(w); struct stat s; while (stat(\"dir\", &s)) usleep(1000); assert(x == 1);
                   pthread_join(t, 0); return 0; }"),
-            ("gone", "void *w(void *a) { x = 1; unlink(\"flag\"); return 0; }
-                int main(void) { close(creat(\"flag\", 0600)); go(w); while (!access(\"flag\", F_OK)) usleep(1000); assert(x == 1);
-                  pthread_join(t, 0); return 0; }"),
-            ("content", "void *w(void *a) { x = 1; write(p[1], \"a\", 1); return 0; }
-                int main(void) { p[1] = open(\"data\", O_CREAT | O_TRUNC | O_RDWR, 0600); go(w);
-                  while (pread(p[1], b, 1, 0) != 1) usleep(1000); assert(x == 1); pthread_join(t, 0); return 0; }"),
             ("sent_to_the_process", "sigset_t s; void *w(void *a) { x = 1; kill(getpid(), SIGUSR1); return 0; }
                 int main(void) { sigemptyset(&s); sigaddset(&s, SIGUSR1); pthread_sigmask(SIG_BLOCK, &s, 0); go(w); int n;
                   sigwait(&s, &n); assert(x == 1); pthread_join(t, 0); return 0; }"),

@@ -68,7 +68,7 @@ fn queues_and_semaphores_of_the_kernel_are_understood_and_assembler_is_named() {
 }
 
 #[test]
-fn a_thread_blocked_in_a_call_that_is_not_wrapped_loses_the_turn() {
+pub fn a_thread_blocked_in_a_call_that_is_not_wrapped_loses_the_turn() {
     let workshop = Workshop::new();
     // The system call itself, behind libc's back: nobody wraps it.
     let program = workshop.build_text(
@@ -228,7 +228,7 @@ fn asynchronous_cancellation_and_many_threads_are_understood() {
 }
 
 #[test]
-fn openmp_runs_and_is_said() {
+pub fn openmp_runs_and_is_said() {
     let library = std::path::Path::new("/usr/lib/llvm-22/lib/libomp.so");
     if !library.exists() {
         eprintln!("SKIPPED: libomp-22-dev is not installed");

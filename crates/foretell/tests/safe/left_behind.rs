@@ -157,3 +157,60 @@ fn a_daemon_that_a_recorded_program_starts_goes_on() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(numbers.left().len(), 5, "{}", text(&output.stderr));
 }
+
+/// Ends in its first run; every other one hangs when its threads are done.
+const HANGS_LATER: &str = r#"
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static int x;
+static void *work(void *a) { int seen = x; x = seen + 1; return a; }
+int main(void) {
+  char path[4096];
+  pthread_t a, b;
+  pthread_create(&a, 0, work, 0);
+  pthread_create(&b, 0, work, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+  snprintf(path, sizeof path, "%s/first", getenv("NUMBERS"));
+  if (open(path, O_CREAT | O_EXCL | O_WRONLY, 0600) < 0) {
+    snprintf(path, sizeof path, "%s/%d", getenv("NUMBERS"), (int)getpid());
+    if (open(path, O_CREAT | O_WRONLY, 0600) < 0) abort();
+    for (;;) pause();
+  }
+  return 0;
+}
+"#;
+
+/// The processes that run the program, be it as fork server.
+fn running(program: &str) -> Vec<u32> {
+    let processes = Path::new("/proc").read_dir().expect("/proc").flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let runs = |number: &u32| {
+        let executable = std::fs::read_link(format!("/proc/{number}/exe"));
+        executable.is_ok_and(|path| path == Path::new(program)) && is_running(*number)
+    };
+    numbers.filter(runs).collect()
+}
+
+#[test]
+fn the_fork_server_and_its_runs_end_with_foretell_however_it_ends() {
+    let shop = Workshop::new();
+    let program = shop.build("later", HANGS_LATER);
+    let program = std::fs::canonicalize(program).expect("it was built").display().to_string();
+    for (name, number) in [("killed", libc::SIGKILL), ("interrupted", libc::SIGINT)] {
+        let numbers = Numbers::new(&shop, name);
+        let mut command =
+            shop.foretell(&["test", "--run-limit", "100000", "--jobs", "1", &program]);
+        environment(&mut command, &numbers.0);
+        let mut child = command.spawn().expect("it starts");
+        until("a run that hangs", || !numbers.all().is_empty());
+        let there = running(&program);
+        assert!(there.len() >= 2, "the server and a run: {there:?}");
+        signal(child.id(), number);
+        end_of(&mut child);
+        until("their end", || running(&program).is_empty());
+    }
+}

@@ -130,5 +130,5 @@ macro_rules! targets {
 
 targets! {
     text ctrc std binary log schedule sexpr cmd goal proof sync_log turns solver planner result
-    suppressions configuration digest ir source
+    suppressions configuration digest ir source store
 }

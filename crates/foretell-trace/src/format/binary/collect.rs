@@ -1,4 +1,4 @@
-//! A file as a [`Trace`]: records collected, events put in order, ids made dense.
+//! Records as a [`Trace`]: collected, events put in order, ids made dense.
 
 use super::decode::{Record, TermDefinition};
 use super::stream::Records;
@@ -15,17 +15,17 @@ const MAX_FLAT_ARGUMENTS: usize = 1 << 24;
 
 /// Reads a file that is in memory or mapped into it.
 pub fn read(file: &[u8]) -> Result<Trace, ReadError> {
-    let mut collected = Collected::default();
+    let mut builder = TraceBuilder::default();
     for record in Records::new(file)? {
-        collected.add(record?);
-        limits::check(collected.events.len())?;
+        builder.add(record?)?;
     }
-    collected.into_trace()
+    builder.into_trace()
 }
 
-/// The records by kind, as they came.
+/// A trace that is made of records, in whichever order they come. What a recorder has in memory need
+/// not become a file first: the trace is the one that the file would give.
 #[derive(Default)]
-struct Collected {
+pub struct TraceBuilder {
     trace: Trace,
     events: Vec<(u64, Event)>,
     threads: Vec<(u32, Thread)>,
@@ -164,6 +164,7 @@ impl Maps {
             | Op::RegionEnd
             | Op::Call(_)
             | Op::Return
+            | Op::Await(_)
             | Op::Alloc { .. }
             | Op::Free { .. }
             | Op::Input { .. } => {}
@@ -172,11 +173,15 @@ impl Maps {
     }
 }
 
-impl Collected {
-    fn add(&mut self, record: Record) {
+impl TraceBuilder {
+    /// Takes a record; fails when there are more events than fit into the memory that is allowed.
+    pub fn add(&mut self, record: Record) -> Result<(), ReadError> {
         let metadata = &mut self.trace.metadata;
         match record {
-            Record::Event(sequence, event) => self.events.push((sequence, event)),
+            Record::Event(sequence, event) => {
+                self.events.push((sequence, event));
+                limits::check(self.events.len())?;
+            }
             Record::Thread(id, thread) => self.threads.push((id.0, thread)),
             Record::Variable(id, variable) => self.variables.push((id.0, variable)),
             Record::Object(id, object) => self.objects.push((id.0, object)),
@@ -196,9 +201,11 @@ impl Collected {
             Record::Label(event, label) => self.labels.push((event, label)),
             Record::End(events) => self.end = Some(events),
         }
+        Ok(())
     }
 
-    fn into_trace(mut self) -> Result<Trace, ReadError> {
+    /// The trace: events in order, ids dense.
+    pub fn into_trace(mut self) -> Result<Trace, ReadError> {
         let recorded = self.keep_prefix()?;
         let whole = self.end == Some(recorded) && self.events.len() as u64 == recorded;
         let (threads, thread_table) = dense("thread", self.threads)?;

@@ -7,8 +7,8 @@ use super::encode::{
 };
 use super::varint::{unzigzag, unzigzag_wide};
 use crate::event::{
-    Access, Condition, Event, Guarded, LockMode, LockStep, MemoryOrder, Op, ReadModifyWrite,
-    Transition,
+    Access, AwaitMark, Condition, Event, Guarded, LockMode, LockStep, MemoryOrder, Op,
+    ReadModifyWrite, Transition,
 };
 use crate::id::{ObjectId, SiteId, TermId, ThreadId, VariableId};
 use crate::term::{ArrayValue, Operator, Rational, ScalarSort, Sort, Value};
@@ -161,6 +161,7 @@ impl ChunkDecoder {
             }
             code::RECEIVE => DRAINED | BY_TRY,
             code::POLL => READY,
+            code::AWAIT => 3,
             code::WAIT_END => TIMED_OUT,
             code::FENCE => ORDER,
             code::BRANCH | code::ASSERT => OUTCOME | TERM,
@@ -230,6 +231,12 @@ impl ChunkDecoder {
             code::REGION_END => Op::RegionEnd,
             code::CALL => Op::Call(self.name(bytes)?),
             code::RETURN => Op::Return,
+            code::AWAIT => Op::Await(match attributes {
+                0 => AwaitMark::Round,
+                1 => AwaitMark::Test,
+                2 => AwaitMark::Failed,
+                _ => AwaitMark::Again,
+            }),
             code::ALLOC => Op::Alloc { address: bytes.number()?, size: bytes.number()? },
             code::FREE => Op::Free { address: bytes.number()? },
             code::INPUT => Op::Input { source: self.name(bytes)?, value: bytes.number()? },

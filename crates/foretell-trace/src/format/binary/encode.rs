@@ -115,6 +115,7 @@ pub(super) mod code {
     pub(crate) const RECEIVE: u8 = 34;
     pub(crate) const POLL: u8 = 35;
     pub(crate) const DESTROY: u8 = 36;
+    pub(crate) const AWAIT: u8 = 37;
 
     /// The site is not that of the previous event.
     pub(crate) const SITE: u8 = 1 << 5;
@@ -369,6 +370,7 @@ impl ChunkEncoder {
                 put_unkeyed(name, out);
             }
             Op::Return => self.start(code::RETURN, 0, at, out),
+            Op::Await(mark) => self.start(code::AWAIT, *mark as u8, at, out),
             Op::Alloc { address, size } => {
                 self.start(code::ALLOC, 0, at, out);
                 put(out, *address);

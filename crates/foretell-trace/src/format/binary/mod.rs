@@ -78,7 +78,7 @@ mod varint;
 mod write;
 
 pub use chunk::{ChunkSealer, Compression, FILE_HEADER, MAX_CHUNK_BYTES};
-pub use collect::read;
+pub use collect::{TraceBuilder, read};
 pub use decode::{Record, TermDefinition};
 pub use encode::{ChunkEncoder, MAX_STEP_BYTES, Name, Step};
 pub use stream::Records;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::{DECLARATIONS, MEMORY_ORDERS, numbered};
 use crate::event::{
-    Access, Condition, Event, Guarded, LockMode, LockStep, MemoryOrder, Op, ReadModifyWrite,
-    Transition,
+    Access, AwaitMark, Condition, Event, Guarded, LockMode, LockStep, MemoryOrder, Op,
+    ReadModifyWrite, Transition,
 };
 use crate::format::ReadError;
 use crate::id::{EventId, ObjectId, SiteId, TermId, ThreadId, VariableId};
@@ -996,6 +996,10 @@ impl Reader {
             "region-end" => Op::RegionEnd,
             "call" => Op::Call(line.string("a function")?),
             "return" => Op::Return,
+            "await" => Op::Await(AwaitMark::Round),
+            "await-test" => Op::Await(AwaitMark::Test),
+            "await-failed" => Op::Await(AwaitMark::Failed),
+            "await-again" => Op::Await(AwaitMark::Again),
             "alloc" => {
                 Op::Alloc { address: line.number("an address")?, size: line.number("a size")? }
             }

@@ -401,6 +401,7 @@ impl<'t> Writer<'t> {
             Op::RegionEnd => "region-end".into(),
             Op::Call(function) => format!("call {}", word(function)),
             Op::Return => "return".into(),
+            Op::Await(mark) => mark.keyword().into(),
             Op::Alloc { address, size } => format!("alloc {address:#x} {size}"),
             Op::Free { address } => format!("free {address:#x}"),
             Op::Input { source, value } => format!("input {} = {value}", word(source)),

@@ -1,6 +1,6 @@
 //! Verification of C files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use foretell_guard::{Keep, Replacement, say};
 use foretell_predict::progress::{Phase, Progress};
 use foretell_report::shell_word;
+use foretell_verify::certificate::{Assumption, Certificate, Property};
 use foretell_verify::checker::{self, Answer};
 use foretell_verify::compiled::{self, Forced, NotForced};
 use foretell_verify::counterexample::Counterexample;
@@ -22,9 +23,6 @@ use crate::commands::schedules;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::progress::Line;
-
-/// The first line of a file that shows a proof.
-const PROOF: &str = "foretell-states 1\n";
 
 /// Verifies a C file and prints.
 pub fn run(arguments: &VerifyArguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -46,7 +44,8 @@ pub fn run(arguments: &VerifyArguments, output: &mut Output) -> Result<Exit, Fai
         (Verdict::Unknown(_), _) => Exit::Incomplete,
     };
     if let (Some(path), Verdict::Proved(summary)) = (&arguments.proof, &report.verdict) {
-        super::write(path, &format!("{PROOF}{}", summary.print()))?;
+        let (asked, assumed) = (properties(arguments), report.assumptions.clone());
+        super::write(path, &Certificate::new(&module, asked, assumed, summary.print()).print())?;
     }
     if let Some(path) = &arguments.witness {
         write_witness(arguments, path, &report)?;
@@ -105,22 +104,82 @@ fn check(
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::Input(format!("cannot read {}: {error}", path.display())))?;
     let wrong = |why: &str| Failure::Input(format!("{}: {why}", path.display()));
-    let claims = text.strip_prefix(PROOF).ok_or_else(|| wrong("this is no proof"))?;
-    let answer = match arguments.property.contains(&PropertyName::Deadlock) {
-        true => Answer::NotChecked("the checker looks at assertions only".into()),
-        false => checker::check(module, claims),
+    let proof = Certificate::parse(&text).map_err(|why| wrong(&why))?;
+    let (states, reason) = match checker::check(module, &proof, &properties(arguments)) {
+        Answer::Holds(states) => (Some(states), None),
+        Answer::Rejected(why) => return Err(wrong(&why)),
+        Answer::NotChecked(why) => (None, Some(why)),
     };
-    match answer {
-        Answer::Holds(states) => {
-            writeln!(output, "the proof holds: {states} states of an independent interpreter")?;
-            Ok(Exit::NothingFound)
+    let named: Vec<&str> = proof.properties.iter().map(|property| property.name()).collect();
+    let assumed: Vec<String> = proof.assumptions.iter().map(ToString::to_string).collect();
+    if output.json() {
+        output.object(json!({
+            "version": 1,
+            "program": {"command": [arguments.program.display().to_string()]},
+            "verification": {
+                "verdict": if states.is_some() { "proved" } else { "unknown" },
+                "reason": reason,
+                "engine": "checker",
+                "properties": named,
+                "assumptions": assumed,
+                "predicates": [],
+                "iterations": 0,
+                "states": states.unwrap_or(0),
+                "questions": 0,
+                "execution": null,
+                "forced": null,
+            },
+        }))?;
+    } else {
+        match (states, reason) {
+            (Some(states), _) => {
+                writeln!(output, "the proof holds: {states} states of an independent interpreter")?;
+            }
+            (_, reason) => writeln!(output, "not checked: {}", reason.unwrap_or_default())?,
         }
-        Answer::Rejected(why) => Err(wrong(&format!("no proof of this program: {why}"))),
-        Answer::NotChecked(why) => {
-            writeln!(output, "not checked: {why}")?;
-            Ok(Exit::Incomplete)
-        }
+        write!(
+            output,
+            "  program: {}, compiled by {} for {}, SHA-256 of its IR {}\n{}",
+            proof.program,
+            proof.compiler,
+            proof.target,
+            proof.hash,
+            conditions(&proof.properties, &proof.assumptions, proof.overflow)
+        )?;
     }
+    Ok(if states.is_some() { Exit::NothingFound } else { Exit::Incomplete })
+}
+
+/// Racing pairs of lines that are printed; a proof has all.
+const RACES_SHOWN: usize = 3;
+
+/// What was looked for, what was not, and what is assumed.
+fn conditions(
+    properties: &BTreeSet<Property>,
+    assumptions: &BTreeSet<Assumption>,
+    overflow: bool,
+) -> String {
+    let mut text = String::new();
+    for property in [Property::Assertion, Property::Deadlock] {
+        let line = match properties.contains(&property) {
+            true => format!("  {}: {}\n", property.name(), property.definition(overflow)),
+            false => format!("  not looked for: {}\n", property.name()),
+        };
+        text.push_str(&line);
+    }
+    let is_race =
+        |assumption: &&Assumption| matches!(assumption, Assumption::SequentialConsistency(..));
+    let races = assumptions.iter().filter(is_race);
+    let more = races.clone().count().saturating_sub(RACES_SHOWN);
+    for assumption in
+        assumptions.iter().filter(|other| !is_race(other)).chain(races.take(RACES_SHOWN))
+    {
+        text.push_str(&format!("  assumed: {assumption}\n"));
+    }
+    if more > 0 {
+        text.push_str(&format!("  assumed: the same of {more} more pairs of lines that race\n"));
+    }
+    text
 }
 
 /// A counterexample that happened, and where its files are.
@@ -191,31 +250,29 @@ fn install(file: &Path, folder: &Path) -> Result<(), Failure> {
     copy().map_err(|error: io::Error| Failure::Input(format!("{}: {error}", place.display())))
 }
 
+fn properties(arguments: &VerifyArguments) -> BTreeSet<Property> {
+    let property = |name: &PropertyName| match name {
+        PropertyName::Assertion => Property::Assertion,
+        PropertyName::Deadlock => Property::Deadlock,
+    };
+    arguments.property.iter().map(property).collect()
+}
+
 fn property_names(arguments: &VerifyArguments) -> Vec<&'static str> {
-    let mut names = Vec::new();
-    for (property, name) in
-        [(PropertyName::Assertion, "assertion"), (PropertyName::Deadlock, "deadlock")]
-    {
-        if arguments.property.contains(&property) {
-            names.push(name);
-        }
-    }
-    names
+    properties(arguments).into_iter().map(Property::name).collect()
 }
 
 fn render(arguments: &VerifyArguments, report: &Report) -> String {
     let mut text = match &report.verdict {
         Verdict::Proved(summary) => {
-            let properties = property_names(arguments).join(", ");
-            let mut text = format!(
-                "proved: no execution violates a property ({properties}); all {} states were looked \
-                 at\n",
-                summary.states
-            );
-            for assumption in &report.assumptions {
-                text.push_str(&format!("  assumed: {assumption}\n"));
-            }
-            text
+            let names = property_names(arguments).join(", ");
+            let states = summary.states;
+            let conditions =
+                conditions(&properties(arguments), &report.assumptions, !arguments.no_overflow);
+            format!(
+                "proved: no execution violates a property ({names}); all {states} states were looked \
+                 at\n{conditions}"
+            )
         }
         Verdict::Violated(found) => format!("violated:\n{}", found.render()),
         Verdict::Unknown(why) => format!("unknown: {why}\n"),
@@ -269,7 +326,7 @@ fn to_json(
             "reason": reason,
             "engine": "states",
             "properties": property_names(arguments),
-            "assumptions": report.assumptions,
+            "assumptions": report.assumptions.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "predicates": [],
             "iterations": 0,
             "states": report.states,

@@ -1,0 +1,109 @@
+//! Loops that wait (`while (!flag);`, a lock taken by compare-and-swap), as the pass marks them.
+//!
+//! A round that is followed by another leaves nothing behind. So a thread that has gone round need not
+//! look again before something has changed of what it read: it waits for that, like for a lock. When
+//! nobody is left who could change it, no thread can run, and that is said.
+//!
+//! What a round read is taken from the log. Where that does not tell, the thread goes round at once.
+
+use foretell_wire::again::Short;
+use foretell_wire::{Kind, access, await_mark, measure};
+
+use crate::outside;
+use crate::recorder::{Mark, Recorder, head};
+use crate::scheduler;
+use crate::thread::{Session, Thread, Wait, peek};
+
+/// A loop that waits, while a thread is in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Spin {
+    place: u64,
+    /// How many calls were open.
+    depth: usize,
+    /// Where its last round begins in the log.
+    mark: Mark,
+}
+
+/// What a round did.
+enum Seen {
+    /// It read these: address, size and value.
+    Only(Vec<(u64, u8, u64)>),
+    /// Something that others can notice.
+    More,
+    /// The log does not say.
+    Unknown,
+}
+
+/// The thread comes to the begin of the loop at this place, for the first time or again.
+pub fn round(session: &mut Session, place: u64) {
+    let recorder = session.recorder();
+    let me = &mut *session.me;
+    let depth = me.frames.len();
+    if let Some(spin) = me.spin
+        && spin.place == place
+        && spin.depth == depth
+    {
+        match seen(recorder, spin.mark, me.number) {
+            Seen::More => {}
+            Seen::Unknown => me.event([head(Kind::Await, await_mark::AGAIN, place)]),
+            Seen::Only(places) => {
+                me.event([head(Kind::Await, await_mark::AGAIN, place)]);
+                // Where other processes act, nobody says when memory changes.
+                if me.unpreemptible == 0 && !places.is_empty() && !outside::others_act() {
+                    me.watched = places;
+                    scheduler::block(me, Wait::Change, None);
+                }
+            }
+        }
+    }
+    me.event([head(Kind::Await, await_mark::ROUND, place)]);
+    me.spin = Some(Spin { place, depth, mark: recorder.mark() });
+}
+
+/// Whether memory holds something else than the thread read there.
+pub fn has_changed(thread: &Thread) -> bool {
+    // SAFETY: the thread has read there.
+    thread.watched.iter().any(|&(address, size, value)| unsafe { peek(address, size) } != value)
+}
+
+/// What the thread did since the mark.
+fn seen(recorder: &Recorder, mark: Mark, thread: u32) -> Seen {
+    let Some(words) = recorder.words_since(mark) else { return Seen::Unknown };
+    let mut places = Vec::new();
+    let (mut at, mut shorts, mut mine) = (0, false, true);
+    while at < words.len() {
+        let Some((kind, _, length)) = measure(&words[at..]) else { return Seen::Unknown };
+        let record = &words[at..at + length];
+        at += length;
+        let (head, address, value) = match Short::from_word(record[0]) {
+            Some(short) => {
+                shorts = true;
+                let Some((head, address)) = recorder.long(short) else { return Seen::Unknown };
+                (head, address, short.value().unwrap_or_else(|| record[1]))
+            }
+            // It may have taken the entry that an earlier short stands for.
+            None if kind.can_be_short() && shorts => return Seen::Unknown,
+            None => {
+                let word = |number: usize| record.get(number).copied().unwrap_or(0);
+                (record[0], word(1), word(2))
+            }
+        };
+        let Some(kind) = Kind::from_code(head as u8) else { return Seen::Unknown };
+        if kind == Kind::Turn {
+            mine = address == u64::from(thread);
+        }
+        if !mine || !kind.is_event() {
+            continue;
+        }
+        let size = access::size((head >> 8) as u8);
+        match kind {
+            Kind::Read => places.push((address, size, value)),
+            Kind::ReadModifyWrite if record[2] == record[3] => {
+                places.push((address, size, value));
+            }
+            Kind::Branch | Kind::Call | Kind::Return | Kind::Fence | Kind::Await => {}
+            _ => return Seen::More,
+        }
+    }
+    Seen::Only(places)
+}

@@ -1,0 +1,266 @@
+//! The meaning of functions of strings and output.
+//!
+//! Such a function is one step. If what it accesses is shared, others see it as accesses of as many bytes
+//! ([`Machine::text_accesses`]); a race on them is refused, because the library makes them in pieces.
+
+use super::library::Call;
+use super::machine::{Machine, Step};
+use super::memory::{Base, Pointer, Value};
+use super::state::State;
+use crate::ir::{Argument, Type};
+
+/// Functions that access memory as strings or blocks.
+pub(super) fn is_text(name: &str) -> bool {
+    matches!(
+        name,
+        "strlen" | "strcmp" | "strncmp" | "memcmp" | "strcpy" | "strncpy" | "strcat" | "atoi"
+    ) || is_output(name)
+}
+
+fn is_output(name: &str) -> bool {
+    matches!(name, "printf" | "fprintf" | "puts" | "fputs" | "perror")
+}
+
+/// A format's conversions behind its `%`, without flags and widths.
+fn conversions(format: &[u8]) -> Vec<u8> {
+    let mut found = Vec::new();
+    let mut bytes = format.iter();
+    while let Some(&byte) = bytes.next() {
+        if byte == b'%' {
+            let conversion = bytes.find(|byte| !b"0123456789-+ #.lhzjt".contains(byte));
+            match conversion {
+                Some(b'%') => {}
+                conversion => found.push(conversion.copied().unwrap_or(0)),
+            }
+        }
+    }
+    found
+}
+
+impl Machine<'_> {
+    /// Known bytes up to the end of a string, without it; all there are if it does not end.
+    fn bytes_of(&self, state: &State, at: Pointer) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let Some(object) = state.object(at.base) else { return bytes };
+        for offset in at.offset.max(0) as usize..object.size() {
+            match object.load(offset, 1, false) {
+                Value::Integer(byte @ 1..) => bytes.push(byte as u8),
+                _ => break,
+            }
+        }
+        bytes
+    }
+
+    /// What a function of strings is about to access: where, how many bytes, does it write.
+    pub(super) fn text_accesses(
+        &self,
+        state: &State,
+        thread: usize,
+        name: &str,
+        arguments: &[Argument],
+    ) -> Vec<(Pointer, usize, bool)> {
+        let value = |index: usize| {
+            let argument = arguments.get(index)?;
+            self.operand(state, thread, &argument.value, &argument.kind).ok()
+        };
+        let pointer = |index: usize| match value(index) {
+            Some(Value::Pointer(at)) => Some(at),
+            _ => None,
+        };
+        let length = |at: Pointer| self.bytes_of(state, at).len() + 1;
+        let limit = match value(2) {
+            Some(Value::Integer(limit)) => limit as usize,
+            _ => usize::MAX,
+        };
+        let mut found = Vec::new();
+        let mut read = |index: usize| {
+            if let Some(at) = pointer(index) {
+                let bytes = if name == "memcmp" { limit } else { length(at).min(limit) };
+                found.push((at, bytes, false));
+            }
+        };
+        match name {
+            "strlen" | "atoi" | "puts" | "fputs" | "perror" => read(0),
+            "strcmp" | "strncmp" | "memcmp" => {
+                read(0);
+                read(1);
+            }
+            "strcpy" | "strncpy" | "strcat" => {
+                read(1);
+                if let (Some(to), Some(from)) = (pointer(0), pointer(1)) {
+                    let bytes = match name {
+                        "strncpy" => limit,
+                        "strcpy" => length(from),
+                        _ => length(to) + length(from),
+                    };
+                    found.push((to, bytes, true));
+                }
+            }
+            "printf" | "fprintf" => {
+                let format = usize::from(name == "fprintf");
+                let text = pointer(format).map(|at| self.bytes_of(state, at)).unwrap_or_default();
+                for (place, conversion) in conversions(&text).into_iter().enumerate() {
+                    if conversion == b's' {
+                        // a limit belongs to functions with a length
+                        if let Some(at) = pointer(format + 1 + place) {
+                            found.push((at, length(at), false));
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        found
+    }
+
+    /// Can others see a function of strings?
+    pub(super) fn text_is_seen(
+        &self,
+        state: &State,
+        thread: usize,
+        name: &str,
+        arguments: &[Argument],
+    ) -> bool {
+        let accesses = self.text_accesses(state, thread, name, arguments);
+        accesses.iter().any(|(at, ..)| self.is_shared(state, thread, at.base))
+    }
+}
+
+impl Call<'_, '_> {
+    /// The bytes of a string up to its end.
+    fn string(&self, state: &State, at: Pointer) -> Step<Vec<u8>> {
+        let mut bytes = Vec::new();
+        for further in 0.. {
+            let at = Pointer { offset: at.offset + further, ..at };
+            let offset = self.machine.bounds(state, self.place, at, 1, false)?;
+            match state.object(at.base).map(|object| object.load(offset, 1, false)) {
+                Some(Value::Integer(0)) => break,
+                Some(Value::Integer(byte)) => bytes.push(byte as u8),
+                _ => return self.refuse("a string that is undefined"),
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn string_at(&self, state: &State, index: usize) -> Step<Vec<u8>> {
+        self.string(state, self.pointer(state, index)?)
+    }
+
+    fn write(&self, state: &mut State, to: Pointer, bytes: &[u8]) -> Step<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let offset = self.machine.bounds(state, self.place, to, bytes.len(), true)?;
+        if let Some(object) = state.object_mut(to.base) {
+            for (place, byte) in bytes.iter().enumerate() {
+                object.store(offset + place, 1, &Value::Integer((*byte).into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes a function of strings.
+    pub(super) fn text(&self, state: &mut State, name: &str, kind: &Type) -> Step<Option<Value>> {
+        let code = |number: i64| match kind {
+            Type::Integer(bits) => Ok(Some(Value::Integer(crate::ir::mask(number as u128, *bits)))),
+            _ => self.refuse(format!("a call of {name} with a result of type {}", kind.show())),
+        };
+        let sign = |order: std::cmp::Ordering| order as i64;
+        if is_output(name) {
+            return self.print(state, name);
+        }
+        match name {
+            "strlen" => code(self.string_at(state, 0)?.len() as i64),
+            "atoi" => {
+                let text = String::from_utf8_lossy(&self.string_at(state, 0)?).into_owned();
+                let text = text.trim_start();
+                let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+                let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+                match digits[..end].parse::<i32>() {
+                    Ok(value) if text.starts_with('-') => code(-i64::from(value)),
+                    Ok(value) => code(value.into()),
+                    Err(_) if end == 0 => code(0),
+                    Err(_) => self.refuse("undefined: atoi of a number that is too large"),
+                }
+            }
+            // only the sign is defined, and it is what the program may look at
+            "strcmp" | "strncmp" => {
+                let limit = match name {
+                    "strncmp" => usize::try_from(self.integer(state, 2)?).unwrap_or(usize::MAX),
+                    _ => usize::MAX,
+                };
+                let cut = |mut bytes: Vec<u8>| {
+                    bytes.truncate(limit);
+                    bytes
+                };
+                let a = cut(self.string_at(state, 0)?);
+                let b = cut(self.string_at(state, 1)?);
+                code(sign(a.cmp(&b)))
+            }
+            "memcmp" => {
+                let length = self.length(state)?;
+                let bytes = |index: usize| {
+                    let at = self.pointer(state, index)?;
+                    let offset = self.machine.bounds(state, self.place, at, length, false)?;
+                    let mut bytes = Vec::new();
+                    for place in offset..offset + length {
+                        match state.object(at.base).map(|object| object.load(place, 1, false)) {
+                            Some(Value::Integer(byte)) => bytes.push(byte as u8),
+                            _ => return self.refuse("memcmp of bytes that are no numbers"),
+                        }
+                    }
+                    Ok(bytes)
+                };
+                code(sign(bytes(0)?.cmp(&bytes(1)?)))
+            }
+            _ => {
+                let (to, from) = (self.pointer(state, 0)?, self.pointer(state, 1)?);
+                let mut bytes = self.string(state, from)?;
+                let mut start = to;
+                match name {
+                    "strncpy" => bytes.resize(self.length(state)?.min(1 << 20), 0),
+                    "strcat" => {
+                        start.offset += self.string(state, to)?.len() as i64;
+                        bytes.push(0);
+                    }
+                    _ => bytes.push(0),
+                }
+                let (end, source_end) =
+                    (start.offset + bytes.len() as i64, from.offset + bytes.len() as i64);
+                if to.base == from.base && from.offset < end && start.offset < source_end {
+                    return self.refuse("undefined: a copy of a string that overlaps");
+                }
+                self.write(state, start, &bytes)?;
+                Ok(Some(Value::Pointer(to)))
+            }
+        }
+    }
+
+    /// Output changes nothing that the program could see; its result is not known.
+    fn print(&self, state: &State, name: &str) -> Step<Option<Value>> {
+        let format = match name {
+            "printf" => 0,
+            "fprintf" => 1,
+            _ => {
+                if self.pointer(state, 0)?.base != Base::Number {
+                    self.string_at(state, 0)?;
+                }
+                return Ok(Some(Value::Undefined));
+            }
+        };
+        let text = self.string_at(state, format)?;
+        for (place, conversion) in conversions(&text).into_iter().enumerate() {
+            let next = format + 1 + place;
+            match conversion {
+                b'd' | b'i' | b'u' | b'x' | b'X' | b'o' | b'c' | b'p' | b'f' | b'g' | b'e' => {
+                    self.argument(next)?;
+                }
+                b's' => {
+                    self.string_at(state, next)?;
+                }
+                _ => return self.refuse("a format that has no meaning here"),
+            }
+        }
+        Ok(Some(Value::Undefined))
+    }
+}

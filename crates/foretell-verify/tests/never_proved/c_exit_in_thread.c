@@ -1,0 +1,22 @@
+#define _GNU_SOURCE
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <semaphore.h>
+#include <sched.h>
+#include <unistd.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+int n;
+void *w(void *x) { n++; exit(n == 1 ? 0 : (abort(), 0)); }
+int main(void) {
+  pthread_t a, b; 
+  pthread_create(&a, 0, w, 0); pthread_create(&b, 0, w, 0);
+  pthread_join(a, 0); pthread_join(b, 0);
+  
+  return 0;
+}

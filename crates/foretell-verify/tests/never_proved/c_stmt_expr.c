@@ -1,0 +1,23 @@
+#define _GNU_SOURCE
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <semaphore.h>
+#include <sched.h>
+#include <unistd.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <errno.h>
+int n;
+#define INC ({ int t = n; sched_yield(); n = t + 1; t; })
+void *w(void *x) { (void)INC; return 0; }
+int main(void) {
+  pthread_t a, b; 
+  pthread_create(&a, 0, w, 0); pthread_create(&b, 0, w, 0);
+  pthread_join(a, 0); pthread_join(b, 0);
+  assert(n == 2);
+  return 0;
+}

@@ -1,0 +1,160 @@
+//! Calls whose outcome another order of the threads would change, although no access of memory shows it:
+//! what the C library keeps, looks that do not wait, cancellation. Each program has an order in which its
+//! assertion fails; it is found (10), or it is said that not everything was tried (12).
+
+use crate::common::Workshop;
+
+/// Two threads that run `f` and `g`; then `main` does `after`.
+fn program(before: &str, f: &str, g: &str, after: &str) -> String {
+    format!(
+        "#define _GNU_SOURCE\n#include <assert.h>\n#include <fcntl.h>\n#include <poll.h>\n\
+         #include <pthread.h>\n#include <semaphore.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
+         #include <string.h>\n#include <unistd.h>\n\
+         int p[2]; FILE *o; char name[] = \"keptXXXXXX\"; sem_t s; volatile int x;\n\
+         void *f(void *_) {{ {f} return 0; }}\nvoid *g(void *_) {{ {g} return 0; }}\n\
+         int main(void) {{ {before}\n  pthread_t a, b;\n\
+           pthread_create(&a, 0, f, 0); pthread_create(&b, 0, g, 0);\n\
+           pthread_join(a, 0); pthread_join(b, 0);\n  {after}\n  return 0;\n}}\n"
+    )
+}
+
+#[test]
+fn what_another_order_changes_outside_of_memory_is_found_or_said() {
+    let appends =
+        |letter: &str| format!("FILE *o = fopen(name, \"a\"); fputs(\"{letter}\", o); fclose(o);");
+    let (append_a, append_b) = (appends("a"), appends("b"));
+    let programs = [
+        (
+            "environment",
+            "",
+            "setenv(\"K\", \"a\", 1);",
+            "setenv(\"K\", \"b\", 1);",
+            "assert(getenv(\"K\")[0] == 'b');",
+        ),
+        ("random", "", "srand(1);", "srand(2);", "int v = rand(); srand(2); assert(v == rand());"),
+        (
+            "stream",
+            "o = tmpfile();",
+            "fputc('a', o);",
+            "fputc('b', o);",
+            "rewind(o); assert(fgetc(o) == 'a');",
+        ),
+        (
+            "appended",
+            "close(mkstemp(name));",
+            &append_a,
+            &append_b,
+            "FILE *r = fopen(name, \"r\"); int c = fgetc(r); fclose(r); unlink(name); assert(c == 'a');",
+        ),
+        (
+            "polled",
+            "pipe(p);",
+            "write(p[1], \"x\", 1);",
+            "struct pollfd q = {p[0], POLLIN}; assert(poll(&q, 1, 0) == 1);",
+            "",
+        ),
+        (
+            "read",
+            "pipe(p); fcntl(p[0], F_SETFL, O_NONBLOCK);",
+            "write(p[1], \"x\", 1);",
+            "char c; assert(read(p[0], &c, 1) == 1);",
+            "",
+        ),
+        ("tried", "sem_init(&s, 0, 0);", "sem_post(&s);", "assert(sem_trywait(&s) == 0);", ""),
+        (
+            "counted",
+            "sem_init(&s, 0, 0);",
+            "sem_post(&s);",
+            "int v; sem_getvalue(&s, &v); assert(v == 1);",
+            "",
+        ),
+        (
+            "joined",
+            "",
+            "",
+            "pthread_t t; pthread_create(&t, 0, f, 0); usleep(100); assert(pthread_tryjoin_np(t, 0) == 0);",
+            "",
+        ),
+        (
+            "written",
+            "pipe(p);",
+            "write(p[1], \"a\", 1);",
+            "write(p[1], \"b\", 1);",
+            "char c; read(p[0], &c, 1); assert(c == 'a');",
+        ),
+    ];
+    let workshop = Workshop::new();
+    let mut wrong = Vec::new();
+    for (name, before, f, g, after) in programs {
+        let built = workshop.build_text(name, &program(before, f, g, after));
+        let answer = workshop.test(&built, &["--run-limit", "10"], &[]);
+        if !matches!(answer.code, Some(10 | 12)) {
+            wrong.push(format!("{name}: {:?}", answer.code));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+#[test]
+fn what_joins_order_in_the_library_is_understood() {
+    let code = "#include <assert.h>\n#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
+        FILE *o;\n\
+        void *f(void *_) { setenv(\"K\", \"a\", 1); srand(7); fputs(\"abc\", o); return 0; }\n\
+        int main(void) { pthread_t t; o = tmpfile(); pthread_create(&t, 0, f, 0); pthread_join(t, 0);\n\
+          assert(getenv(\"K\")[0] == 'a'); rewind(o); assert(fgetc(o) == 'a'); rand(); return 0; }\n";
+    let workshop = Workshop::new();
+    let program = workshop.build_text("ordered", code);
+    workshop.test(&program, &[], &[]).ends_with(0);
+}
+
+#[test]
+fn a_thread_that_was_cancelled_before_it_waits_does_not_wait() {
+    let waits = [
+        ("semaphore", "sem_wait(&s);"),
+        (
+            "condition",
+            "pthread_mutex_lock(&m); pthread_cleanup_push(give, &m); pthread_cond_wait(&c, &m); pthread_cleanup_pop(1);",
+        ),
+        ("time", "sleep(1000);"),
+        ("pipe", "char b; read(p[0], &b, 1);"),
+        ("join", "pthread_join(main_thread, 0);"),
+    ];
+    let workshop = Workshop::new();
+    for (name, wait) in waits {
+        let code = format!(
+            "#include <assert.h>\n#include <pthread.h>\n#include <semaphore.h>\n#include <unistd.h>\n\
+             sem_t s; pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_cond_t c = PTHREAD_COND_INITIALIZER;\n\
+             int p[2]; pthread_t main_thread;\n\
+             void give(void *lock) {{ pthread_mutex_unlock(lock); }}\n\
+             void *f(void *_) {{ {wait} return 0; }}\n\
+             int main(void) {{ pthread_t t; void *r; pipe(p); main_thread = pthread_self(); sem_init(&s, 0, 0);\n\
+             pthread_create(&t, 0, f, 0); pthread_cancel(t); pthread_join(t, &r);\n\
+             assert(r == PTHREAD_CANCELED); return 0; }}\n"
+        );
+        let program = workshop.build_text(name, &code);
+        let answer = workshop.test(&program, &["--runs", "20", "--run-limit", "10"], &[]);
+        assert!(
+            matches!(answer.code, Some(0 | 12)),
+            "{name}: {:?} {:#}",
+            answer.code,
+            answer.report
+        );
+        assert!(answer.findings().is_empty(), "{name}: {:#}", answer.report);
+    }
+}
+
+#[test]
+fn that_a_thread_is_cancelled_anywhere_is_said() {
+    for (name, body) in [("loop", "for (;;) x = 1;"), ("steps", "x = 1; x = 2;")] {
+        let code = format!(
+            "#include <assert.h>\n#include <pthread.h>\nvolatile int x;\n\
+             void *f(void *_) {{ pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, 0); {body} return 0; }}\n\
+             int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); pthread_cancel(t);\n\
+             pthread_join(t, 0); assert(x != 1); return 0; }}\n"
+        );
+        let workshop = Workshop::new();
+        let program = workshop.build_text(name, &code);
+        let answer = workshop.test(&program, &["--run-limit", "10"], &[]);
+        assert!(matches!(answer.code, Some(10 | 12)), "{name}: {:?}", answer.code);
+    }
+}
