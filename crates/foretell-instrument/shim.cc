@@ -72,6 +72,12 @@ void setFunction(ForetellLocation *out, const DISubprogram *subprogram) {
   out->function_length = name.size();
 }
 
+// The sources of Rust's libraries were compiled in a folder of this name.
+bool isOfRust(const DILocation *location) {
+  const DIFile *file = location->getFile();
+  return file && file->getDirectory().starts_with("/rustc/");
+}
+
 } // namespace
 
 extern "C" {
@@ -92,15 +98,29 @@ PassPluginLibraryInfo foretell_plugin_info() {
           }};
 }
 
-// The instruction's place; where it was inlined, the innermost function.
+// The instruction's place; where it was inlined, the innermost function that is not of Rust's own
+// libraries, if there is one.
 void foretell_instruction_location(LLVMValueRef value, ForetellLocation *out) {
   const DILocation *location = unwrap<Instruction>(value)->getDebugLoc().get();
   if (!location)
     return;
+  while (isOfRust(location) && location->getInlinedAt())
+    location = location->getInlinedAt();
   setFile(out, location->getFile());
   setFunction(out, location->getScope()->getSubprogram());
   out->line = location->getLine();
   out->column = location->getColumn();
+}
+
+// The linkage name of the function that the instruction was written in, for depth 0, or of the one into
+// which that was inlined, and so on; gives whether there is one.
+LLVMBool foretell_inlined_function(LLVMValueRef value, unsigned depth, ForetellLocation *out) {
+  const DILocation *location = unwrap<Instruction>(value)->getDebugLoc().get();
+  for (; location && depth; depth--)
+    location = location->getInlinedAt();
+  if (location)
+    setFunction(out, location->getScope()->getSubprogram());
+  return location != nullptr;
 }
 
 void foretell_function_location(LLVMValueRef value, ForetellLocation *out) {

@@ -441,6 +441,17 @@ pub const CHANGES: u32 = 2;
 /// What a stream has buffered becomes the content of its file.
 pub const FLUSHES: u32 = 4;
 
+/// What a lock of Rust's standard library is and how it is asked for: flags of the hooks `rust_acquire` and
+/// `rust_release`.
+pub mod rust_lock {
+    /// A reader-writer lock; otherwise a mutex.
+    pub const READER_WRITER: u32 = 1;
+    /// For a reader.
+    pub const SHARED: u32 = 2;
+    /// Without waiting.
+    pub const TRY: u32 = 4;
+}
+
 /// What an `unseen` hook is about.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -521,6 +532,33 @@ pub mod hooks {
         address_shadow: u32,
         site: *const Site,
     ) -> u32;
+
+    /// `rust_acquire`: takes a lock of Rust's standard library instead of a compare-and-swap of its word.
+    /// Gives the word as it was: what was expected, if the lock was taken. `flags` as in
+    /// [`super::rust_lock`].
+    #[allow(non_camel_case_types)]
+    pub type rust_acquire = unsafe extern "C" fn(
+        word: *const u32,
+        expected: u32,
+        desired: u32,
+        flags: u32,
+        site: *const Site,
+    ) -> u32;
+
+    /// `rust_release`: gives it back instead of an exchange (mutexes) or a subtraction (reader-writer
+    /// locks). Gives the word as it was.
+    #[allow(non_camel_case_types)]
+    pub type rust_release =
+        unsafe extern "C" fn(word: *const u32, operand: u32, flags: u32, site: *const Site) -> u32;
+
+    /// `rust_initialised`: reads the word of a `Once`.
+    #[allow(non_camel_case_types)]
+    pub type rust_initialised = unsafe extern "C" fn(word: *const u32, site: *const Site) -> u32;
+
+    /// `rust_place`: the place of the call that follows, of a function of Rust's standard library that the
+    /// runtime stands in for.
+    #[allow(non_camel_case_types)]
+    pub type rust_place = unsafe extern "C" fn(site: *const Site);
 
     /// `fence`: a memory fence; `order` as in [`super::Order`].
     #[allow(non_camel_case_types)]

@@ -22,6 +22,7 @@
 //! | `awaits` | loops that wait |
 //! | `pins`, `dominance` | where they cannot, because they must be what they were |
 //! | `library`, `effects` | what is known of functions of the C library |
+//! | `rust`, `rust_names` | what is known of Rust's standard library |
 //! | `varying` | what differs from run to run |
 //! | `append` | accesses that are recorded without a call |
 //! | `module` | a module: sites, names of globals, registration |
@@ -42,6 +43,8 @@ mod locals;
 mod memory;
 mod module;
 mod pins;
+mod rust;
+mod rust_names;
 mod symbolic;
 mod varying;
 

@@ -2,6 +2,7 @@
 //! that are never instrumented.
 
 use crate::llvm::{TypeKind, Value};
+use crate::rust;
 use foretell_abi::{CHANGES, FLUSHES, LOOKS};
 
 /// Functions of the C library that are not instrumented, so that no shadows need be handed over.
@@ -155,13 +156,14 @@ pub fn is_output_only(call: Value) -> bool {
         let name = function.name();
         function.is_declaration()
             && (starts(&name, STREAM_OUTPUT)
+                || rust::is_output_only(&name)
                 || (!call.is_used() && OUTPUT_ONLY.contains(&name.as_str())))
     })
 }
 
 /// Whether reaching the function means that an assertion failed.
 pub fn is_failing(function: &str) -> bool {
-    FAILING.contains(&function)
+    FAILING.contains(&function) || rust::panics(function)
 }
 
 /// `std::thread::_M_start_thread`.

@@ -61,6 +61,11 @@ pub struct Location {
 
 unsafe extern "C" {
     fn foretell_instruction_location(value: LLVMValueRef, out: *mut RawLocation);
+    fn foretell_inlined_function(
+        value: LLVMValueRef,
+        depth: u32,
+        out: *mut RawLocation,
+    ) -> LLVMBool;
     fn foretell_function_location(value: LLVMValueRef, out: *mut RawLocation);
     fn foretell_global_location(value: LLVMValueRef, out: *mut RawLocation);
     fn foretell_demangle(name: *const u8, length: usize) -> *mut c_char;
@@ -84,8 +89,8 @@ unsafe extern "C" {
     fn foretell_returns_twice(value: LLVMValueRef) -> LLVMBool;
 }
 
-fn location(value: Value, read: unsafe extern "C" fn(LLVMValueRef, *mut RawLocation)) -> Location {
-    let mut raw = RawLocation {
+impl RawLocation {
+    const UNKNOWN: RawLocation = RawLocation {
         file: ptr::null(),
         file_length: 0,
         function: ptr::null(),
@@ -93,6 +98,10 @@ fn location(value: Value, read: unsafe extern "C" fn(LLVMValueRef, *mut RawLocat
         line: 0,
         column: 0,
     };
+}
+
+fn location(value: Value, read: unsafe extern "C" fn(LLVMValueRef, *mut RawLocation)) -> Location {
+    let mut raw = RawLocation::UNKNOWN;
     unsafe { read(value.0, &mut raw) };
     Location {
         file: unsafe { text(raw.file, raw.file_length) },
@@ -521,6 +530,29 @@ impl Value {
         location(self, foretell_instruction_location)
     }
 
+    /// The linkage names of the function that the instruction was written in, of the one into which that
+    /// was inlined, and so on.
+    pub fn inlined_functions(self) -> impl Iterator<Item = String> {
+        (0..).map_while(move |depth| {
+            let mut raw = RawLocation::UNKNOWN;
+            let there = unsafe { foretell_inlined_function(self.0, depth, &mut raw) };
+            (there != 0).then(|| unsafe { text(raw.function, raw.function_length) })
+        })
+    }
+
+    /// Puts another value into the place of the instruction, which goes.
+    pub fn replace_by(self, value: Value) {
+        unsafe {
+            LLVMReplaceAllUsesWith(self.0, value.0);
+            LLVMInstructionEraseFromParent(self.0);
+        }
+    }
+
+    /// The type of a function.
+    pub fn function_type(self) -> Type {
+        Type(unsafe { LLVMGlobalGetValueType(self.0) })
+    }
+
     /// Where in the source a function is declared.
     pub fn function_location(self) -> Location {
         location(self, foretell_function_location)
@@ -793,6 +825,30 @@ impl Module {
                 existing
             };
             (Value(function), Type(ty))
+        }
+    }
+
+    /// A private function of the same type as `original`, which calls `hook(original, its arguments)`.
+    pub fn add_detour(&self, name: &str, original: Value, hook: &str) -> Value {
+        let ty = original.function_type();
+        let name = c_string(name);
+        unsafe {
+            let detour = Value(LLVMAddFunction(self.module, name.as_ptr(), ty.0));
+            LLVMSetLinkage(detour.0, LLVMLinkage::LLVMInternalLinkage);
+            let arguments: Vec<Value> =
+                std::iter::once(original).chain(detour.parameters()).collect();
+            let types: Vec<Type> = arguments.iter().map(|argument| argument.ty()).collect();
+            let result = Type(LLVMGetReturnType(ty.0));
+            let callee = self.function(hook, result, &types);
+            let entry = LLVMAppendBasicBlockInContext(self.context, detour.0, c"entry".as_ptr());
+            let builder = Builder::new(self);
+            LLVMPositionBuilderAtEnd(builder.builder, entry);
+            let given = builder.call(callee, &arguments);
+            match result == self.void {
+                true => LLVMBuildRetVoid(builder.builder),
+                false => LLVMBuildRet(builder.builder, given.0),
+            };
+            detour
         }
     }
 

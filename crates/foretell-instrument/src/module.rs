@@ -3,6 +3,7 @@
 
 use crate::function;
 use crate::llvm::{self, Builder, Location, Type, Value};
+use crate::{rust, rust_names};
 use foretell_abi::{ABI_VERSION, AccessInfo, MODULE_SYMBOLIC, NEVER};
 use llvm_sys::LLVMLinkage;
 use std::collections::HashMap;
@@ -54,6 +55,7 @@ pub fn instrument(module: llvm::Module, mode: Mode) {
         met: HashMap::new(),
         demangled: HashMap::new(),
     };
+    rust::replace_locks(&mut context, &functions);
     for function in functions {
         function::instrument(&mut context, function);
     }
@@ -169,7 +171,11 @@ impl ModuleContext {
     }
 
     fn demangle(&mut self, name: &str) -> String {
-        self.demangled.entry(name.to_owned()).or_insert_with(|| llvm::demangle(name)).clone()
+        let readable = || {
+            let full = llvm::demangle(name);
+            rust_names::shortened(&full).unwrap_or(full)
+        };
+        self.demangled.entry(name.to_owned()).or_insert_with(readable).clone()
     }
 
     /// A constant text.

@@ -77,7 +77,13 @@ word!(
     *mut Thread,
     "This thread's state; null when the thread is none of ours."
 );
-word!(caller, "foretell_caller", u64, "The program counter that a wrapper was last called from.");
+word!(
+    caller,
+    set_caller,
+    "foretell_caller",
+    u64,
+    "The program counter, or the site, that a wrapper was last called from."
+);
 word!(
     sync_log,
     set_sync_log,

@@ -15,8 +15,13 @@ use crate::scheduler;
 use crate::thread::{Session, Wait};
 
 fn object(condition: *const pthread_cond_t) -> &'static mut Object {
+    object_at(condition as u64)
+}
+
+/// The model of the condition at the address.
+pub fn object_at(address: u64) -> &'static mut Object {
     objects::get(
-        condition as u64,
+        address,
         |model| matches!(model, Model::Condition(_)),
         || Model::Condition(Condition::default()),
     )
@@ -120,6 +125,12 @@ unsafe fn wait(
     if deadline.is_some() {
         outside::note_outcome(&session, "pthread_cond_timedwait");
     }
+    wait_modelled(session, number, lock, deadline)
+}
+
+/// Waits for a condition with a mutex that the thread has, both by number.
+pub fn wait_modelled(mut session: Session, number: u32, lock: u32, deadline: Option<u64>) -> c_int {
+    let me = session.me.number;
     let both = u64::from(number) | u64::from(lock) << 32;
     session.event(Kind::WaitBegin, 0, [both]);
     let held = mutex::state(lock);
@@ -181,6 +192,12 @@ fn notify(session: &mut Session, condition: *const pthread_cond_t, kind: Kind) -
                 condition: *mut pthread_cond_t) -> c_int),
         };
     }
+    notify_modelled(session, number, kind);
+    0
+}
+
+/// Wakes waiters of the condition with this number.
+pub fn notify_modelled(session: &mut Session, number: u32, kind: Kind) {
     match kind {
         Kind::Broadcast => state(number).broadcast(),
         _ => state(number).signal(),
@@ -188,7 +205,6 @@ fn notify(session: &mut Session, condition: *const pthread_cond_t, kind: Kind) -
     session.event(kind, 0, [number.into()]);
     scheduler::wake(Wait::Object(number));
     session.point();
-    0
 }
 
 interpose! {

@@ -18,6 +18,7 @@ pub(crate) mod notify;
 pub(crate) mod once;
 pub(crate) mod process;
 pub(crate) mod random;
+pub(crate) mod rust;
 pub(crate) mod rwlock;
 pub(crate) mod semaphore;
 pub(crate) mod signals;

@@ -35,7 +35,8 @@ fn kind(code: c_int) -> ObjectKind {
     }
 }
 
-fn unlocked(kind: ObjectKind) -> Model {
+/// A mutex that nobody has.
+pub fn unlocked(kind: ObjectKind) -> Model {
     Model::Mutex(Mutex { kind, owner: None, depth: 0, destroyed: false })
 }
 

@@ -50,7 +50,7 @@ fn semaphore(address: u64) -> u64 {
 
 /// Waits until nobody initialises; says whether the caller must. `logged`: whether it did in the
 /// run whose log is followed.
-fn begin(session: &mut Session, address: u64, logged: Option<bool>) -> bool {
+pub fn begin(session: &mut Session, address: u64, logged: Option<bool>) -> bool {
     session.point();
     let me = session.me.number;
     loop {
@@ -76,7 +76,8 @@ fn begin(session: &mut Session, address: u64, logged: Option<bool>) -> bool {
     }
 }
 
-fn end(session: &mut Session, address: u64) {
+/// The initialisation is complete.
+pub fn end(session: &mut Session, address: u64) {
     let semaphore = semaphore(address);
     session.event(Kind::SemaphorePost, 0, [semaphore]);
     *progress(address) = Progress::Done;
@@ -84,8 +85,14 @@ fn end(session: &mut Session, address: u64) {
     session.point();
 }
 
+/// Whether the initialisation at the address was seen to end; the trace then says that this thread comes
+/// after it.
+pub fn comes_after(session: &mut Session, address: u64) -> bool {
+    *progress(address) == Progress::Done && !begin(session, address, None)
+}
+
 /// Lets another thread try when the initialisation was left by an exception.
-struct Attempt(u64);
+pub struct Attempt(pub u64);
 
 impl Drop for Attempt {
     fn drop(&mut self) {

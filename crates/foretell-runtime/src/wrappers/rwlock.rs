@@ -41,7 +41,8 @@ fn can_be_had(number: u32, shared: bool) -> bool {
     rwlock.writer.is_none() && (shared || rwlock.readers.is_empty())
 }
 
-fn state(number: u32) -> &'static mut ReaderWriter {
+/// The reader-writer lock behind an object's number.
+pub fn state(number: u32) -> &'static mut ReaderWriter {
     match &mut objects::by_number(number).model {
         Model::ReaderWriter(rwlock) => rwlock,
         _ => unreachable!("numbers of reader-writer locks name reader-writer locks"),
@@ -52,7 +53,7 @@ fn state(number: u32) -> &'static mut ReaderWriter {
 const LOCKS: [Logged; 2] = [Logged::ReaderWriter, Logged::ReaderWriterFailed];
 
 /// Takes the lock as a reader or as the writer.
-fn acquire(mut session: Session, number: u32, shared: bool, patience: Patience) -> c_int {
+pub fn acquire(session: &mut Session, number: u32, shared: bool, patience: Patience) -> c_int {
     session.point();
     let me = session.me.number;
     let by_try = if matches!(patience, Patience::Try) { lock::BY_TRY } else { 0 };
@@ -61,7 +62,7 @@ fn acquire(mut session: Session, number: u32, shared: bool, patience: Patience) 
             true => "pthread_rwlock_timedrdlock",
             false => "pthread_rwlock_timedwrlock",
         };
-        outside::note_outcome(&session, function);
+        outside::note_outcome(session, function);
     }
     let flags = by_try | if shared { lock::SHARED } else { 0 };
     let failed = |session: &mut Session, flags: u32, error: c_int| {
@@ -76,7 +77,7 @@ fn acquire(mut session: Session, number: u32, shared: bool, patience: Patience) 
                 let rwlock = state(number);
                 // When it failed is not in the log: an event only if it would fail now too.
                 if rwlock.writer.is_some() || (!shared && !rwlock.readers.is_empty()) {
-                    return failed(&mut session, flags, error as c_int);
+                    return failed(session, flags, error as c_int);
                 }
                 replay::pass(session.me);
                 return error as c_int;
@@ -106,15 +107,15 @@ fn acquire(mut session: Session, number: u32, shared: bool, patience: Patience) 
             continue;
         }
         match patience {
-            Patience::Try => return failed(&mut session, flags, libc::EBUSY),
+            Patience::Try => return failed(session, flags, libc::EBUSY),
             Patience::Until(_) if rwlock.writer == Some(me) => {
-                return failed(&mut session, flags, libc::EDEADLK);
+                return failed(session, flags, libc::EDEADLK);
             }
             Patience::Until(deadline) => {
                 if scheduler::block(session.me, Wait::Object(number), deadline) {
                     let rwlock = state(number);
                     if rwlock.writer.is_some() || (!shared && !rwlock.readers.is_empty()) {
-                        return failed(&mut session, flags | lock::BY_TRY, libc::ETIMEDOUT);
+                        return failed(session, flags | lock::BY_TRY, libc::ETIMEDOUT);
                     }
                 }
             }
@@ -128,6 +129,25 @@ fn acquire(mut session: Session, number: u32, shared: bool, patience: Patience) 
     }
     replay::done(session.me, number);
     session.event(Kind::Acquire, 0, [u64::from(number) | u64::from(flags) << 32]);
+    session.point();
+    0
+}
+
+/// Gives the lock back, as the writer or as a reader.
+pub fn release(session: &mut Session, number: u32) -> c_int {
+    let lock = state(number);
+    let me = session.me.number;
+    let flags = if lock.writer == Some(me) {
+        lock.writer = None;
+        0
+    } else if let Some(reader) = lock.readers.iter().position(|&reader| reader == me) {
+        lock.readers.swap_remove(reader);
+        lock::SHARED
+    } else {
+        return libc::EPERM;
+    };
+    session.event(Kind::Release, 0, [u64::from(number) | u64::from(flags) << 32]);
+    scheduler::wake(Wait::Object(number));
     session.point();
     0
 }
@@ -159,28 +179,28 @@ interpose! {
     fn pthread_rwlock_rdlock(rwlock: *mut pthread_rwlock_t) -> c_int {
         match Session::begin() {
             None => crate::sync_only::rwlock_rdlock(rwlock),
-            Some(session) => acquire(session, number(rwlock), true, Patience::Until(None)),
+            Some(mut session) => acquire(&mut session, number(rwlock), true, Patience::Until(None)),
         }
     }
 
     fn pthread_rwlock_wrlock(rwlock: *mut pthread_rwlock_t) -> c_int {
         match Session::begin() {
             None => crate::sync_only::rwlock_wrlock(rwlock),
-            Some(session) => acquire(session, number(rwlock), false, Patience::Until(None)),
+            Some(mut session) => acquire(&mut session, number(rwlock), false, Patience::Until(None)),
         }
     }
 
     fn pthread_rwlock_tryrdlock(rwlock: *mut pthread_rwlock_t) -> c_int {
         match Session::begin() {
             None => crate::sync_only::rwlock_tryrdlock(rwlock),
-            Some(session) => acquire(session, number(rwlock), true, Patience::Try),
+            Some(mut session) => acquire(&mut session, number(rwlock), true, Patience::Try),
         }
     }
 
     fn pthread_rwlock_trywrlock(rwlock: *mut pthread_rwlock_t) -> c_int {
         match Session::begin() {
             None => crate::sync_only::rwlock_trywrlock(rwlock),
-            Some(session) => acquire(session, number(rwlock), false, Patience::Try),
+            Some(mut session) => acquire(&mut session, number(rwlock), false, Patience::Try),
         }
     }
 
@@ -189,8 +209,8 @@ interpose! {
     ) -> c_int {
         match Session::begin() {
             None => crate::sync_only::rwlock_timedrdlock(rwlock, time),
-            Some(session) => {
-                acquire(session, number(rwlock), true, until(libc::CLOCK_REALTIME, time))
+            Some(mut session) => {
+                acquire(&mut session, number(rwlock), true, until(libc::CLOCK_REALTIME, time))
             }
         }
     }
@@ -200,8 +220,8 @@ interpose! {
     ) -> c_int {
         match Session::begin() {
             None => crate::sync_only::rwlock_timedwrlock(rwlock, time),
-            Some(session) => {
-                acquire(session, number(rwlock), false, until(libc::CLOCK_REALTIME, time))
+            Some(mut session) => {
+                acquire(&mut session, number(rwlock), false, until(libc::CLOCK_REALTIME, time))
             }
         }
     }
@@ -211,7 +231,7 @@ interpose! {
     ) -> c_int {
         match Session::begin() {
             None => crate::sync_only::rwlock_clockrdlock(rwlock, clock, time),
-            Some(session) => acquire(session, number(rwlock), true, until(clock, time)),
+            Some(mut session) => acquire(&mut session, number(rwlock), true, until(clock, time)),
         }
     }
 
@@ -220,7 +240,7 @@ interpose! {
     ) -> c_int {
         match Session::begin() {
             None => crate::sync_only::rwlock_clockwrlock(rwlock, clock, time),
-            Some(session) => acquire(session, number(rwlock), false, until(clock, time)),
+            Some(mut session) => acquire(&mut session, number(rwlock), false, until(clock, time)),
         }
     }
 
@@ -236,20 +256,6 @@ interpose! {
                 return unlocked;
             }
         }
-        let lock = state(number);
-        let me = session.me.number;
-        let flags = if lock.writer == Some(me) {
-            lock.writer = None;
-            0
-        } else if let Some(reader) = lock.readers.iter().position(|&reader| reader == me) {
-            lock.readers.swap_remove(reader);
-            lock::SHARED
-        } else {
-            return libc::EPERM;
-        };
-        session.event(Kind::Release, 0, [u64::from(number) | u64::from(flags) << 32]);
-        scheduler::wake(Wait::Object(number));
-        session.point();
-        0
+        release(&mut session, number)
     }
 }

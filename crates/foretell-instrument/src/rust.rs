@@ -1,0 +1,176 @@
+//! What is known of Rust's standard library: its locks, the functions that panic, its names.
+//!
+//! The library comes compiled, so that only what is inlined or generic goes through the pass. The fast
+//! ways of its locks are: an atomic access of a word, recognised by the function of the library that it
+//! was written in, which debug information keeps. It is replaced by a hook of the runtime that takes or
+//! gives back the lock of the model, so that locks are locks in the trace and nothing is contended under
+//! the scheduler. What is not inlined (condition variables, `Once`) is called through a detour that gives
+//! the runtime the library's own function, too.
+//!
+//! Guaranteed: without the scheduler a program does what it would have done, at most on a slower way of
+//! the library. Can be missed: locks in code that was compiled without debug information; they stay
+//! atomic accesses.
+
+use crate::llvm::{self, Opcode, Value};
+use crate::module::ModuleContext;
+use crate::rust_names::{is_mangled, plain_path};
+use foretell_abi::rust_lock::{READER_WRITER, SHARED, TRY};
+use std::collections::HashMap;
+
+/// What an atomic access in a function of the library is.
+#[derive(Clone, Copy)]
+enum Role {
+    /// A compare-and-swap that takes the lock; a load before it is the guess that nobody has it.
+    Acquire(u32),
+    /// A read-modify-write that gives it back.
+    Release(u32),
+    /// A load that asks whether something was initialised.
+    Initialised,
+}
+
+/// By the functions that the accesses were written in.
+const ROLES: &[(&str, Role)] = &[
+    ("std::sys::sync::mutex::futex::Mutex::lock", Role::Acquire(0)),
+    ("std::sys::sync::mutex::futex::Mutex::try_lock", Role::Acquire(TRY)),
+    ("std::sys::sync::mutex::futex::Mutex::unlock", Role::Release(0)),
+    ("std::sys::sync::rwlock::futex::RwLock::read", Role::Acquire(READER_WRITER | SHARED)),
+    ("std::sys::sync::rwlock::futex::RwLock::write", Role::Acquire(READER_WRITER)),
+    (
+        "std::sys::sync::rwlock::futex::RwLock::try_read",
+        Role::Acquire(READER_WRITER | SHARED | TRY),
+    ),
+    ("std::sys::sync::rwlock::futex::RwLock::try_write", Role::Acquire(READER_WRITER | TRY)),
+    ("std::sys::sync::rwlock::futex::RwLock::read_unlock", Role::Release(READER_WRITER | SHARED)),
+    ("std::sys::sync::rwlock::futex::RwLock::write_unlock", Role::Release(READER_WRITER)),
+    ("std::sys::sync::once::futex::Once::is_completed", Role::Initialised),
+];
+
+/// Functions of the library that are called through a detour, and the runtime's hooks.
+const DETOURS: &[(&str, &str)] = &[
+    ("std::sys::sync::condvar::futex::Condvar::wait", "__foretell_rust_wait"),
+    ("std::sys::sync::condvar::futex::Condvar::wait_timeout", "__foretell_rust_wait_timeout"),
+    ("std::sys::sync::condvar::futex::Condvar::notify_one", "__foretell_rust_notify_one"),
+    ("std::sys::sync::condvar::futex::Condvar::notify_all", "__foretell_rust_notify_all"),
+    ("std::sync::poison::condvar::Condvar::notify_one", "__foretell_rust_notify_one"),
+    ("std::sync::poison::condvar::Condvar::notify_all", "__foretell_rust_notify_all"),
+    ("std::sys::sync::once::futex::Once::call", "__foretell_rust_once"),
+];
+
+/// Where the functions are that panic or abort, and what else is in these modules.
+const PANICS: &[&str] = &[
+    "core::panicking::",
+    "core::option::unwrap_failed",
+    "core::option::expect_failed",
+    "core::result::unwrap_failed",
+    "core::cell::panic_already_",
+    "core::slice::index::slice_",
+    "core::str::slice_error_fail",
+    "core::num::from_ascii_radix_panic",
+    "std::process::abort",
+    "std::rt::begin_panic",
+    "std::rt::panic_",
+    "std::panicking::begin_panic",
+];
+
+/// Functions whose only effect is output.
+const OUTPUT: &[&str] = &["std::io::stdio::_print", "std::io::stdio::_eprint"];
+
+/// The path of the function of this symbol, if it is one of Rust's.
+fn path(symbol: &str) -> Option<String> {
+    is_mangled(symbol).then(|| plain_path(&llvm::demangle(symbol)))
+}
+
+/// Whether reaching the function of this name means that the program panics or aborts.
+pub fn panics(symbol: &str) -> bool {
+    path(symbol).is_some_and(|path| PANICS.iter().any(|panics| path.starts_with(panics)))
+}
+
+/// Whether the function of this name only writes output.
+pub fn is_output_only(symbol: &str) -> bool {
+    path(symbol).is_some_and(|path| OUTPUT.contains(&path.as_str()))
+}
+
+/// Replaces the locks in a module by hooks.
+pub fn replace_locks(context: &mut ModuleContext, functions: &[Value]) {
+    let mut roles: HashMap<String, Option<Role>> = HashMap::new();
+    let mut detours: HashMap<Value, Option<Value>> = HashMap::new();
+    for &function in functions {
+        for block in function.reachable_blocks() {
+            for instruction in block.instructions() {
+                match instruction.opcode() {
+                    Opcode::LLVMLoad if instruction.ordering().is_none() => {}
+                    Opcode::LLVMLoad | Opcode::LLVMAtomicCmpXchg | Opcode::LLVMAtomicRMW => {
+                        let role = instruction.inlined_functions().find_map(|name| {
+                            let role = |name: &String| role_of(name);
+                            *roles.entry(name.clone()).or_insert_with_key(role)
+                        });
+                        if let Some(role) = role {
+                            replace_access(context, function, instruction, role);
+                        }
+                    }
+                    Opcode::LLVMCall | Opcode::LLVMInvoke => {
+                        let Some(callee) = instruction.callee().as_function() else { continue };
+                        let make = || detour(context, callee);
+                        if let Some(detour) = *detours.entry(callee).or_insert_with(make) {
+                            let site = context.site(instruction, function);
+                            context.builder.place_before(instruction);
+                            context.hook("rust_place", context.module.void, &[site]);
+                            instruction.set_operand(instruction.operand_count() - 1, detour);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+fn role_of(symbol: &str) -> Option<Role> {
+    let path = path(symbol)?;
+    ROLES.iter().find(|(function, _)| *function == path).map(|(_, role)| *role)
+}
+
+/// The function to call instead of the callee.
+fn detour(context: &ModuleContext, callee: Value) -> Option<Value> {
+    let symbol = callee.name();
+    let path = path(&symbol)?;
+    let (_, hook) = DETOURS.iter().find(|(function, _)| *function == path)?;
+    Some(context.module.add_detour(&format!("{hook}_detour"), callee, hook))
+}
+
+/// The words of the library's locks have this width.
+const WIDTH: u32 = 32;
+
+fn replace_access(context: &mut ModuleContext, function: Value, access: Value, role: Role) {
+    let word = access.operand(0);
+    let site = context.site(access, function);
+    let constants = context.module;
+    context.builder.place_before(access);
+    match (access.opcode(), role) {
+        (Opcode::LLVMLoad, Role::Acquire(_)) => access.replace_by(constants.null_of(access.ty())),
+        (Opcode::LLVMLoad, Role::Initialised) if access.ty() == constants.int32 => {
+            let given = context.hook("rust_initialised", constants.int32, &[word, site]);
+            access.replace_by(given);
+        }
+        (Opcode::LLVMAtomicCmpXchg, Role::Acquire(flags)) => {
+            let (expected, desired) = (access.operand(1), access.operand(2));
+            if expected.ty().scalar_width() != Some(WIDTH) {
+                return;
+            }
+            let arguments = [word, expected, desired, constants.constant32(flags), site];
+            let old = context.hook("rust_acquire", constants.int32, &arguments);
+            let success = context.builder.equal(old, expected);
+            let result = context.builder.insert(constants.null_of(access.ty()), old, 0);
+            access.replace_by(context.builder.insert(result, success, 1));
+        }
+        (Opcode::LLVMAtomicRMW, Role::Release(flags)) => {
+            let operand = access.operand(1);
+            if operand.ty().scalar_width() != Some(WIDTH) {
+                return;
+            }
+            let arguments = [word, operand, constants.constant32(flags), site];
+            access.replace_by(context.hook("rust_release", constants.int32, &arguments));
+        }
+        _ => {}
+    }
+}
