@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use foretell_predict::finding::access_info;
 use foretell_predict::progress::{Found, Phase};
 use foretell_predict::{
     Finding, FindingKind, NOT_ASKED, PredictError, Prediction, Status, predict,
@@ -278,8 +279,13 @@ impl<'a> Campaign<'a> {
                     continue;
                 }
             };
+            let otherwise = tested.verdict.ended_otherwise();
+            let about = otherwise.then(|| tested.clone());
             self.add(tested);
             let Some(run) = run else { continue };
+            if let Some(tested) = about.filter(|tested| !self.is_known(tested)) {
+                self.add_other_end(tested, &run);
+            }
             self.orders.insert(canonical::order(&run.trace, all_events(&run.trace)));
             if matches!(run.end, RunEnd::Exit(_)) {
                 runs.push(run);
@@ -294,6 +300,30 @@ impl<'a> Campaign<'a> {
             self.found(&tested);
         }
         self.tested.push(tested);
+    }
+
+    /// Keeps a bad end that nobody predicted, of a run that was to show something else.
+    fn add_other_end(&mut self, mut tested: Tested, run: &Run) {
+        self.bases.push(run.trace.clone());
+        tested.base = self.bases.len() - 1;
+        let verdict = &mut tested.verdict;
+        verdict.outcome = Outcome::Confirmed(verdict.difference.effect);
+        tested.violation = Violation::OtherPath;
+        let id = format!("{:08x}-other", crc32fast::hash(verdict.difference.sentence.as_bytes()));
+        tested.schedule.finding = Some(id.as_str().into());
+        tested.schedule.violation = Some(Violation::OtherPath.name().into());
+        let failed = run.failed().map(|event| access_info(&run.trace, event));
+        tested.finding = Finding {
+            group: id.clone(),
+            id,
+            accesses: failed.into_iter().collect(),
+            detail: format!("in a run that was to show that {}", tested.finding.detail),
+            pattern: None,
+            schedule: None,
+            ..tested.finding
+        };
+        self.shrink(&mut tested, &run.trace, run.clone());
+        self.add(named_by_its_effect(tested, &run.trace));
     }
 
     /// Keeps in short that a bug was found, for the case that there will be no report.
@@ -483,6 +513,20 @@ impl<'a> Campaign<'a> {
 /// Does it end the program?
 fn is_an_end(violation: Violation) -> bool {
     matches!(violation, Violation::Assertion | Violation::Fault | Violation::Deadlock)
+}
+
+/// Leaving the path is no bug by itself: the finding is what came of it.
+pub(crate) fn named_by_its_effect(mut tested: Tested, run: &Trace) -> Tested {
+    let difference = &tested.verdict.difference;
+    tested.finding.kind = match difference.effect {
+        Effect::Assertion => FindingKind::Assertion,
+        Effect::Crash => FindingKind::Crash,
+        Effect::Hang if waits_for_ever(run) => FindingKind::Livelock,
+        Effect::Hang => FindingKind::Deadlock,
+        Effect::Output | Effect::Path | Effect::None => FindingKind::Atomicity,
+    };
+    tested.finding.detail = format!("{}; {}", tested.finding.detail, difference.sentence);
+    tested
 }
 
 /// The event of another run with the same thread and number, if it is of the same kind and place.

@@ -10,12 +10,10 @@ use foretell_predict::progress::Explored;
 use foretell_predict::{Finding, FindingKind, Status};
 use foretell_record::{Cause, RunEnd};
 use foretell_trace::schedule::Schedule;
-use foretell_trace::waiting::waits_for_ever;
 use foretell_trace::{EventId, Op, Site, Term, Trace};
 
-use crate::campaign::Campaign;
+use crate::campaign::{Campaign, named_by_its_effect};
 use crate::canonical;
-use crate::effect::Effect;
 use crate::forced::Violation;
 use crate::run::{Run, RunError};
 use crate::session::{Paths, Tested, all_events};
@@ -179,20 +177,6 @@ fn executed(run: Run, forced: usize) -> Executed {
         held: run.outside.iter().filter(|one| one.cause == Cause::HeldOutcome).count(),
         trace: run.trace,
     }
-}
-
-/// Leaving the path is no bug by itself: the finding is what came of it.
-fn named_by_its_effect(mut tested: Tested, run: &Trace) -> Tested {
-    let difference = &tested.verdict.difference;
-    tested.finding.kind = match difference.effect {
-        Effect::Assertion => FindingKind::Assertion,
-        Effect::Crash => FindingKind::Crash,
-        Effect::Hang if waits_for_ever(run) => FindingKind::Livelock,
-        Effect::Hang => FindingKind::Deadlock,
-        Effect::Output | Effect::Path | Effect::None => FindingKind::Atomicity,
-    };
-    tested.finding.detail = format!("{}; {}", tested.finding.detail, difference.sentence);
-    tested
 }
 
 /// What a probe is about: what a thread saw, who wrote it, and what it decides by it.

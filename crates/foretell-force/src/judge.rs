@@ -7,7 +7,8 @@
 //! | refuted | the program took all steps that lead to it, and did not do it |
 //! | not forced | the program left the schedule, or something outside stood in the way: an operation that cannot be controlled, a limit |
 //!
-//! A run that leaves its schedule refutes nothing: the prediction is about another run.
+//! A run that leaves its schedule refutes nothing: the prediction is about another run. A bad end that
+//! was not predicted ([`Verdict::ended_otherwise`]) confirms no prediction; it is a finding of its own.
 //!
 //! A torn block that we guessed, or a use before a definition, is a bug only if somebody can see
 //! it: an effect `path` or `none` is folded away. A data race, a use after free, a misuse of a lock
@@ -50,6 +51,11 @@ impl Verdict {
             Outcome::Benign => Some(Effect::None),
             Outcome::Refuted(_) | Outcome::NotForced(_) => None,
         }
+    }
+
+    /// The prediction did not come true, and the run ended badly all the same.
+    pub fn ended_otherwise(&self) -> bool {
+        self.effect().is_none() && self.difference.effect.is_fatal()
     }
 
     /// It could not be tried.
@@ -103,32 +109,43 @@ pub fn outcome(
     }
     let effect = difference.effect;
     if let Err(left) = followed(schedule, violation, forced) {
-        // What ends the program on the way is a bug, too.
-        return match (fatal(forced), left) {
-            (Some(_), _) if effect.is_fatal() => Outcome::Confirmed(effect),
-            (_, NotFollowed::LeftSchedule(why)) => Outcome::NotForced(why),
-            (_, NotFollowed::Elsewhere(why)) => Outcome::Refuted(why),
+        return match left {
+            // On the way to nothing in particular every bad end counts.
+            _ if violation == Violation::OtherPath && effect.is_fatal() => {
+                Outcome::Confirmed(effect)
+            }
+            NotFollowed::LeftSchedule(why) => Outcome::NotForced(why),
+            NotFollowed::Elsewhere(why) => Outcome::Refuted(why),
         };
     }
-    // Another bad end than the predicted one is a bug, too; other output shows nothing about it.
-    let refuted = |what: &str| match effect.is_fatal() {
-        true => Outcome::Confirmed(effect),
-        false => Outcome::Refuted(what.into()),
-    };
     // Also when the recorded run ended the same way.
     match (violation, fatal(forced).map(|(effect, _)| effect)) {
         (Violation::Assertion, Some(effect @ Effect::Assertion))
-        | (Violation::Fault, Some(effect @ Effect::Crash))
+            if fails_last(schedule, forced) =>
+        {
+            return Outcome::Confirmed(effect);
+        }
+        (Violation::Fault, Some(effect @ Effect::Crash))
         | (Violation::Deadlock, Some(effect @ Effect::Hang)) => return Outcome::Confirmed(effect),
         _ => {}
     }
     match violation {
-        Violation::Assertion => refuted("the assertion held"),
-        Violation::Fault => refuted("the access did not fault"),
-        Violation::Deadlock => refuted("the threads went on"),
+        Violation::Assertion => Outcome::Refuted("the assertion held".into()),
+        Violation::Fault => Outcome::Refuted("the access did not fault".into()),
+        Violation::Deadlock => Outcome::Refuted("the threads went on".into()),
         _ if effect == Effect::None => Outcome::Benign,
         _ => Outcome::Confirmed(effect),
     }
+}
+
+/// Is the assertion that ended the run the last one of the schedule? Another one that failed says
+/// nothing about it.
+fn fails_last(schedule: &Schedule, forced: &Run) -> bool {
+    let Some(failed) = forced.failed() else { return false };
+    let event = forced.trace.event(failed);
+    let path = &forced.trace.threads[event.thread.index()].path;
+    let last = schedule.steps.iter().rfind(|step| &*step.operation == "assert");
+    last.is_none_or(|step| step.thread.0 == *path && step.index == event.index)
 }
 
 #[cfg(test)]
@@ -208,6 +225,28 @@ mod tests {
             let verdict = judge(&schedule, violation, &recorded, &short);
             assert!(verdict.is_open(), "{violation:?}: {:?}", verdict.outcome);
         }
+    }
+
+    #[test]
+    fn another_assertion_that_fails_confirms_nothing_and_is_not_forgotten() {
+        let recorded = run(
+            RunEnd::Exit(0),
+            "fine\n",
+            "main begin\nmain assert true @ a.c:1\nmain assert true @ a.c:2\nmain end",
+        );
+        let steps = (0..2).map(foretell_trace::EventId::from);
+        let schedule = Schedule::of_trace(&recorded.trace, steps, []);
+        let aborted =
+            |events: &str| Run { steps_taken: 2, ..run(RunEnd::Signal(libc::SIGABRT), "", events) };
+        let other = aborted("main begin\nmain assert true @ a.c:1\nmain assert false @ a.c:2");
+        let verdict = judge(&schedule, Violation::Assertion, &recorded, &other);
+        assert!(verdict.is_refuted() && verdict.ended_otherwise(), "{:?}", verdict.outcome);
+        let own = aborted("main begin\nmain assert false @ a.c:1");
+        let verdict = judge(&schedule, Violation::Assertion, &recorded, &own);
+        assert_eq!(verdict.outcome, Outcome::Confirmed(Effect::Assertion));
+        let short = Run { steps_taken: 1, ..other };
+        let verdict = judge(&schedule, Violation::Race, &recorded, &short);
+        assert!(verdict.is_open() && verdict.ended_otherwise(), "{:?}", verdict.outcome);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use foretell_record::{
 use foretell_store::Store;
 use foretell_trace::schedule::Step;
 use foretell_trace::waiting;
-use foretell_trace::{Op, Site, Trace};
+use foretell_trace::{Event, EventId, Op, Site, Trace};
 
 use crate::cut::cut_after_rounds;
 use crate::program::Program;
@@ -82,13 +82,19 @@ pub struct Run {
 }
 
 impl Run {
-    /// The place of the assertion that failed, if that ended the run.
-    pub fn failed_assertion(&self) -> Option<Option<&Site>> {
+    /// The assertion that failed, if that ended the run.
+    pub fn failed(&self) -> Option<EventId> {
         if self.end != RunEnd::Signal(libc::SIGABRT) {
             return None;
         }
-        let failed = |event: &&foretell_trace::Event| matches!(event.op, Op::Assert(condition) if !condition.outcome);
-        let event = self.trace.events.iter().rev().find(failed)?;
+        let failed =
+            |event: &Event| matches!(event.op, Op::Assert(condition) if !condition.outcome);
+        self.trace.events.iter().rposition(failed).map(EventId::from)
+    }
+
+    /// The place of the assertion that failed, if that ended the run.
+    pub fn failed_assertion(&self) -> Option<Option<&Site>> {
+        let event = self.trace.event(self.failed()?);
         Some(event.site.map(|site| &self.trace.sites[site.index()]))
     }
 

@@ -56,7 +56,8 @@ fn shown(step: &Step) -> String {
 
 /// The turns of a schedule. A turn does not end at a step that other threads cannot see (a branch,
 /// a call), because there the runtime does not look whether it is over: such steps are left for the
-/// thread's next turn.
+/// thread's next turn. An assertion that a schedule ends with is what it is to show: the last turn goes on
+/// to it, or another thread could end the program first.
 pub fn turns(steps: &[Step]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     let mut waiting: HashMap<&[u32], Vec<Expected>> = HashMap::new();
@@ -72,6 +73,14 @@ pub fn turns(steps: &[Step]) -> Vec<Turn> {
         if let Some(last) = stretch.iter().rev().find(|step| !is_local(&step.operation)) {
             let expected = std::mem::take(expected);
             turns.push(Turn { path: path.to_vec(), until: last.index + 1, expected });
+        }
+    }
+    if let Some(last) = steps.last().filter(|step| &*step.operation == "assert") {
+        let path = last.thread.0.as_slice();
+        let expected = waiting.remove(path).unwrap_or_default();
+        match turns.last_mut().filter(|turn| turn.path == path) {
+            Some(turn) => turn.until = last.index + 1,
+            None => turns.push(Turn { path: path.to_vec(), until: last.index + 1, expected }),
         }
     }
     turns
@@ -228,6 +237,21 @@ mod tests {
         let ends: Vec<(&[u32], u32)> = turns.iter().map(|t| (&*t.path, t.until)).collect();
         assert_eq!(ends, [(&[][..], 2), (&[][..], 4), (&[0][..], 2)]);
         assert_eq!(turns[2].expected.len(), 2, "the begin waits for the thread's first turn");
+    }
+
+    #[test]
+    fn an_assertion_at_the_end_is_part_of_the_last_turn() {
+        let ends = |more: &[Step]| {
+            let turns = turns(&[&schedule()[..], more].concat());
+            let expected: usize = turns.iter().map(|turn| turn.expected.len()).sum();
+            assert_eq!(expected, schedule().len() + more.len());
+            turns.iter().map(|turn| (turn.path.len(), turn.until)).collect::<Vec<_>>()
+        };
+        assert_eq!(ends(&[step(&[0], 2, "assert")]), [(0, 2), (0, 4), (1, 3)]);
+        assert_eq!(ends(&[step(&[0], 2, "branch"), step(&[0], 3, "assert")]).last(), Some(&(1, 4)));
+        let alone = turns(&[&schedule()[..], &[step(&[], 5, "assert")]].concat());
+        let last = alone.last().expect("a turn");
+        assert_eq!((last.path.len(), last.until, last.expected.len()), (0, 6, 1));
     }
 
     #[test]

@@ -212,7 +212,9 @@ pub fn check(thread: u32, kind: Kind, detail: u8, place: u64) {
         );
     }
     let Some((number, until)) = checks.turn else { return };
-    if (number != thread || index >= until) && !is_local(keyword) {
+    // What follows the last turn is free.
+    let past = number != thread || index >= until && !checks.last;
+    if past && !is_local(keyword) {
         let why =
             ", though its turn ends before: it is one step of the machine with what came first";
         stop(thread, index, keyword, position, why);

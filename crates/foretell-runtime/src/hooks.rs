@@ -422,6 +422,9 @@ hooks! {
         let negated = (wanted & 1) ^ 1;
         let detail = (held | negated << 1) as u8;
         session.me.event([head(Kind::Assert, detail, place), shadow.into()]);
+        if held == 0 {
+            session.me.fails();
+        }
     }
 
     fn __foretell_pin(

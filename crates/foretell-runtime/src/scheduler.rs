@@ -693,7 +693,7 @@ fn pass_turn(me: &mut Thread) {
 #[cold]
 #[inline(never)]
 pub fn pause(me: &mut Thread) {
-    if me.unpreemptible > 0 {
+    if !me.may_pause() {
         me.pause_at = me.slots.index.saturating_add(1);
         return;
     }
@@ -715,7 +715,7 @@ pub fn pause(me: &mut Thread) {
 
 /// The running thread lets others go first, if there are any.
 pub fn yield_turn(me: &mut Thread) {
-    if me.unpreemptible == 0 {
+    if me.may_pause() {
         me.asks_at = me.slots.index;
         me.pause_at = me.slots.index;
         pause(me);

@@ -41,6 +41,9 @@ pub struct Thread {
     pub signals: u64,
     /// While above 0 it may not be preempted: it holds a lock inside libc.
     pub unpreemptible: u32,
+    /// So many calls were open, and one more, when an assertion failed in it: until it has ended the
+    /// process it is not preempted, or another failure could come first. 0 for none.
+    fails: usize,
     /// While it is inside the runtime, where the access is that a hook is about to look at: if that
     /// faults, the program's would. 0 for none.
     pub looking: u64,
@@ -238,6 +241,7 @@ impl Thread {
             parked: Parked::No,
             signals: 0,
             unpreemptible: 0,
+            fails: 0,
             looking: 0,
             pending: PendingStore { address: 0, old: 0, place: 0, detail: 0 },
             pending_range: (0, 0, 0),
@@ -281,6 +285,20 @@ impl Thread {
             handled_signals: Vec::new(),
             destructor_rounds: 0,
         })
+    }
+
+    /// An assertion failed in it.
+    pub fn fails(&mut self) {
+        self.fails = self.frames.len() + 1;
+    }
+
+    /// Whether it may be preempted. A thread in which an assertion failed may not, unless it has left the
+    /// function that was about to end the process (by `longjmp`, say).
+    pub fn may_pause(&mut self) -> bool {
+        if self.frames.len() + 1 < self.fails {
+            self.fails = 0;
+        }
+        self.unpreemptible == 0 && self.fails == 0
     }
 
     /// Whether it is inside the runtime, or records: then a signal handler that arrives must not.

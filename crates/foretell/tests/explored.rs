@@ -150,26 +150,25 @@ impl Case<'_> {
             }
             let ended = finding["forced"]["ended"].as_str().unwrap_or_default();
             let line = ended.rsplit(':').next().and_then(|line| line.parse().ok());
-            let mut failed: Vec<(bool, u32)> = Vec::new();
+            let mut failed: Option<(bool, u32)> = None;
             match finding["effect"].as_str() {
                 Some("assertion") => {
-                    failed.extend(line.map(|line| (ended.contains("explored.h:"), line)));
+                    failed = line.map(|line| (ended.contains("explored.h:"), line));
                 }
                 Some("hang") => found.hangs = true,
                 Some("crash") => found.crashes = true,
                 _ => {}
             }
-            // Another assertion may have ended the run after the one that the finding is about.
-            if finding["kind"] == "assertion" {
-                let accesses = finding["accesses"].as_array().into_iter().flatten();
-                failed.extend(accesses.filter(|access| access["op"] == "assert").filter_map(
-                    |access| {
-                        let file = access["file"].as_str()?;
-                        Some((file.ends_with("explored.h"), access["line"].as_u64()? as u32))
-                    },
-                ));
+            // What is said to have failed is what ended the run.
+            let accesses = finding["accesses"].as_array().into_iter().flatten();
+            let own = accesses.filter(|access| access["op"] == "assert").find_map(|access| {
+                let file = access["file"].as_str()?;
+                Some((file.ends_with("explored.h"), access["line"].as_u64()? as u32))
+            });
+            if finding["kind"] == "assertion" && own.is_some() && failed != own {
+                return Err(format!("another assertion than the finding's: {finding:#}"));
             }
-            for (is_state, line) in failed {
+            if let Some((is_state, line)) = failed {
                 if is_state {
                     let state = states.get(line as usize - FIRST_LINE);
                     let state = state.ok_or_else(|| format!("no such end state: {finding:#}"))?;

@@ -293,6 +293,7 @@ interpose! {
     ) -> () {
         if !PASS_REPORTS.load(Relaxed) && let Some(mut session) = Session::begin() {
             session.event(Kind::Assert, 0, [0]);
+            session.me.fails();
         }
         go_home();
         real!(__assert_fail(assertion: *const c_char, file: *const c_char, line: c_uint,
