@@ -18,6 +18,7 @@
 using namespace llvm;
 
 extern "C" {
+void foretell_prepare_module(LLVMModuleRef module);
 void foretell_instrument_module(LLVMModuleRef module);
 
 // Views into LLVM's own strings; they live as long as the module.
@@ -54,6 +55,15 @@ struct Instrument : PassInfoMixin<Instrument> {
   static bool isRequired() { return true; }
 };
 
+// Comes before all optimisation.
+struct Prepare : PassInfoMixin<Prepare> {
+  PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
+    foretell_prepare_module(wrap(&module));
+    return PreservedAnalyses::none();
+  }
+  static bool isRequired() { return true; }
+};
+
 void setFile(ForetellLocation *out, const DIFile *file) {
   if (!file)
     return;
@@ -84,6 +94,8 @@ extern "C" {
 
 PassPluginLibraryInfo foretell_plugin_info() {
   return {LLVM_PLUGIN_API_VERSION, "foretell", "1", [](PassBuilder &builder) {
+            builder.registerPipelineStartEPCallback(
+                [](ModulePassManager &passes, OptimizationLevel) { passes.addPass(Prepare()); });
             builder.registerOptimizerLastEPCallback(
                 [](ModulePassManager &passes, OptimizationLevel,
                    ThinOrFullLTOPhase) { passes.addPass(Instrument()); });

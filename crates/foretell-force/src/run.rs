@@ -82,14 +82,24 @@ pub struct Run {
 }
 
 impl Run {
-    /// The assertion that failed, if that ended the run.
+    /// The assertion that failed, if that ended the run. A panic of Rust is one whatever came of it: the
+    /// end of the thread may go unnoticed, or be noticed by whoever joins it.
     pub fn failed(&self) -> Option<EventId> {
-        if self.end != RunEnd::Signal(libc::SIGABRT) {
-            return None;
+        let aborted = self.end == RunEnd::Signal(libc::SIGABRT);
+        let failed = |event: &Event| {
+            matches!(event.op, Op::Assert(condition) if !condition.outcome)
+                && (aborted || self.is_of_rust(event))
+        };
+        match aborted {
+            true => self.trace.events.iter().rposition(failed),
+            false => self.trace.events.iter().position(failed),
         }
-        let failed =
-            |event: &Event| matches!(event.op, Op::Assert(condition) if !condition.outcome);
-        self.trace.events.iter().rposition(failed).map(EventId::from)
+        .map(EventId::from)
+    }
+
+    /// Whether the event's place is in a source file of Rust.
+    fn is_of_rust(&self, event: &Event) -> bool {
+        event.site.is_some_and(|site| self.trace.sites[site.index()].file.ends_with(".rs"))
     }
 
     /// The place of the assertion that failed, if that ended the run.
@@ -101,7 +111,12 @@ impl Run {
     /// How it ended, for people: `exit 0`, `signal 6 (SIGABRT) at bank.c:46`.
     pub fn ended(&self) -> String {
         match &self.end {
-            RunEnd::Exit(status) => format!("exit {status}"),
+            RunEnd::Exit(status) => match self.failed_assertion() {
+                Some(Some(site)) => {
+                    format!("exit {status}, panicked at {}:{}", site.file, site.line)
+                }
+                _ => format!("exit {status}"),
+            },
             RunEnd::Signal(number) => {
                 let site = match self.failed_assertion() {
                     Some(site) => site.cloned(),

@@ -71,7 +71,16 @@ pub extern "C" fn llvmGetPassPluginInfo() -> PluginInfo {
     unsafe { foretell_plugin_info() }
 }
 
-/// Called by the shim for each module that is compiled.
+/// Called by the shim for each module that is compiled, before it is optimised.
+///
+/// # Safety
+/// LLVM calls it with a module that nobody else uses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foretell_prepare_module(module: LLVMModuleRef) {
+    rust::inline_atomics(unsafe { llvm::Module::new(module) });
+}
+
+/// Called by the shim for each module that is compiled, when it is optimised.
 ///
 /// # Safety
 /// LLVM calls it with a module that nobody else uses meanwhile.

@@ -13,7 +13,7 @@ use llvm_sys::target::{
     LLVMABISizeOfType, LLVMGetModuleDataLayout, LLVMOffsetOfElement, LLVMStoreSizeOfType,
     LLVMTargetDataRef,
 };
-use llvm_sys::{LLVMLinkage, LLVMOpcode, LLVMTypeKind};
+use llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMOpcode, LLVMTypeKind};
 use std::ffi::{CString, c_char, c_int};
 use std::ptr;
 
@@ -538,6 +538,20 @@ impl Value {
             let there = unsafe { foretell_inlined_function(self.0, depth, &mut raw) };
             (there != 0).then(|| unsafe { text(raw.function, raw.function_length) })
         })
+    }
+
+    /// Has the function inlined wherever it is called.
+    pub fn always_inline(self) {
+        unsafe {
+            let kind =
+                |name: &str| LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
+            let context = LLVMGetModuleContext(LLVMGetGlobalParent(self.0));
+            for opposite in ["noinline", "optnone"] {
+                LLVMRemoveEnumAttributeAtIndex(self.0, LLVMAttributeFunctionIndex, kind(opposite));
+            }
+            let attribute = LLVMCreateEnumAttribute(context, kind("alwaysinline"), 0);
+            LLVMAddAttributeAtIndex(self.0, LLVMAttributeFunctionIndex, attribute);
+        }
     }
 
     /// Puts another value into the place of the instruction, which goes.

@@ -90,6 +90,17 @@ pub fn is_output_only(symbol: &str) -> bool {
     path(symbol).is_some_and(|path| OUTPUT.contains(&path.as_str()))
 }
 
+/// Has the library's functions for atomic accesses inlined, also without optimisation: then debug
+/// information says of each access in which function of the library it was written.
+pub fn inline_atomics(module: llvm::Module) {
+    for function in module.functions() {
+        let is_atomic = |path: String| path.starts_with("core::sync::atomic::");
+        if !function.is_declaration() && path(&function.name()).is_some_and(is_atomic) {
+            function.always_inline();
+        }
+    }
+}
+
 /// Replaces the locks in a module by hooks.
 pub fn replace_locks(context: &mut ModuleContext, functions: &[Value]) {
     let mut roles: HashMap<String, Option<Role>> = HashMap::new();

@@ -64,16 +64,43 @@ fn closing(text: &str) -> usize {
     text.len()
 }
 
-/// How an engineer calls a function of this demangled name, where that is much shorter: the closure with
-/// which a thread was spawned, and closures by the function they are in.
+/// Functions of the library between a thread's begin and what it was spawned with; that is their first
+/// type argument.
+const PLUMBING: &[&str] = &["::spawn_unchecked", "::__rust_begin_short_backtrace"];
+
+/// How an engineer calls a function of this demangled name, where that is much shorter: what a thread was
+/// spawned with, and closures by the function they are in.
 pub fn shortened(demangled: &str) -> Option<String> {
-    let spawned = demangled.find("::spawn_unchecked<").map(|at| {
-        let inner = &demangled[at + "::spawn_unchecked<".len()..];
-        inner[..closing(inner)].split(", ").next().unwrap_or(inner)
+    let spawned = PLUMBING.iter().find_map(|function| {
+        let rest = &demangled[demangled.find(function)? + function.len()..];
+        let inner = rest.strip_prefix("::").unwrap_or(rest).strip_prefix('<')?;
+        first_argument(&inner[..closing(inner)])
     });
     let name = spawned.unwrap_or(demangled);
-    match name.find("::{closure#") {
-        Some(at) => Some(format!("closure in {}", &name[..at])),
-        None => spawned.map(str::to_owned),
+    let mut depth = 0usize;
+    for (at, character) in name.char_indices() {
+        match character {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            ':' if depth == 0 && name[at..].starts_with("::{closure#") => {
+                return Some(format!("closure in {}", &name[..at]));
+            }
+            _ => {}
+        }
     }
+    spawned.map(str::to_owned)
+}
+
+/// The text up to the first comma that is in no brackets.
+fn first_argument(arguments: &str) -> Option<&str> {
+    let mut depth = 0usize;
+    for (at, character) in arguments.char_indices() {
+        match character {
+            '<' | '(' | '[' => depth += 1,
+            '>' | ')' | ']' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => return Some(&arguments[..at]),
+            _ => {}
+        }
+    }
+    (!arguments.is_empty()).then_some(arguments)
 }
