@@ -10,9 +10,11 @@
 //! |---|---|
 //! | [`arguments`] | what an invocation asks for |
 //! | [`locate`] | where clang, the plugin, the runtime and `foretell.h` are |
+//! | [`rust`] | the same for `rustc` |
 
 pub mod arguments;
 pub mod locate;
+pub mod rust;
 
 use arguments::{Request, Stage};
 use std::ffi::{OsStr, OsString};
@@ -78,6 +80,13 @@ pub enum BuildError {
         /// Why.
         error: io::Error,
     },
+    /// The plugin is not for this `rustc`.
+    RustLlvm {
+        /// The version of `rustc`.
+        release: String,
+        /// Its LLVM.
+        llvm: String,
+    },
     /// Clang is there but did not start.
     Start {
         /// The compiler.
@@ -116,6 +125,11 @@ impl fmt::Display for BuildError {
             BuildError::ResponseFile { path, error } => {
                 write!(out, "cannot read response file {}: {error}", path.display())
             }
+            BuildError::RustLlvm { release, llvm } => write!(
+                out,
+                "rustc {release} has LLVM {llvm}, and foretell's plugin is for LLVM 22: use Rust 1.95 \
+                 (RUSTUP_TOOLCHAIN chooses a toolchain)"
+            ),
             BuildError::Start { compiler, error } => {
                 write!(out, "cannot start {}: {error}", compiler.display())
             }

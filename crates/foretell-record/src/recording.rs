@@ -56,6 +56,8 @@ impl Prepared {
         let mut command = Command::new(&self.program);
         command.args(&options.arguments);
         preload(&mut command, &self.library, &self.program, "record");
+        // To name the frames of a panic of Rust takes longer than most runs, and no finding needs them.
+        command.env("RUST_BACKTRACE", "0");
         // A user can ask for fibers in the environment, too.
         if options.debugger.is_some() {
             command.env(environment::SWITCH, "futex");

@@ -67,6 +67,15 @@ pub enum Command {
     /// Compile C++ so that the program can be recorded: CXX="foretell c++" make.
     #[command(name = "c++", disable_help_flag = true)]
     Cxx(CompilerArguments),
+    /// Build, run and test Rust packages: `cargo foretell test` is the same as `foretell cargo test`.
+    ///
+    /// Cargo builds with foretell's plugin, into target/foretell; build scripts and procedural macros are
+    /// left alone. Needs a rustc whose LLVM is 22 (Rust 1.95).
+    Cargo {
+        /// What to do.
+        #[command(subcommand)]
+        command: CargoCommand,
+    },
     /// Run a program once and record what it does.
     ///
     /// The program keeps its input, output and exit status. Build it with `foretell cc` or
@@ -161,8 +170,53 @@ impl Command {
                 | Report(_)
                 | Merge(_)
                 | Record(_)
+                | Cargo { .. }
         )
     }
+}
+
+/// What can be done with Rust packages.
+#[derive(Debug, Subcommand)]
+pub enum CargoCommand {
+    /// Build so that the programs can be recorded. They are in target/foretell.
+    Build {
+        /// For `cargo build`: --release, --package, --features and so on.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
+    /// Build the package's program and test it, as `foretell test` does.
+    Run {
+        /// For `cargo build`, before `--`.
+        #[arg(allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+        /// For the program, after `--`.
+        #[arg(last = true)]
+        program: Vec<std::ffi::OsString>,
+    },
+    /// Build the package's tests, and test each of them as a program of its own.
+    Test(CargoTestArguments),
+}
+
+/// Which tests, and how.
+#[derive(Args, Debug)]
+pub struct CargoTestArguments {
+    /// Only tests with this in their name.
+    pub filter: Option<String>,
+    /// Print the names of the tests, and do not run them.
+    #[arg(long)]
+    pub list: bool,
+    /// Runs at the same time, as for `foretell test`.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Seconds for each test, as for `foretell test`.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub time_limit: u64,
+    /// Only part M of N of the tests (from 1), so that several machines can share them.
+    #[arg(long, value_name = "M/N", value_parser = partition)]
+    pub partition: Option<(u32, u32)>,
+    /// For `cargo test`, after `--`: --release, --package, --features, --test and so on.
+    #[arg(last = true)]
+    pub arguments: Vec<std::ffi::OsString>,
 }
 
 /// What can be done with the configuration.

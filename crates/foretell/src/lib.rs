@@ -130,6 +130,7 @@ fn run(command: &Command, config: &Config, output: &mut Output) -> Result<Exit, 
         Command::Cc(_) | Command::Cxx(_) => {
             Err(Failure::Input("`cc` and `c++` come first: foretell cc ARGUMENTS".into()))
         }
+        Command::Cargo { command } => commands::cargo::run(command, output),
         Command::Record(arguments) => commands::record::run(arguments, output),
         Command::Predict(arguments) => commands::predict::run(arguments, output),
         Command::Test(arguments) => commands::test::run(arguments, output),

@@ -1,5 +1,6 @@
 //! One file a command: reads what it needs, calls the library, prints.
 
+pub mod cargo;
 pub mod config;
 pub mod doctor;
 pub mod explain;

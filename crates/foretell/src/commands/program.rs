@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use foretell_build::Language;
 use foretell_force::program::Program;
@@ -72,11 +73,20 @@ pub fn prepare_text(
     Ok(Some(Prepared { program, _build: Some(folder) }))
 }
 
+/// What a source file is written in.
+#[derive(Clone, Copy)]
+enum Source {
+    /// What clang compiles.
+    Clang(Language),
+    Rust,
+}
+
 /// The language of a source file by its ending.
-fn language_of(source: &Path) -> Option<Language> {
+fn language_of(source: &Path) -> Option<Source> {
     match source.extension()?.to_str()? {
-        "c" => Some(Language::C),
-        "cc" | "cpp" | "cxx" | "C" => Some(Language::Cxx),
+        "c" => Some(Source::Clang(Language::C)),
+        "cc" | "cpp" | "cxx" | "C" => Some(Source::Clang(Language::Cxx)),
+        "rs" => Some(Source::Rust),
         _ => None,
     }
 }
@@ -93,7 +103,7 @@ fn described(path: PathBuf, arguments: &[OsString], run: &RunArguments) -> Progr
 /// Builds; what the compiler has to say goes to standard error. `beside` is where else included files
 /// are looked for.
 fn build(
-    language: Language,
+    language: Source,
     source: &Path,
     binary: &Path,
     beside: Option<&Path>,
@@ -101,12 +111,18 @@ fn build(
     if !source.is_file() {
         return Err(Failure::Input(format!("there is no file `{}`", source.display())));
     }
-    let words = ["-O1", "-g", "-pthread", "-o"].map(OsString::from);
-    let words = words.into_iter().chain([binary.into(), source.into(), "-lm".into()]);
-    let beside = beside.into_iter().flat_map(|folder| ["-iquote".into(), folder.into()]);
-    let words = words.chain(beside);
-    let mut command = foretell_build::command(language, words)
-        .map_err(|error| Failure::Input(error.to_string()))?;
+    let command = match language {
+        Source::Clang(language) => {
+            let words = ["-O1", "-g", "-pthread", "-o"].map(OsString::from);
+            let words = words.into_iter().chain([binary.into(), source.into(), "-lm".into()]);
+            let beside = beside.into_iter().flat_map(|folder| ["-iquote".into(), folder.into()]);
+            foretell_build::command(language, words.chain(beside))
+        }
+        Source::Rust => {
+            rust_host(None).and_then(|_| Ok(foretell_build::rust::command(source, binary)))?
+        }
+    };
+    let mut command = command.map_err(|error| Failure::Input(error.to_string()))?;
     // What the compiler leaves when it is ended goes with the folder.
     if let Some(folder) = binary.parent() {
         command.env("TMPDIR", folder);
@@ -117,6 +133,22 @@ fn build(
         true => Ok(()),
         false => Err(Failure::Input(format!("{} was not compiled ({status})", source.display()))),
     }
+}
+
+/// The platform that `rustc` compiles for in this folder, if it is a `rustc` that the plugin is for.
+pub fn rust_host(folder: Option<&Path>) -> Result<String, Failure> {
+    let compiler = foretell_build::rust::compiler();
+    let mut command = Command::new(&compiler);
+    command.arg("-vV");
+    if let Some(folder) = folder {
+        command.current_dir(folder);
+    }
+    let asked = process::output(&mut command).map_err(|error| {
+        let name = compiler.display();
+        Failure::Input(format!("cannot start {name}: {error}; install Rust 1.95 with rustup"))
+    })?;
+    let version = String::from_utf8_lossy(&asked.stdout);
+    foretell_build::rust::host(&version).map_err(|error| Failure::Input(error.to_string()))
 }
 
 /// Our standard input, where it is a file that every run can read from its begin. Anything else can

@@ -1,0 +1,17 @@
+//! Scoped threads that add to a sum in two locked steps.
+use std::sync::Mutex;
+use std::thread;
+
+fn main() {
+    let sum = Mutex::new(0);
+    thread::scope(|scope| {
+        for part in [1, 2] {
+            let sum = &sum;
+            scope.spawn(move || {
+                let before = *sum.lock().unwrap();
+                *sum.lock().unwrap() = before + part;
+            });
+        }
+    });
+    assert_eq!(*sum.lock().unwrap(), 3);
+}
