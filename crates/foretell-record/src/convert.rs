@@ -126,6 +126,8 @@ pub struct Converter<O> {
     output: O,
     symbols: Symbols,
     memory: Memory,
+    /// Instrumented code was written in Rust.
+    is_rust: bool,
     executable: PathBuf,
     current: u32,
     again: Again,
@@ -173,6 +175,7 @@ impl<O: Output> Converter<O> {
             output,
             symbols,
             memory: Memory::default(),
+            is_rust: false,
             executable,
             current: 0,
             again: Again::new(),
@@ -218,11 +221,12 @@ impl<O: Output> Converter<O> {
         command: &[String],
         build_id: Option<&str>,
     ) -> io::Result<(Summary, O::Made)> {
-        if self.memory.unseen > 0 {
+        // What Rust's library writes into memory that one thread alone uses is like the result of a call.
+        let unseen = self.memory.unseen_and_shared();
+        if unseen > 0 {
             let gap = format!(
-                "{} reads returned what uninstrumented code wrote unseen; that memory counts as \
-                 another location from there on",
-                self.memory.unseen
+                "{unseen} reads returned what uninstrumented code wrote unseen; that memory counts as \
+                 another location from there on"
             );
             self.account.gap(&gap);
         }
@@ -302,6 +306,7 @@ impl<O: Output> Converter<O> {
             }
             Kind::DefineSite => {
                 let site = words.site()?;
+                self.is_rust |= site.file.ends_with(".rs");
                 self.path.add_site(place, &site);
                 self.define_site(place, site);
             }
@@ -434,6 +439,9 @@ impl<O: Output> Converter<O> {
         }
         let site = self.site(place);
         let reads = kind == Kind::Read;
+        if self.is_rust {
+            self.memory.touch(address, size, self.current);
+        }
         // Mostly it is memory that was accessed in the same way before.
         let variable = match reads {
             true => self.memory.read_again(address, size, value),
@@ -485,6 +493,9 @@ impl<O: Output> Converter<O> {
                 let (address, old, new) = (words.next()?, words.next()?, words.next()?);
                 let (shadow, address_shadow) = words.pair()?;
                 let size = size_of(detail)?;
+                if self.is_rust {
+                    self.memory.touch(address, size, self.current);
+                }
                 self.memory.found(address, size, old);
                 let variable = self.variable(address, size);
                 self.memory.left(address, size, new);

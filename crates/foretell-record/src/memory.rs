@@ -1,6 +1,7 @@
 //! The program's memory as the events showed it: which variable an access is of, what it held at
 //! first, and whether somebody wrote behind our back.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -49,6 +50,38 @@ pub struct Memory {
     others: FxHashMap<(u64, u8, u32), u32>,
     /// How many reads returned what no event had written.
     pub unseen: u64,
+    /// Who uses which memory, where that is asked for.
+    users: Option<Users>,
+}
+
+/// Which thread uses each granule, and how many reads of it returned what no event had written.
+#[derive(Default)]
+struct Users {
+    /// `None` where several do.
+    by_granule: BTreeMap<u64, (Option<u32>, u64)>,
+    /// What was found of memory that several used and that was freed.
+    shared: u64,
+}
+
+impl Users {
+    fn touch(&mut self, address: u64, size: u8, thread: u32) {
+        for granule in address >> 3..=(address + u64::from(size.max(1)) - 1) >> 3 {
+            let (user, _) = self.by_granule.entry(granule).or_insert((Some(thread), 0));
+            if *user != Some(thread) {
+                *user = None;
+            }
+        }
+    }
+
+    fn free(&mut self, freed: Range<u64>) {
+        let over = freed.start >> 3..freed.end.div_ceil(8);
+        let over: Vec<u64> = self.by_granule.range(over).map(|(granule, _)| *granule).collect();
+        for granule in over {
+            if let Some((None, unseen)) = self.by_granule.remove(&granule) {
+                self.shared += unseen;
+            }
+        }
+    }
 }
 
 /// See [`Memory`].
@@ -222,6 +255,9 @@ impl Memory {
         }
         if contradicted {
             self.unseen += 1;
+            if let Some(users) = &mut self.users {
+                users.by_granule.entry(address >> 3).or_insert((None, 0)).1 += 1;
+            }
         }
         for (address, size, shift) in Self::parts(address, size) {
             if contradicted {
@@ -237,6 +273,19 @@ impl Memory {
             granule.initially |= initially;
             granule.known |= touched;
         }
+    }
+
+    /// A thread accesses the memory: from the first call on it is kept who uses what.
+    pub fn touch(&mut self, address: u64, size: u8, thread: u32) {
+        self.users.get_or_insert_default().touch(address, size, thread);
+    }
+
+    /// How many of the unseen reads are of memory that several threads use; of all, where nobody asked
+    /// who does.
+    pub fn unseen_and_shared(&self) -> u64 {
+        let Some(users) = &self.users else { return self.unseen };
+        let now = users.by_granule.values().filter(|(user, _)| user.is_none());
+        users.shared + now.map(|(_, unseen)| unseen).sum::<u64>()
     }
 
     /// The bytes of the granule are another location from now on.
@@ -268,6 +317,9 @@ impl Memory {
     /// The memory is freed: it becomes another location.
     pub fn free(&mut self, address: u64, size: u64) {
         let end = address.saturating_add(size);
+        if let Some(users) = &mut self.users {
+            users.free(address..end);
+        }
         let numbers = address >> 12..=end.saturating_sub(1) >> 12;
         if numbers.end().saturating_sub(*numbers.start()) < self.pages.len() as u64 {
             for number in numbers {
@@ -404,6 +456,26 @@ mod tests {
             variable(&mut memory, 0x1000, 8, 2),
             (2, Some(Location { generation: 2, initial: Some(6) }))
         );
+    }
+
+    #[test]
+    fn what_is_unseen_counts_where_several_threads_use_the_memory() {
+        let mut memory = Memory::default();
+        let mut read = |address, value, thread| {
+            memory.touch(address, 8, thread);
+            memory.found(address, 8, value);
+            memory.unseen_and_shared()
+        };
+        assert_eq!(read(0x1000, 1, 0), 0);
+        assert_eq!(read(0x1000, 2, 0), 0, "it is the thread's own");
+        assert_eq!(read(0x1000, 2, 1), 1, "it is not any more");
+        assert_eq!(read(0x2000, 1, 1), 1);
+        memory.free(0x1000, 0x2000);
+        assert_eq!(memory.unseen_and_shared(), 1, "what was counted stays");
+        memory.touch(0x1000, 8, 2);
+        memory.found(0x1000, 8, 3);
+        memory.found(0x1000, 8, 4);
+        assert_eq!((memory.unseen, memory.unseen_and_shared()), (2, 1), "it is another location");
     }
 
     #[test]
