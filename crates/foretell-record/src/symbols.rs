@@ -173,9 +173,16 @@ impl Symbols {
             module.lines = addr2line::Loader::new(&module.path).ok();
         }
         let Some(lines) = &module.lines else { return site };
-        if let Ok(mut frames) = lines.find_frames(probe)
-            && let Ok(Some(frame)) = frames.next()
+        let mut frames = lines.find_frames(probe).ok();
+        let mut next = || frames.as_mut().and_then(|frames| frames.next().ok().flatten());
+        let mut innermost = next();
+        // What Rust's library has inlined belongs to the program's own line.
+        while innermost.as_ref().is_some_and(is_of_rust)
+            && let Some(outer) = next()
         {
+            innermost = Some(outer);
+        }
+        if let Some(frame) = innermost {
             if let Some(location) = frame.location {
                 site.file = location.file.unwrap_or_default().into();
                 site.line = location.line.unwrap_or(0);
@@ -195,6 +202,12 @@ impl Symbols {
         known().insert(probe, site.clone());
         site
     }
+}
+
+/// Whether the frame is of Rust's own library: its sources were compiled in a folder of this name.
+fn is_of_rust<R: addr2line::gimli::Reader>(frame: &addr2line::Frame<'_, R>) -> bool {
+    let file = frame.location.as_ref().and_then(|location| location.file);
+    file.is_some_and(|file| file.starts_with("/rustc/"))
 }
 
 /// What lies at the address, of a list that is sorted by address.

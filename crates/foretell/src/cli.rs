@@ -620,7 +620,7 @@ pub struct TestArguments {
     /// What to suppress and what to write.
     #[command(flatten)]
     pub outputs: ReportOutputs,
-    /// The program and its arguments; options of foretell stand before it. A C or C++ file is built
+    /// The program and its arguments; options of foretell stand before it. A C, C++ or Rust file is built
     /// first, with -O1 -g -pthread.
     #[arg(
         trailing_var_arg = true,
@@ -677,7 +677,7 @@ pub struct ReplayArguments {
     /// How the program is run.
     #[command(flatten)]
     pub run: RunArguments,
-    /// The program and its arguments, after `--`. A C or C++ file is built first.
+    /// The program and its arguments, after `--`. A C, C++ or Rust file is built first.
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     pub program: Vec<std::ffi::OsString>,
 }
