@@ -555,6 +555,12 @@ pub mod hooks {
     #[allow(non_camel_case_types)]
     pub type rust_initialised = unsafe extern "C" fn(word: *const u32, site: *const Site) -> u32;
 
+    /// `rust_unpark`: gives a thread the token that `park` takes, instead of an exchange of its word. Gives
+    /// the word as it was.
+    #[allow(non_camel_case_types)]
+    pub type rust_unpark =
+        unsafe extern "C" fn(word: *const u32, operand: u32, site: *const Site) -> u32;
+
     /// `rust_place`: the place of the call that follows, of a function of Rust's standard library that the
     /// runtime stands in for.
     #[allow(non_camel_case_types)]

@@ -26,6 +26,8 @@ enum Role {
     Release(u32),
     /// A load that asks whether something was initialised.
     Initialised,
+    /// An exchange that gives a thread its token to go on.
+    Unpark,
 }
 
 /// By the functions that the accesses were written in.
@@ -43,6 +45,7 @@ const ROLES: &[(&str, Role)] = &[
     ("std::sys::sync::rwlock::futex::RwLock::read_unlock", Role::Release(READER_WRITER | SHARED)),
     ("std::sys::sync::rwlock::futex::RwLock::write_unlock", Role::Release(READER_WRITER)),
     ("std::sys::sync::once::futex::Once::is_completed", Role::Initialised),
+    ("std::sys::sync::thread_parking::futex::Parker::unpark", Role::Unpark),
 ];
 
 /// Functions of the library that are called through a detour, and the runtime's hooks.
@@ -54,6 +57,13 @@ const DETOURS: &[(&str, &str)] = &[
     ("std::sync::poison::condvar::Condvar::notify_one", "__foretell_rust_notify_one"),
     ("std::sync::poison::condvar::Condvar::notify_all", "__foretell_rust_notify_all"),
     ("std::sys::sync::once::futex::Once::call", "__foretell_rust_once"),
+    ("std::thread::functions::park", "__foretell_rust_park"),
+    ("std::thread::thread::Thread::park", "__foretell_rust_park_thread"),
+    (
+        "std::thread::scoped::ScopeData::increment_num_running_threads",
+        "__foretell_rust_scope_begin",
+    ),
+    ("std::thread::scoped::ScopeData::decrement_num_running_threads", "__foretell_rust_scope_end"),
 ];
 
 /// Where the functions are that panic or abort, and what else is in these modules.
@@ -181,6 +191,14 @@ fn replace_access(context: &mut ModuleContext, function: Value, access: Value, r
             }
             let arguments = [word, operand, constants.constant32(flags), site];
             access.replace_by(context.hook("rust_release", constants.int32, &arguments));
+        }
+        (Opcode::LLVMAtomicRMW, Role::Unpark) => {
+            let operand = access.operand(1);
+            if operand.ty().scalar_width() != Some(WIDTH) {
+                return;
+            }
+            let arguments = [word, operand, site];
+            access.replace_by(context.hook("rust_unpark", constants.int32, &arguments));
         }
         _ => {}
     }

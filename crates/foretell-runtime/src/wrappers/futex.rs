@@ -21,6 +21,7 @@ unsafe fn wait(mut session: Session, word: u64, expected: u32, deadline: Option<
     if current != expected {
         return fail(libc::EAGAIN).into();
     }
+    super::rust::parks_at(session.me.number, word);
     if scheduler::block(session.me, Wait::Futex(word), deadline) {
         return fail(libc::ETIMEDOUT).into();
     }

@@ -4,13 +4,16 @@
 //! The word of a lock in memory follows the model: code of the library that is not instrumented may use
 //! the same lock, and finds it as it is. Where such code holds it, the model steps aside and the library's
 //! own slow way waits, on a futex.
+//!
+//! A thread's token to go on after `park` is a semaphore in the trace. `park` is the library's own; which
+//! thread's word it looked at is known by the futex it slept on, or by the token that is gone.
 
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use foretell_abi::Site;
 use foretell_abi::rust_lock::{READER_WRITER, SHARED, TRY};
-use foretell_wire::{Kind, ObjectKind};
+use foretell_abi::{BinaryOp, Order, Site};
+use foretell_wire::{Kind, ObjectKind, access};
 use libc::c_void;
 
 use super::mutex::{self, Patience, unlocked};
@@ -19,7 +22,9 @@ use crate::local;
 use crate::objects::{self, Model, ReaderWriter};
 use crate::outside;
 use crate::scheduler;
+use crate::shadow;
 use crate::thread::Session;
+use crate::turn::TurnCell;
 
 /// The number of the lock at the word. A word at 0 is a lock that nobody has: one that the model knows as
 /// taken was freed and made anew.
@@ -296,4 +301,168 @@ pub unsafe extern "C-unwind" fn __foretell_rust_once(
         once::end(&mut session, address);
     }
     drop(attempt);
+}
+
+/// The words of threads that were unparked.
+static TOKENS: TurnCell<Vec<u64>> = TurnCell::new(Vec::new());
+/// The threads in `park`, with the futex that each slept on, 0 for none.
+static PARKING: TurnCell<Vec<(u32, u64)>> = TurnCell::new(Vec::new());
+
+fn token(word: u64) -> (u64, &'static mut u32) {
+    let fits = |model: &Model| matches!(model, Model::Semaphore(_));
+    let object = objects::get(word, fits, || Model::Semaphore(0));
+    let number = object.number.into();
+    match &mut object.model {
+        Model::Semaphore(count) => (number, count),
+        _ => unreachable!("a semaphore"),
+    }
+}
+
+/// A thread is about to sleep on a futex.
+pub fn parks_at(thread: u32, word: u64) {
+    // SAFETY: callers have the turn.
+    let parking = unsafe { PARKING.get() };
+    if let Some(entry) = parking.iter_mut().find(|(number, _)| *number == thread) {
+        entry.1 = word;
+    }
+}
+
+/// See `foretell-abi`.
+#[unsafe(no_mangle)]
+#[allow(clippy::missing_safety_doc)] // foretell-abi
+pub unsafe extern "C" fn __foretell_rust_unpark(
+    word: *const AtomicU32,
+    operand: u32,
+    site: *const Site,
+) -> u32 {
+    // SAFETY: the program's word.
+    let native = unsafe { &*word };
+    let Some(mut session) = Session::begin_hook() else { return native.swap(operand, SeqCst) };
+    session.place = session.recorder().site(site);
+    session.point();
+    // SAFETY: a session has the turn.
+    let tokens = unsafe { TOKENS.get() };
+    if !tokens.contains(&(word as u64)) {
+        tokens.push(word as u64);
+    }
+    let old = native.swap(operand, SeqCst);
+    let (number, count) = token(word as u64);
+    if *count == 0 {
+        *count = 1;
+        session.event(Kind::SemaphorePost, 0, [number]);
+    } else {
+        // In another order it would have counted.
+        outside::note_outcome(&session, "unpark");
+    }
+    session.point();
+    old
+}
+
+/// The library parks; the trace says whose token it took.
+fn park(library: impl FnOnce()) {
+    let Some(mut session) = Session::begin() else { return library() };
+    session.point();
+    let (me, place) = (session.me.number, session.place);
+    // SAFETY: a session has the turn.
+    let (tokens, parking) = unsafe { (TOKENS.get(), PARKING.get()) };
+    let there: Vec<u64> = tokens.iter().copied().filter(|&word| *token(word).1 > 0).collect();
+    parking.push((me, 0));
+    drop(session);
+    library();
+    let Some(mut session) = Session::begin() else { return };
+    session.place = place;
+    // SAFETY: a session has the turn.
+    let parking = unsafe { PARKING.get() };
+    let entry = parking.iter().position(|(number, _)| *number == me);
+    let slept = entry.map_or(0, |entry| parking.swap_remove(entry).1);
+    // SAFETY: words of threads that run, or of handles that the program still has.
+    let gone = |word: &u64| unsafe { (*(*word as *const AtomicU32)).load(SeqCst) } == 0;
+    let word = if slept != 0 { Some(slept) } else { there.into_iter().find(gone) };
+    if let Some((number, count)) = word.map(token).filter(|(_, count)| **count > 0) {
+        *count -= 1;
+        session.event(Kind::SemaphoreWait, 0, [number]);
+        session.point();
+    }
+}
+
+/// `thread::park`.
+///
+/// # Safety
+/// Called by instrumented code as the library's function would be.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __foretell_rust_park(original: unsafe extern "C-unwind" fn()) {
+    // SAFETY: the caller's promise.
+    park(|| unsafe { original() });
+}
+
+/// `Thread::park`.
+///
+/// # Safety
+/// Called by instrumented code as the library's function would be.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __foretell_rust_park_thread(
+    original: unsafe extern "C-unwind" fn(*const c_void),
+    thread: *const c_void,
+) {
+    // SAFETY: the caller's promise.
+    park(|| unsafe { original(thread) });
+}
+
+/// How many words the state of a scope of threads has.
+const SCOPE_WORDS: usize = 3;
+
+/// The library counts the threads of a scope, up or down; the trace has it as an addition to the word that
+/// changed.
+unsafe fn count_in_scope(scope: *const AtomicU64, library: impl FnOnce()) {
+    let Some(mut session) = Session::begin() else { return library() };
+    session.point();
+    let place = session.place;
+    // SAFETY: the state of a scope is so large.
+    let words = || unsafe { std::array::from_fn(|at| (*scope.add(at)).load(SeqCst)) };
+    let before: [u64; SCOPE_WORDS] = words();
+    session.me.unpreemptible += 1;
+    drop(session);
+    library();
+    let Some(mut session) = Session::begin() else { return };
+    session.me.unpreemptible -= 1;
+    session.place = place;
+    let after: [u64; SCOPE_WORDS] = words();
+    let changed = (0..SCOPE_WORDS).find(|&at| before[at].abs_diff(after[at]) == 1);
+    if let Some(at) = changed {
+        let (old, new) = (before[at], after[at]);
+        let read = shadow::of_read(session.me.slots.index);
+        let add = BinaryOp::Add as u32;
+        let written = shadow::binary(add, 64, read, old, 0, new.wrapping_sub(old));
+        let detail = access::detail(8, Order::AcquireRelease as u8);
+        let address = scope as u64 + 8 * at as u64;
+        session.event(Kind::ReadModifyWrite, detail, [address, old, new, written.into()]);
+    }
+    session.point();
+}
+
+/// `ScopeData::increment_num_running_threads`.
+///
+/// # Safety
+/// Called by instrumented code as the library's function would be.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __foretell_rust_scope_begin(
+    original: unsafe extern "C-unwind" fn(*const AtomicU64),
+    scope: *const AtomicU64,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { count_in_scope(scope, || original(scope)) }
+}
+
+/// `ScopeData::decrement_num_running_threads`.
+///
+/// # Safety
+/// Called by instrumented code as the library's function would be.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __foretell_rust_scope_end(
+    original: unsafe extern "C-unwind" fn(*const AtomicU64, bool),
+    scope: *const AtomicU64,
+    panicked: bool,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { count_in_scope(scope, || original(scope, panicked)) }
 }
