@@ -11,13 +11,15 @@
 //! Where a thread starts others or waits for them (fork, join, barrier, condition, semaphore) it
 //! wants them to run: an inferred block is cut in two there. A marked one is not.
 //!
+//! What Rust's library does inside its own locks, channels and threads belongs to no inferred block.
+//!
 //! Of all accesses at one code location in one block only the first (to begin a pair) and the last
 //! (to end one) are taken, which makes the longest pair; so a loop of a million accesses costs what
 //! its code locations cost.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use foretell_trace::{EventId, Op, ThreadId, Trace};
+use foretell_trace::{Event, EventId, Op, ThreadId, Trace};
 
 use crate::access::{Accesses, Cell, Location};
 use crate::stale::Flow;
@@ -88,6 +90,20 @@ fn lets_others_run(op: &Op) -> bool {
     )
 }
 
+/// Where Rust's library makes locks, channels and threads of atomics. What it does there is right in every
+/// order, and no block of the program's.
+const MACHINERY: [&str; 4] = [
+    "library/std/src/sync/",
+    "library/std/src/sys/",
+    "library/std/src/thread/",
+    "library/alloc/src/sync.rs",
+];
+
+fn is_machinery(trace: &Trace, event: &Event) -> bool {
+    let file = event.site.map(|site| &*trace.sites[site.index()].file);
+    file.is_some_and(|file| MACHINERY.iter().any(|place| file.contains(place)))
+}
+
 /// Calls `found` for every pair, in the order in which the blocks end; returns how many blocks
 /// there were.
 pub fn local_pairs(
@@ -140,6 +156,7 @@ pub fn local_pairs(
                 }
                 *stack = open;
             }
+            _ if !marked && is_machinery(trace, event) => {}
             _ => {
                 accesses.of(id, &mut here);
                 let location = accesses.location(id);
