@@ -57,6 +57,7 @@ const DETOURS: &[(&str, &str)] = &[
     ("std::sync::poison::condvar::Condvar::notify_one", "__foretell_rust_notify_one"),
     ("std::sync::poison::condvar::Condvar::notify_all", "__foretell_rust_notify_all"),
     ("std::sys::sync::once::futex::Once::call", "__foretell_rust_once"),
+    ("std::sync::barrier::Barrier::wait", "__foretell_rust_barrier"),
     ("std::thread::functions::park", "__foretell_rust_park"),
     ("std::thread::thread::Thread::park", "__foretell_rust_park_thread"),
     (

@@ -34,6 +34,39 @@ fn fresh(parties: c_uint) -> Barrier {
     Barrier { parties, arrived: 0, round: 0 }
 }
 
+/// The barrier at an address that is not of the C library, for so many threads.
+pub fn of(address: u64, parties: u32) -> u32 {
+    let fits = |model: &Model| matches!(model, Model::Barrier(known) if known.parties == parties);
+    objects::get(address, fits, || Model::Barrier(fresh(parties))).number
+}
+
+/// Waits until all have come; whether this thread was the last.
+pub fn meet(mut session: Session, number: u32) -> bool {
+    session.event(Kind::BarrierArrive, 0, [number.into()]);
+    let meeting = state(number);
+    meeting.arrived += 1;
+    let last = meeting.arrived == meeting.parties;
+    if last {
+        meeting.arrived = 0;
+        meeting.round += 1;
+        scheduler::wake(Wait::Object(number));
+        session.point();
+    } else {
+        let round = meeting.round;
+        while state(number).round == round {
+            scheduler::block(session.me, Wait::Object(number), None);
+        }
+    }
+    let logged = replay::peek(session.me, &[Logged::Barrier]);
+    if logged.is_some() {
+        replay::pass(session.me);
+    }
+    let last = logged.map_or(last, |(_, serial)| serial == 1);
+    session.event(Kind::BarrierLeave, 0, [number.into()]);
+    session.point();
+    last
+}
+
 interpose! {
     fn pthread_barrier_init(
         barrier: *mut pthread_barrier_t, attributes: *const pthread_barrierattr_t,
@@ -76,29 +109,9 @@ interpose! {
             session.point();
             return result;
         }
-        let number = number(barrier);
-        session.event(Kind::BarrierArrive, 0, [number.into()]);
-        let meeting = state(number);
-        meeting.arrived += 1;
-        let last = meeting.arrived == meeting.parties;
-        if last {
-            meeting.arrived = 0;
-            meeting.round += 1;
-            scheduler::wake(Wait::Object(number));
-            session.point();
-        } else {
-            let round = meeting.round;
-            while state(number).round == round {
-                scheduler::block(session.me, Wait::Object(number), None);
-            }
+        match meet(session, number(barrier)) {
+            true => libc::PTHREAD_BARRIER_SERIAL_THREAD,
+            false => 0,
         }
-        let logged = replay::peek(session.me, &[Logged::Barrier]);
-        if logged.is_some() {
-            replay::pass(session.me);
-        }
-        let last = logged.map_or(last, |(_, serial)| serial == 1);
-        session.event(Kind::BarrierLeave, 0, [number.into()]);
-        session.point();
-        if last { libc::PTHREAD_BARRIER_SERIAL_THREAD } else { 0 }
     }
 }

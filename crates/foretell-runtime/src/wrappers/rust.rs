@@ -17,7 +17,7 @@ use foretell_wire::{Kind, ObjectKind, access};
 use libc::c_void;
 
 use super::mutex::{self, Patience, unlocked};
-use super::{condition, once, rwlock};
+use super::{barrier, condition, once, rwlock};
 use crate::local;
 use crate::objects::{self, Model, ReaderWriter};
 use crate::outside;
@@ -465,4 +465,33 @@ pub unsafe extern "C-unwind" fn __foretell_rust_scope_end(
 ) {
     // SAFETY: the caller's promise.
     unsafe { count_in_scope(scope, || original(scope, panicked)) }
+}
+
+/// How many words a `Barrier` has.
+const BARRIER_WORDS: usize = 5;
+
+/// `Barrier::wait`: whether this thread is the leader.
+///
+/// For how many threads a barrier is, is the only word of it that is not 0 before anybody has come.
+///
+/// # Safety
+/// Called by instrumented code as the library's function would be.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __foretell_rust_barrier(
+    original: unsafe extern "C-unwind" fn(*const AtomicU64) -> bool,
+    words: *const AtomicU64,
+) -> bool {
+    if let Some(mut session) = Session::begin() {
+        session.point();
+        // SAFETY: the program's barrier, which is so large.
+        let word = |at: usize| unsafe { (*words.add(at)).load(SeqCst) };
+        let mut set = (0..BARRIER_WORDS).map(word).filter(|word| *word != 0);
+        if let (Some(parties), None) = (set.next(), set.next())
+            && let Ok(parties) = u32::try_from(parties)
+        {
+            return barrier::meet(session, barrier::of(words as u64, parties));
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { original(words) }
 }
