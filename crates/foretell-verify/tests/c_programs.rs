@@ -101,7 +101,6 @@ fn what_fails_is_never_proved() {
         "b_in_union.c",
         "c_atomic_nonatomic_mix.c",
         "c_computed_goto.c",
-        "c_variadic.c",
     ];
     for file in files(&root().join("tests/never_proved")) {
         let Some(found) = report(&file, &Options::default()) else { return };
