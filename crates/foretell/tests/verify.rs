@@ -211,7 +211,7 @@ fn a_deadlock_is_forced_when_it_is_asked_for() {
 
 /// `name.c:12: reason`, whatever stands in front.
 fn has_place_and_reason(line: &str, name: &str) -> bool {
-    line.split_once(&format!("{name}:")).is_some_and(|(_, rest)| {
+    line.split(&format!("{name}:")).skip(1).any(|rest| {
         let (number, reason) = rest.split_once(':').unwrap_or_default();
         number.parse::<u32>().is_ok_and(|line| line > 0) && reason.split_whitespace().count() > 1
     })

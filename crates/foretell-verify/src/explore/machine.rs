@@ -17,6 +17,7 @@ use std::sync::Arc;
 use super::inputs::Inputs;
 use super::liveness::Lives;
 use super::memory::{Base, Object, Pointer, Value};
+use super::order::{Open, open_orders};
 use super::state::{Frame, OWN, State, Status, Thread};
 use crate::certificate::Assumption;
 use crate::ir::{
@@ -105,6 +106,9 @@ pub struct Machine<'m> {
     pub quiet_abort: bool,
     /// An atomic operation weaker than sequentially consistent was executed here.
     pub weaker: Cell<Option<Place>>,
+    /// Something was executed here whose operands C evaluates in any order, and it matters.
+    pub open_order: Cell<Option<Place>>,
+    orders: Vec<Vec<Vec<Open>>>,
     /// What had to be assumed.
     pub assumed: RefCell<BTreeSet<Assumption>>,
     /// The program asks for inputs.
@@ -134,9 +138,12 @@ pub struct Access {
 impl<'m> Machine<'m> {
     /// A machine for a program.
     pub fn new(module: &'m Module, signals: bool) -> Self {
+        let lives: Vec<Lives> = module.functions.iter().map(|f| Lives::of(module, f)).collect();
         Self {
             module,
-            lives: module.functions.iter().map(|f| Lives::of(module, f)).collect(),
+            orders: open_orders(module, &lives),
+            open_order: Cell::new(None),
+            lives,
             signals,
             quiet_abort: module.speaks_sv_comp(),
             weaker: Cell::new(None),
@@ -696,6 +703,14 @@ impl<'m> Machine<'m> {
             (frame.block, frame.at, frame.function)
         };
         let depth = state.threads[thread].as_ref().map_or(0, |thread| thread.frames.len());
+        let beside = state.alone.is_none() && state.running().nth(1).is_some();
+        match self.orders[function as usize][block as usize][at as usize] {
+            Open::Beside if !beside => {}
+            Open::Beside | Open::Always if self.open_order.get().is_none() => {
+                self.open_order.set(Some(instruction.place));
+            }
+            _ => {}
+        }
         self.execute(state, thread, instruction, choice)?;
         // registers and locals that nobody needs any more, of the frame that executed it
         let jumped = matches!(instruction.op, Op::Jump(_) | Op::Branch { .. } | Op::Switch { .. });
