@@ -13,13 +13,14 @@
 //! cargo run --release -p foretell-bench -- planner          # Table 1 of 003, beside Fast Downward
 //! cargo run --release -p foretell-bench -- neighbourhood    # formulas beside TARA, and loops
 //! cargo run --release -p foretell-bench -- thesis           # tables 4, 5 and 6 of 002
-//! cargo run --release -p foretell-bench -- verify           # Table 4 of 001: both refinements
+//! cargo run --release -p foretell-bench -- verify [families] # Table 4 of 001: both refinements
 //! cargo run --release -p foretell-bench -- explore          # classes beside traces and random runs
 //! cargo run --release -p foretell-bench -- first-finding    # runs until the first failure
 //! cargo run --release -p foretell-bench -- generate-std N FILE [clean|racy]
 //! ```
 
 mod explore;
+mod families;
 mod generate;
 mod measure;
 mod neighbourhood;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         ["explore"] => explore::families(),
         ["first-finding"] => explore::first_finding(),
         ["verify"] => verify::table(),
+        ["verify", "families"] => families::table(),
         ["neighbourhood"] => neighbourhood::run(),
         ["thesis"] => thesis::tables(),
         ["solvers"] => predict::solvers(),
@@ -68,7 +70,7 @@ fn main() -> ExitCode {
         ["count", parser, file] => trace_info::count(parser, Path::new(file)),
         _ => Err("usage: foretell-bench trace-info | trace-binary | predict-families | \
                   predict-million | solvers | record | schedule | runs | order [quick] [NAME] | \
-                  planner [EVENTS] | neighbourhood | thesis | verify | explore | first-finding | \
+                  planner [EVENTS] | neighbourhood | thesis | verify [families] | explore | first-finding | \
                   generate-std EVENTS FILE [clean|racy]"
             .to_owned()),
     };

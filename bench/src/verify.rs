@@ -14,7 +14,7 @@ use foretell_verify::ir::clang;
 use foretell_verify::{Options, Program, Refinement, Verdict, text, verify};
 
 use crate::measure::{children_seconds, cpu_seconds};
-use crate::{scratch, spin};
+use crate::{families, scratch, spin};
 
 /// Steps of bounded checking.
 const BOUND: usize = 12;
@@ -27,12 +27,14 @@ const SECONDS: f64 = 60.0;
 
 /// What a refinement cost on one program.
 #[derive(Clone, Copy, Debug, Default)]
-struct Cost {
-    iterations: usize,
-    questions: u64,
+pub struct Cost {
+    /// Searches of the abstract program.
+    pub iterations: usize,
+    /// To the solver.
+    pub questions: u64,
     samples: usize,
     /// CPU, the solver's included.
-    cpu: f64,
+    pub cpu: f64,
     /// Wall clock.
     wall: f64,
 }
@@ -40,49 +42,8 @@ struct Cost {
 /// Prints the table; an error if it does not show what it is to show.
 pub fn table() -> Result<(), String> {
     c_programs()?;
-    scaling()?;
+    families::table()?;
     guarded_commands()
-}
-
-/// How both refinements grow with the number of threads, on the kind of program that 001 section 5
-/// speaks of: threads that do not depend on one another, so that a spurious counterexample has as many
-/// interleavings as they have orders. A refinement by the trace refutes one of them at a time.
-fn scaling() -> Result<(), String> {
-    println!(
-        "threads | by the trace: iterations, questions, CPU s | by the neighbourhood: the same"
-    );
-    for threads in 1..=6 {
-        let source = published(threads);
-        let program = text::parse("published", &source).map_err(|error| error.to_string())?;
-        let (verdict, [trace, hood]) = both(&program)?;
-        println!(
-            "{threads:>7} | {:>5} {:>7} {:>8.2} | {:>5} {:>7} {:>8.2} | {verdict}",
-            trace.iterations, trace.questions, trace.cpu, hood.iterations, hood.questions, hood.cpu
-        );
-        if verdict == "unsafe" || hood.iterations > trace.iterations {
-            return Err(format!("{threads} threads: {verdict}, {} iterations", hood.iterations));
-        }
-    }
-    println!();
-    Ok(())
-}
-
-/// `n` threads publish two fields each and a flag; a reader looks when all flags are up. Safe.
-fn published(n: usize) -> String {
-    let shared: Vec<String> = (0..n).map(|i| format!("a{i} = 0, b{i} = 0, f{i} = 0")).collect();
-    let mut source = format!("shared {};\n", shared.join(", "));
-    for i in 0..n {
-        source += &format!(
-            "thread writer{i} {{\n  a{i} := {};\n  b{i} := a{i} + 1;\n  f{i} := 1;\n}}\n",
-            i + 1
-        );
-    }
-    let flags: Vec<String> = (0..n).map(|i| format!("f{i} == 1")).collect();
-    source += &format!("thread reader {{\n  assume({});\n", flags.join(" && "));
-    for i in 0..n {
-        source += &format!("  assert(b{i} == a{i} + 1);\n  assert(a{i} == {});\n", i + 1);
-    }
-    source + "}\n"
 }
 
 /// States of one program.
@@ -342,7 +303,7 @@ fn guarded_commands() -> Result<(), String> {
 }
 
 /// The verdict and what both refinements cost, in turn, so that a busy machine is unfair to both.
-fn both(program: &Program) -> Result<(&'static str, [Cost; 2]), String> {
+pub fn both(program: &Program) -> Result<(&'static str, [Cost; 2]), String> {
     let mut runs: [Vec<Cost>; 2] = Default::default();
     let mut verdict = "";
     for _ in 0..RUNS {

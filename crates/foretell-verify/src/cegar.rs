@@ -191,9 +191,13 @@ impl Loop {
                 Refinement::Trace => {
                     trace(&mut self.joined, solver, &self.abstraction, &counterexample)?
                 }
-                Refinement::Neighbourhood => {
-                    neighbourhood(&mut self.joined, solver, &mut self.abstraction, &counterexample)?
-                }
+                Refinement::Neighbourhood => neighbourhood(
+                    &mut self.joined,
+                    solver,
+                    &mut self.abstraction,
+                    &self.reduction,
+                    &counterexample,
+                )?,
             };
             self.statistics.refinement += started.elapsed();
             let predicates = match refined {

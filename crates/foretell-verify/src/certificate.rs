@@ -82,6 +82,8 @@ pub enum Assumption {
     Inputs,
     /// `pthread_rwlock_rdlock` does not wait for a writer that waits.
     ReadersFirst,
+    /// `strcmp` gives 1, -1 or a difference.
+    Comparisons,
     /// Deadlocks: a wait for a condition ends by a signal, by luck only where that is worse.
     WaitsNeedSignals,
     /// Two places race; both as `file:line`, the smaller first.
@@ -89,7 +91,7 @@ pub enum Assumption {
 }
 
 impl Assumption {
-    const PLAIN: [Assumption; 8] = [
+    const PLAIN: [Assumption; 9] = [
         Assumption::NoArguments,
         Assumption::ThreadsAreCreated,
         Assumption::MemoryIsAllocated,
@@ -97,6 +99,7 @@ impl Assumption {
         Assumption::AtomicSections,
         Assumption::Inputs,
         Assumption::ReadersFirst,
+        Assumption::Comparisons,
         Assumption::WaitsNeedSignals,
     ];
 
@@ -126,6 +129,10 @@ impl fmt::Display for Assumption {
             Assumption::ReadersFirst => {
                 "a reader gets a reader-writer lock while a writer waits for it, as in the C library's \
                  default kind"
+            }
+            Assumption::Comparisons => {
+                "strcmp, strncmp and memcmp return 0, 1, -1 or the difference of the first bytes that \
+                 differ"
             }
             Assumption::WaitsNeedSignals => {
                 "a wait for a condition that nobody signals does not end by itself (deadlock only; for \

@@ -13,7 +13,7 @@
 //!
 //! A sampled trace that is possible is a counterexample of the program, and is returned as such.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use foretell_neighbourhood::{Atom, Limits, Properties, explain};
 use foretell_trace::{
@@ -22,6 +22,7 @@ use foretell_trace::{
 };
 
 use crate::abstraction::{Abstraction, Cube};
+use crate::check::Reduction;
 use crate::horn::{self, Clauses};
 use crate::path::{Choices, feasible};
 use crate::program::{EdgeId, Location, Program};
@@ -84,6 +85,7 @@ pub fn neighbourhood(
     program: &mut Program,
     solver: &mut Solver,
     abstraction: &mut Abstraction,
+    reduction: &Reduction,
     counterexample: &[EdgeId],
 ) -> Result<Refined, Trouble> {
     let mut next = Some(counterexample.to_vec());
@@ -122,7 +124,7 @@ pub fn neighbourhood(
         if abstraction.predicates.len() == before || refuted > NEIGHBOURS {
             break;
         }
-        next = remaining(program, solver, abstraction, &events)?;
+        next = remaining(program, solver, abstraction, reduction, &events)?;
     }
     Ok(Refined::Predicates { predicates: found, samples: refuted - 1 })
 }
@@ -206,39 +208,65 @@ fn run_on(
 }
 
 /// A trace of the neighbourhood, up to a violation, that the abstraction still has. In depth first: the
-/// nearest violation would need the answers about everything that is nearer.
+/// nearest violation would need the answers about everything that is nearer. As in the search of the
+/// whole program, a persistent set of threads is enough, if one of them has an event left.
 fn remaining(
     program: &mut Program,
     solver: &mut Solver,
     abstraction: &mut Abstraction,
+    reduction: &Reduction,
     events: &[Vec<EdgeId>],
 ) -> Result<Option<Vec<EdgeId>>, Trouble> {
-    type Point = (Vec<usize>, Vec<Location>, Cube);
+    struct Node {
+        /// Events that each thread has taken.
+        places: Vec<usize>,
+        control: Vec<Location>,
+        cube: Cube,
+        parent: Option<(usize, EdgeId)>,
+    }
     let start = vec![0; events.len()];
     let control = program.first_control();
-    let mut open: Vec<(Point, Vec<EdgeId>)> = Vec::new();
+    let mut nodes: Vec<Node> = Vec::new();
     for cube in abstraction.first(program, solver)? {
-        open.push(((start.clone(), control.clone(), cube), Vec::new()));
+        let (places, control) = (start.clone(), control.clone());
+        nodes.push(Node { places, control, cube, parent: None });
     }
-    let mut seen: HashSet<(Vec<usize>, Cube)> = HashSet::new();
-    while let Some(((places, control, cube), path)) = open.pop() {
-        if !seen.insert((places.clone(), cube)) || seen.len() > LATTICE {
+    let mut open: Vec<usize> = (0..nodes.len()).collect();
+    let mut seen: HashMap<Vec<usize>, Vec<Cube>> = HashMap::new();
+    let mut looked = 0;
+    while let Some(at) = open.pop() {
+        let Node { places, control, cube, .. } = &nodes[at];
+        let (places, control, cube) = (places.clone(), control.clone(), *cube);
+        let known = seen.entry(places.clone()).or_default();
+        if looked == LATTICE || known.iter().any(|&other| cube.implies(other)) {
             continue;
         }
+        known.push(cube);
+        looked += 1;
+        let has_next = |thread: usize| places[thread] < events[thread].len();
+        let threads = reduction.threads(program, &control);
+        let reduced = threads.iter().any(|&thread| has_next(thread));
         for edge in program.possible(&control) {
             let thread = program.edges[edge].thread;
             let next = events[thread].get(places[thread]) == Some(&edge);
-            if !next && !program.is_error(edge) {
+            if !next && !program.is_error(edge) || reduced && !threads.contains(&thread) {
                 continue;
             }
-            for after in abstraction.post(program, solver, edge, cube)? {
-                let path = [path.as_slice(), &[edge]].concat();
+            for cube in abstraction.post(program, solver, edge, cube)? {
                 if program.is_error(edge) {
+                    let (mut path, mut at) = (vec![edge], at);
+                    while let Some((parent, edge)) = nodes[at].parent {
+                        path.push(edge);
+                        at = parent;
+                    }
+                    path.reverse();
                     return Ok(Some(path));
                 }
                 let mut places = places.clone();
                 places[thread] += 1;
-                open.push(((places, program.after(&control, edge), after), path));
+                open.push(nodes.len());
+                let control = program.after(&control, edge);
+                nodes.push(Node { places, control, cube, parent: Some((at, edge)) });
             }
         }
     }

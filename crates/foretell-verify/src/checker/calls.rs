@@ -387,7 +387,10 @@ impl Call<'_, '_> {
         length: usize,
         lock: Option<Lock>,
     ) -> Result<Option<Value>> {
-        let held = matches!(state.memory.locks.get(&at), Some(Lock::Held { .. } | Lock::Read(_)));
+        // a free spin lock may be initialised again
+        let held = !matches!(state.memory.locks.get(&at), None | Some(Lock::Free));
+        let waits = |thread: &Thread| matches!(thread.doing, Doing::Waits { condition, .. } if condition == at);
+        let held = held || state.threads.iter().flatten().any(waits);
         if held || state.memory.write(at.0, at.1, &vec![Byte::Number(0); length]).is_none() {
             return unknown(self.place, "an initialisation here");
         }
@@ -441,10 +444,8 @@ impl Call<'_, '_> {
             "pthread_cond_wait" if state.alone.is_none() => {
                 let mutex = self.at(state, 1)?;
                 let count = match state.memory.locks.get(&mutex) {
-                    Some(Lock::Held { owner, count }) if usize::from(*owner) == self.thread => {
-                        *count
-                    }
-                    _ => return unknown(self.place, "a wait without the mutex"),
+                    Some(Lock::Held { owner, count: 1 }) if usize::from(*owner) == self.thread => 1,
+                    _ => return unknown(self.place, "a wait without the mutex, or held twice"),
                 };
                 state.memory.locks.remove(&mutex);
                 if self.checker.signals {
@@ -617,6 +618,14 @@ impl Call<'_, '_> {
         let copies = name.starts_with("llvm.memcpy") || name.starts_with("llvm.memmove");
         if name.starts_with("llvm.expect") {
             return self.value(state, 0).map(Some);
+        }
+        if name.starts_with("llvm.lifetime.") {
+            let at = self.at(state, self.arguments.len().saturating_sub(1))?;
+            let bytes = vec![Byte::Undefined; state.memory.size(at.0)];
+            return match state.memory.write(at.0, 0, &bytes) {
+                Some(()) => Ok(Some(Value::Undefined)),
+                None => unknown(self.place, "a lifetime of nothing"),
+            };
         }
         if !copies && !name.starts_with("llvm.memset") {
             return unknown(self.place, format!("the intrinsic {name}"));

@@ -569,9 +569,14 @@ impl<'m> Checker<'m> {
                     return Err(End::Violation(place));
                 };
                 let function = self.function(id);
-                let special =
-                    function.name.starts_with("__VERIFIER_") || &*function.name == "reach_error";
-                if !function.is_defined() || special && &*function.name != "__VERIFIER_assert" {
+                let special = match &*function.name {
+                    "__VERIFIER_assert" => false,
+                    name => name.starts_with("__VERIFIER_") || name == "reach_error",
+                };
+                if function.is_defined() && special && &*function.name != "reach_error" {
+                    return unknown(place, format!("the program defines {} itself", function.name));
+                }
+                if !function.is_defined() || special {
                     return self.call(state, thread, instruction, &function.name, choice);
                 }
                 let depth = state.threads[thread].as_ref().map_or(0, |t| t.frames.len());

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::machine::{Kind, LARGEST, Machine, Step, Stop};
 use super::memory::{Base, Object, Pointer, Sync, Value};
 use super::state::{OWN, State, Status};
-use super::texts::is_text;
+use super::texts::{is_comparison, is_text};
 use crate::certificate::Assumption;
 use crate::ir::{
     Argument, Cast, Constant, Flags, FloatOperation, FunctionId, Instruction, Op, Operand, Place,
@@ -46,10 +46,13 @@ enum MutexKind {
     ErrorChecking,
 }
 
-/// Functions that have our meaning even if the program defines them.
+/// Functions that have our meaning even if the program defines them. What marks atomic sections cannot
+/// have both meanings: it is refused if the program defines it.
 pub(super) fn is_special(name: &str) -> bool {
-    matches!(name, "reach_error")
-        || name.starts_with("__VERIFIER_") && name != "__VERIFIER_assert" && !is_atomic(name)
+    matches!(
+        name,
+        "reach_error" | "__VERIFIER_error" | "__VERIFIER_atomic_begin" | "__VERIFIER_atomic_end"
+    )
 }
 
 /// Functions of the program that are one step, by their name.
@@ -127,7 +130,7 @@ impl<'m> Machine<'m> {
     ) -> bool {
         let Op::Call { callee, .. } = &instruction.op else { return false };
         let callee = self.callee(state, thread, callee).map(|id| self.function(id));
-        callee.is_some_and(|function| is_input(&function.name))
+        callee.is_some_and(|function| !function.is_defined() && is_input(&function.name))
     }
 
     /// In how many ways can the thread take its next step? None if it has to wait.
@@ -138,7 +141,7 @@ impl<'m> Machine<'m> {
         let Some(running) = state.threads.get(thread).and_then(Option::as_ref) else { return 0 };
         match &running.status {
             Status::Ended(_) | Status::AtBarrier(_) => return 0,
-            Status::Begins | Status::Leaves(_) => return 1,
+            Status::Begins | Status::Leaves(_) | Status::Exits => return 1,
             Status::Waits { mutex, timed, .. } => {
                 let free = match self.sync(state, *mutex) {
                     Some(sync) => sync == Sync::Free,
@@ -194,6 +197,21 @@ impl<'m> Machine<'m> {
             }
             false
         })
+    }
+
+    /// The thread that this one is about to join, or waits to join.
+    fn joins(&self, state: &State, thread: usize) -> Option<usize> {
+        let running = state.threads[thread].as_ref()?;
+        let Op::Call { callee, arguments, .. } = &self.next(state, thread)?.op else { return None };
+        let name = &self.function(self.callee(state, thread, callee)?).name;
+        if running.status != Status::Runs || &**name != "pthread_join" {
+            return None;
+        }
+        let argument = arguments.first()?;
+        match self.operand(state, thread, &argument.value, &argument.kind) {
+            Ok(Value::Pointer(Pointer { base: Base::Thread(other), .. })) => Some(other.into()),
+            _ => None,
+        }
     }
 
     /// The thread that has to do something before this one can go on.
@@ -288,8 +306,10 @@ impl<'m> Machine<'m> {
                 if usize::from(owner) != thread || count as usize != self.depth(state, thread)),
             "pthread_join" => match at.base {
                 Base::Thread(other) if usize::from(other) != thread => {
-                    let other = state.threads.get(usize::from(other)).and_then(Option::as_ref);
+                    let number = usize::from(other);
+                    let other = state.threads.get(number).and_then(Option::as_ref);
                     other.is_some_and(|other| !matches!(other.status, Status::Ended(_)))
+                        && self.joins(state, number) != Some(thread)
                 }
                 _ => false,
             },
@@ -300,6 +320,9 @@ impl<'m> Machine<'m> {
             // it may give up at any time, and takes what is free if it does not
             "pthread_mutex_timedlock" => 1 + u32::from(sync.is_none()),
             "sem_timedwait" => 1 + u32::from(sync != Some(Sync::Semaphore(0))),
+            _ if is_comparison(name) => {
+                1 + u32::from(self.result_is_open(state, thread, name, arguments))
+            }
             "pthread_cond_signal" if self.signals => self.waiting(state, at).len().max(1) as u32,
             "pthread_barrier_wait" => match sync {
                 Some(Sync::Barrier { count })
@@ -314,7 +337,7 @@ impl<'m> Machine<'m> {
     }
 
     /// Calls that the thread is in.
-    fn depth(&self, state: &State, thread: usize) -> usize {
+    pub(super) fn depth(&self, state: &State, thread: usize) -> usize {
         state.threads[thread].as_ref().map_or(0, |thread| thread.frames.len())
     }
 
@@ -426,6 +449,16 @@ impl<'m> Machine<'m> {
                 "undefined: a lock is initialised while it is held".into(),
             ));
         }
+        let in_use = match self.sync(state, at) {
+            Some(Sync::Semaphore(_) | Sync::Barrier { .. }) => true,
+            _ => self.is_waited_for(state, at),
+        };
+        if in_use {
+            return Err(Stop::Refused(
+                place,
+                "undefined: something is initialised again while threads may wait for it".into(),
+            ));
+        }
         self.set_sync(state, at, length, None);
         let offset = self.bounds(state, place, at, length, true)?;
         if let Some(object) = state.object_mut(at.base) {
@@ -441,9 +474,7 @@ impl<'m> Machine<'m> {
         let in_use = match self.sync(state, at) {
             Some(Sync::Held { .. } | Sync::Read(_)) => true,
             Some(Sync::Barrier { .. }) => !self.at_barrier(state, at).is_empty(),
-            _ => state.threads.iter().flatten().any(|thread| {
-                matches!(thread.status, Status::Waits { condition, .. } if condition == at)
-            }),
+            _ => self.is_waited_for(state, at),
         };
         if in_use {
             return Err(Stop::Refused(
@@ -456,6 +487,13 @@ impl<'m> Machine<'m> {
             object.clear(at.offset as usize, length);
         }
         Ok(())
+    }
+
+    /// Does a thread wait for the condition?
+    fn is_waited_for(&self, state: &State, at: Pointer) -> bool {
+        state.threads.iter().flatten().any(
+            |thread| matches!(thread.status, Status::Waits { condition, .. } if condition == at),
+        )
     }
 
     fn status(&self, state: &mut State, thread: usize, status: Status) {
@@ -480,6 +518,7 @@ impl<'m> Machine<'m> {
                 self.finish(state, thread, result, number(code));
             }
             Some(Status::Leaves(code)) => self.finish(state, thread, result, number(code)),
+            Some(Status::Exits) => return Err(Stop::Over),
             Some(Status::Begins | Status::Runs | Status::AtBarrier(_) | Status::Ended(_))
             | None => {}
         }
@@ -516,9 +555,9 @@ impl<'m> Machine<'m> {
 /// A call of a library function.
 pub(super) struct Call<'a, 'm> {
     pub(super) machine: &'a Machine<'m>,
-    thread: usize,
+    pub(super) thread: usize,
     pub(super) place: Place,
-    arguments: &'a [Argument],
+    pub(super) arguments: &'a [Argument],
 }
 
 fn number(code: i32) -> Value {
@@ -675,7 +714,7 @@ impl Call<'_, '_> {
         Ok(None)
     }
 
-    fn assume(&self, what: Assumption) {
+    pub(super) fn assume(&self, what: Assumption) {
         self.machine.assumed.borrow_mut().insert(what);
     }
 
@@ -720,6 +759,15 @@ impl Call<'_, '_> {
                     false => Err(Stop::Pruned),
                     true => Ok(Some(Value::Undefined)),
                 }
+            }
+            "__VERIFIER_atomic_begin" | "__VERIFIER_atomic_end"
+                if self
+                    .machine
+                    .module
+                    .function(name)
+                    .is_some_and(|id| self.machine.function(id).is_defined()) =>
+            {
+                self.refuse(format!("the program defines {name} itself"))
             }
             "__VERIFIER_atomic_begin" => {
                 self.machine.begin_section(state, self.thread);
@@ -812,7 +860,7 @@ impl Call<'_, '_> {
             "realloc" => self.reallocate(state),
             "free" => self.free(state),
             "putchar" | "fflush" | "srand" | "srandom" => Ok(Some(Value::Undefined)),
-            _ if is_text(name) => self.text(state, name, kind),
+            _ if is_text(name) => self.text(state, name, kind, choice),
             _ if name.starts_with("pthread_key_") || name.ends_with("etspecific") => {
                 self.specific(state, name)
             }
@@ -852,6 +900,13 @@ impl Call<'_, '_> {
         let ended = state.threads.get(other).and_then(Option::as_ref);
         let value = match ended.map(|thread| (&thread.status, thread.detached)) {
             Some((Status::Ended(value), false)) => value.clone(),
+            // POSIX: it waits for ever, or says EDEADLK
+            Some((_, false))
+                if other != self.thread
+                    && self.machine.joins(state, other) == Some(self.thread) =>
+            {
+                return self.refuse("two threads join each other");
+            }
             _ => return self.refuse("undefined: a thread joins itself or one that is detached"),
         };
         let to = self.pointer(state, 1)?;
@@ -964,7 +1019,11 @@ impl Call<'_, '_> {
                 let mutex = self.pointer(state, 1)?;
                 machine.mutex_kind(state, self.place, mutex)?;
                 let count = match machine.sync(state, mutex) {
-                    Some(Sync::Held { owner, count }) if usize::from(owner) == self.thread => count,
+                    Some(Sync::Held { owner, count: 1 }) if usize::from(owner) == self.thread => 1,
+                    // the C library gives it back once and goes on holding it
+                    Some(Sync::Held { owner, .. }) if usize::from(owner) == self.thread => {
+                        return self.refuse("a wait with a mutex that is held more than once");
+                    }
                     _ => return self.refuse("undefined: a wait without the mutex"),
                 };
                 if state.alone.is_some() {
@@ -1304,6 +1363,44 @@ impl Call<'_, '_> {
                 }
                 Ok(Value::Undefined)
             }
+            "lifetime" => {
+                let at = self.pointer(state, self.arguments.len().saturating_sub(1))?;
+                if let (0, Some(object)) = (at.offset, state.object_mut(at.base)) {
+                    let size = object.size();
+                    object.clear(0, size);
+                    // nobody can ask for a private one any more
+                    object.dead = !object.private && name.starts_with("lifetime.end");
+                }
+                Ok(Value::Undefined)
+            }
+            // all arguments in registers have been taken: the next lies in memory
+            "va_start" => {
+                let at = self.pointer(state, 0)?;
+                let depth = machine.depth(state, self.thread);
+                let function = machine.function(machine.top(state, self.thread).function);
+                let copies = function.parameters.iter().filter(|p| p.by_value.is_some()).count();
+                let (thread, frame) = (self.thread as u8, depth as u16 - 1);
+                let base = Base::Local { thread, frame, local: copies as u16 };
+                let field = |offset| Pointer { offset: at.offset + offset, ..at };
+                let (word, place) = (Type::Integer(32), self.place);
+                machine.store(state, place, field(0), &word, &Value::Integer(48))?;
+                machine.store(state, place, field(4), &word, &Value::Integer(176))?;
+                let memory = Value::Pointer(Pointer::to(base));
+                machine.store(state, place, field(8), &Type::Pointer, &memory)?;
+                machine.store(state, place, field(16), &Type::Pointer, &Value::Undefined)?;
+                Ok(Value::Undefined)
+            }
+            "va_copy" => {
+                let (to, from) = (self.pointer(state, 0)?, self.pointer(state, 1)?);
+                let source = machine.bounds(state, self.place, from, 24, false)?;
+                let target = machine.bounds(state, self.place, to, 24, true)?;
+                let copy = state.object(from.base).map(|object| object.slice(source, 24));
+                if let (Some(copy), Some(object)) = (copy, state.object_mut(to.base)) {
+                    object.paste(target, &copy);
+                }
+                Ok(Value::Undefined)
+            }
+            "va_end" => Ok(Value::Undefined),
             "stacksave" => {
                 let locals = machine.top(state, self.thread).locals.len();
                 Ok(Value::Pointer(Pointer { base: Base::Number, offset: locals as i64 }))

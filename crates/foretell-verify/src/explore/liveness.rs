@@ -50,8 +50,8 @@ impl Lives {
             }
         }
         lives.find_private(module, function);
-        lives.find_slots(function);
-        lives.flow(function);
+        lives.find_slots(module, function);
+        lives.flow(module, function);
         lives
     }
 
@@ -112,7 +112,7 @@ impl Lives {
                 Op::Address { base, .. } => vec![base],
                 Op::Call {
                     callee: Operand::Constant(Constant::Function(id)), arguments, ..
-                } if module.functions[*id as usize].name.starts_with("llvm.mem") => {
+                } if is_memory(&module.functions[*id as usize].name) => {
                     arguments.iter().map(|argument| &argument.value).collect()
                 }
                 _ => Vec::new(),
@@ -129,9 +129,10 @@ impl Lives {
     }
 
     /// Locals of the entry block that are private and only accessed as a whole.
-    fn find_slots(&mut self, function: &Function) {
+    fn find_slots(&mut self, module: &Module, function: &Function) {
         let Some(entry) = function.blocks.first() else { return };
-        let copies = function.parameters.iter().filter(|p| p.by_value.is_some()).count();
+        let copies = function.parameters.iter().filter(|p| p.by_value.is_some()).count()
+            + usize::from(function.variadic);
         let mut sizes: Vec<Option<u64>> = vec![None; self.slot.len()];
         for (slot, instruction) in (copies as u16..).zip(&entry.instructions) {
             let (Op::Allocate { content, count, .. }, Some(register)) =
@@ -156,7 +157,7 @@ impl Lives {
                     let fits = whole.is_some_and(|(local, kind)| {
                         local == register && kind.size() == sizes[*register as usize]
                     });
-                    if !fits {
+                    if !fits && lifetime(module, &instruction.op).is_none() {
                         self.slot[*register as usize] = None;
                     }
                 }
@@ -165,7 +166,7 @@ impl Lives {
     }
 
     /// Liveness: registers first, then slots, by the number of their register.
-    fn flow(&mut self, function: &Function) {
+    fn flow(&mut self, module: &Module, function: &Function) {
         let count = self.slot.len();
         self.into = vec![vec![false; 2 * count]; function.blocks.len()];
         self.behind = function
@@ -177,7 +178,7 @@ impl Lives {
         while changed {
             changed = false;
             for block in (0..function.blocks.len()).rev() {
-                let live = self.through(function, block, false);
+                let live = self.through(module, function, block, false);
                 if live != self.into[block] {
                     self.into[block] = live;
                     changed = true;
@@ -185,12 +186,18 @@ impl Lives {
             }
         }
         for block in 0..function.blocks.len() {
-            self.through(function, block, true);
+            self.through(module, function, block, true);
         }
     }
 
     /// What is live on entry of a block; notes what dies in it if asked to.
-    fn through(&mut self, function: &Function, block: usize, note: bool) -> Vec<bool> {
+    fn through(
+        &mut self,
+        module: &Module,
+        function: &Function,
+        block: usize,
+        note: bool,
+    ) -> Vec<bool> {
         let count = self.slot.len();
         let instructions = &function.blocks[block].instructions;
         let mut live = vec![false; 2 * count];
@@ -251,7 +258,11 @@ impl Lives {
                 Op::Load { from: Operand::Register(local), .. } => {
                     live[count + *local as usize] = true;
                 }
-                _ => {}
+                op => {
+                    if let Some(local) = lifetime(module, op) {
+                        live[count + local as usize] = false;
+                    }
+                }
             }
             for operand in instruction.op.operands() {
                 if let Operand::Register(register) = operand {
@@ -260,5 +271,22 @@ impl Lives {
             }
         }
         live
+    }
+}
+
+/// Intrinsics that access the memory they are given and keep no address.
+fn is_memory(name: &str) -> bool {
+    name.starts_with("llvm.mem") || name.starts_with("llvm.lifetime.")
+}
+
+/// The local whose lifetime begins or ends.
+fn lifetime(module: &Module, op: &Op) -> Option<Register> {
+    let Op::Call { callee: Operand::Constant(Constant::Function(id)), arguments, .. } = op else {
+        return None;
+    };
+    let name = &module.functions[*id as usize].name;
+    match arguments.last().map(|argument| &argument.value) {
+        Some(Operand::Register(local)) if name.starts_with("llvm.lifetime.") => Some(*local),
+        _ => None,
     }
 }

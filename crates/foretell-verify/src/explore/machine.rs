@@ -17,11 +17,12 @@ use std::sync::Arc;
 use super::inputs::Inputs;
 use super::liveness::Lives;
 use super::memory::{Base, Object, Pointer, Value};
-use super::state::{Frame, State, Status, Thread};
+use super::order::{Open, open_orders};
+use super::state::{Frame, OWN, State, Status, Thread};
 use crate::certificate::Assumption;
 use crate::ir::{
-    Arithmetic, Cast, Change, Comparison, Constant, Flags, Function, FunctionId, Instruction,
-    Module, Op, Operand, Order, Place, Register, Type, mask, signed,
+    Argument, Arithmetic, Cast, Change, Comparison, Constant, Flags, Function, FunctionId,
+    Instruction, Module, Op, Operand, Order, Place, Register, Type, mask, signed,
 };
 
 /// Why a step does not end in another state.
@@ -105,6 +106,9 @@ pub struct Machine<'m> {
     pub quiet_abort: bool,
     /// An atomic operation weaker than sequentially consistent was executed here.
     pub weaker: Cell<Option<Place>>,
+    /// Something was executed here whose operands C evaluates in any order, and it matters.
+    pub open_order: Cell<Option<Place>>,
+    orders: Vec<Vec<Vec<Open>>>,
     /// What had to be assumed.
     pub assumed: RefCell<BTreeSet<Assumption>>,
     /// The program asks for inputs.
@@ -134,14 +138,20 @@ pub struct Access {
 impl<'m> Machine<'m> {
     /// A machine for a program.
     pub fn new(module: &'m Module, signals: bool) -> Self {
+        let lives: Vec<Lives> = module.functions.iter().map(|f| Lives::of(module, f)).collect();
         Self {
             module,
-            lives: module.functions.iter().map(|f| Lives::of(module, f)).collect(),
+            orders: open_orders(module, &lives),
+            open_order: Cell::new(None),
+            lives,
             signals,
             quiet_abort: module.speaks_sv_comp(),
             weaker: Cell::new(None),
             assumed: RefCell::new(BTreeSet::new()),
-            has_inputs: module.functions.iter().any(|f| super::library::is_input(&f.name)),
+            has_inputs: module
+                .functions
+                .iter()
+                .any(|f| !f.is_defined() && super::library::is_input(&f.name)),
             inputs: RefCell::default(),
         }
     }
@@ -599,7 +609,7 @@ impl<'m> Machine<'m> {
             }
             Base::Global(_) | Base::Heap(_) | Base::Local { .. } => {}
         }
-        let Some(object) = state.object(at.base) else {
+        let Some(object) = state.object(at.base).filter(|object| !object.dead) else {
             return bad("an access of memory that is no more");
         };
         if !object.contains(at.offset, length) {
@@ -693,6 +703,14 @@ impl<'m> Machine<'m> {
             (frame.block, frame.at, frame.function)
         };
         let depth = state.threads[thread].as_ref().map_or(0, |thread| thread.frames.len());
+        let beside = state.alone.is_none() && state.running().nth(1).is_some();
+        match self.orders[function as usize][block as usize][at as usize] {
+            Open::Beside if !beside => {}
+            Open::Beside | Open::Always if self.open_order.get().is_none() => {
+                self.open_order.set(Some(instruction.place));
+            }
+            _ => {}
+        }
         self.execute(state, thread, instruction, choice)?;
         // registers and locals that nobody needs any more, of the frame that executed it
         let jumped = matches!(instruction.op, Op::Jump(_) | Op::Branch { .. } | Op::Switch { .. });
@@ -921,23 +939,27 @@ impl<'m> Machine<'m> {
                     return self.library(state, thread, id, instruction, choice);
                 }
                 let function = self.function(id);
-                let fits = !function.variadic
-                    && function.result == *result
-                    && function.parameters.len() == arguments.len()
+                let more = arguments.len().checked_sub(function.parameters.len());
+                let fits = function.result == *result
+                    && more.is_some_and(|more| more == 0 || function.variadic)
                     && function.parameters.iter().zip(arguments).all(|(parameter, argument)| {
                         parameter.kind == argument.kind && parameter.by_value == argument.by_value
                     });
                 if !fits {
                     let name = &function.name;
-                    return self
-                        .refuse(place, format!("a call of {name} with other types, or variadic"));
+                    return self.refuse(place, format!("a call of {name} with other types"));
                 }
                 let mut values = Vec::new();
                 for argument in arguments {
                     let value = self.operand(state, thread, &argument.value, &argument.kind);
                     values.push(value.or_else(|why| self.refuse(place, why))?);
                 }
-                return self.enter(state, thread, place, id, values, instruction.result);
+                self.enter(state, thread, place, id, values, instruction.result)?;
+                if function.variadic {
+                    let further = &arguments[function.parameters.len()..];
+                    self.further_arguments(state, thread, place, id, further)?;
+                }
+                return Ok(());
             }
             Op::Extract { kind, value, index } => {
                 let value = self.operand(state, thread, value, kind);
@@ -1079,14 +1101,85 @@ impl<'m> Machine<'m> {
         Ok(())
     }
 
+    /// Arguments that the function just called does not name lie in memory one behind the other, each
+    /// in eight bytes or a multiple, as x86-64 has it for those that do not fit into registers. They
+    /// are the local behind the copies of parameters.
+    fn further_arguments(
+        &self,
+        state: &mut State,
+        thread: usize,
+        place: Place,
+        id: FunctionId,
+        arguments: &[Argument],
+    ) -> Step<()> {
+        let caller = state.threads[thread].as_ref().map_or(0, |t| t.frames.len()) - 2;
+        let mut parts = Vec::new();
+        for argument in arguments {
+            let value = match &argument.value {
+                Operand::Register(register) => {
+                    let frames = state.threads[thread].as_ref().map(|thread| &thread.frames);
+                    frames.map_or(Value::Undefined, |f| {
+                        f[caller].registers[*register as usize].clone()
+                    })
+                }
+                Operand::Constant(constant) => self
+                    .constant(constant, &argument.kind)
+                    .or_else(|why| self.refuse(place, why))?,
+            };
+            parts.push(match (&argument.by_value, &value) {
+                (None, _) => {
+                    let size = self.access_size(place, &argument.kind)?;
+                    if size > 8 {
+                        return self.refuse(place, "a further argument of more than 64 bits");
+                    }
+                    let mut part = Object::undefined(8);
+                    part.store(0, size, &value);
+                    part
+                }
+                (Some(kind), Value::Pointer(from)) if kind.size().is_some() => {
+                    let size = kind.size().unwrap_or(0) as usize;
+                    let offset = self.bounds(state, place, *from, size, false)?;
+                    let mut part = Object::undefined(size.next_multiple_of(8));
+                    if let Some(object) = state.object(from.base) {
+                        part.paste(0, &object.slice(offset, size));
+                    }
+                    part
+                }
+                _ => return self.refuse(place, "a further argument that is not known"),
+            });
+        }
+        let mut all = Object::undefined(parts.iter().map(Object::size).sum());
+        let mut at = 0;
+        for part in &parts {
+            all.paste(at, part);
+            at += part.size();
+        }
+        all.name = Some((id, 0));
+        self.top(state, thread).locals.push(all);
+        Ok(())
+    }
+
     /// Returns from a function; from the first one, the thread ends, and with `main` the program.
     fn leave(&self, state: &mut State, thread: usize, value: Value) -> Step<()> {
         let Some(running) = state.threads[thread].as_mut().map(Arc::make_mut) else {
             return Ok(());
         };
         if running.frames.len() == 1 {
-            return match thread {
-                0 => Err(Stop::Over),
+            let others = state.running().any(|other| other != thread);
+            let running = state.threads[thread].as_mut().map(Arc::make_mut);
+            return match (thread, running) {
+                // its variables are no more, and what others do until the program has ended counts
+                (0, Some(running))
+                    if others && running.frames[0].locals.iter().any(|l| !l.private) =>
+                {
+                    running.frames.clear();
+                    running.status = Status::Exits;
+                    state.forget(|base| {
+                        matches!(base, Base::Local { thread: 0, frame, .. } if *frame != OWN)
+                    });
+                    Ok(())
+                }
+                (0, _) => Err(Stop::Over),
                 _ => {
                     self.end(state, thread, value);
                     Ok(())
@@ -1406,6 +1499,14 @@ impl<'m> Machine<'m> {
         let null = |pointer: Pointer| pointer == Pointer::NULL;
         if null(a) && b.base == Base::Ended || null(b) && a.base == Base::Ended {
             return Ok(truth(!equal));
+        }
+        // what a program cannot name may share its memory with another: the linker merges strings
+        let merged = |pointer: Pointer| match pointer.base {
+            Base::Global(id) => self.module.globals[id as usize].mergeable,
+            _ => false,
+        };
+        if merged(a) && merged(b) {
+            return self.refuse(place, "a comparison of addresses of constants without a name");
         }
         // different variables have different addresses, as long as both are inside their variable
         let inside = |pointer: Pointer| match pointer.base {

@@ -113,6 +113,8 @@ pub struct Object {
     pub constant: bool,
     /// A local that no other thread can ever reach.
     pub private: bool,
+    /// A local outside the block that declares it.
+    pub dead: bool,
     /// The local's name.
     pub name: Option<(FunctionId, Register)>,
 }
@@ -135,6 +137,7 @@ impl Object {
             sync: BTreeMap::new(),
             constant: false,
             private: false,
+            dead: false,
             name: None,
         }
     }

@@ -70,6 +70,8 @@ pub enum Status {
     AtBarrier(Pointer),
     /// To leave a barrier, with this result.
     Leaves(i32),
+    /// `main` has returned: to end the program.
+    Exits,
     /// Nothing: it has ended with this result.
     Ended(Value),
 }
@@ -321,7 +323,7 @@ impl Thread {
             Status::Waits { condition, mutex, .. } => is(condition) || is(mutex),
             Status::AtBarrier(barrier) => is(barrier),
             Status::Ended(value) => value.any_pointer(is),
-            Status::Begins | Status::Runs | Status::Leaves(_) => false,
+            Status::Begins | Status::Runs | Status::Leaves(_) | Status::Exits => false,
         };
         in_status
             || self.specific.iter().any(|(_, value)| value.any_pointer(is))
@@ -340,7 +342,7 @@ impl Thread {
             }
             Status::AtBarrier(barrier) => change(barrier),
             Status::Ended(value) => value.change_pointers(change),
-            Status::Begins | Status::Runs | Status::Leaves(_) => {}
+            Status::Begins | Status::Runs | Status::Leaves(_) | Status::Exits => {}
         }
         for (_, value) in &mut self.specific {
             value.change_pointers(change);

@@ -7,6 +7,7 @@ use super::library::Call;
 use super::machine::{Machine, Step};
 use super::memory::{Base, Pointer, Value};
 use super::state::State;
+use crate::certificate::Assumption;
 use crate::ir::{Argument, Type};
 
 /// Functions that access memory as strings or blocks.
@@ -37,7 +38,47 @@ fn conversions(format: &[u8]) -> Vec<u8> {
     found
 }
 
+/// Functions whose result C gives only the sign of: the C library gives the difference of two bytes,
+/// compilers 1 or -1.
+pub(super) fn is_comparison(name: &str) -> bool {
+    matches!(name, "strcmp" | "strncmp" | "memcmp")
+}
+
 impl Machine<'_> {
+    /// The difference of the first bytes that differ; none if something is not known or not there.
+    pub(super) fn difference(
+        &self,
+        state: &State,
+        thread: usize,
+        name: &str,
+        arguments: &[Argument],
+    ) -> Option<i32> {
+        let value = |index: usize| {
+            let argument = arguments.get(index)?;
+            self.operand(state, thread, &argument.value, &argument.kind).ok()
+        };
+        let (Value::Pointer(a), Value::Pointer(b)) = (value(0)?, value(1)?) else { return None };
+        let limit = match value(2) {
+            Some(Value::Integer(limit)) => i64::try_from(limit).unwrap_or(i64::MAX),
+            Some(_) => return None,
+            None => i64::MAX,
+        };
+        let byte = |at: Pointer, further: i64| {
+            let (object, offset) = (state.object(at.base)?, at.offset + further);
+            match object.contains(offset, 1).then(|| object.load(offset as usize, 1, false))? {
+                Value::Integer(byte) => Some(byte as i32),
+                _ => None,
+            }
+        };
+        for further in 0..limit {
+            let (a, b) = (byte(a, further)?, byte(b, further)?);
+            if a != b || a == 0 && name != "memcmp" {
+                return Some(a - b);
+            }
+        }
+        Some(0)
+    }
+
     /// Known bytes up to the end of a string, without it; all there are if it does not end.
     fn bytes_of(&self, state: &State, at: Pointer) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -49,6 +90,18 @@ impl Machine<'_> {
             }
         }
         bytes
+    }
+
+    /// Is there more than one result that a C library or compiler gives?
+    pub(super) fn result_is_open(
+        &self,
+        state: &State,
+        thread: usize,
+        name: &str,
+        arguments: &[Argument],
+    ) -> bool {
+        let difference = self.difference(state, thread, name, arguments);
+        difference.is_some_and(|difference| difference.abs() > 1)
     }
 
     /// What a function of strings is about to access: where, how many bytes, does it write.
@@ -121,16 +174,19 @@ impl Machine<'_> {
         name: &str,
         arguments: &[Argument],
     ) -> bool {
+        if is_comparison(name) && self.result_is_open(state, thread, name, arguments) {
+            return true;
+        }
         let accesses = self.text_accesses(state, thread, name, arguments);
         accesses.iter().any(|(at, ..)| self.is_shared(state, thread, at.base))
     }
 }
 
 impl Call<'_, '_> {
-    /// The bytes of a string up to its end.
-    fn string(&self, state: &State, at: Pointer) -> Step<Vec<u8>> {
+    /// The bytes of a string up to its end, or as many as are asked for.
+    fn string(&self, state: &State, at: Pointer, limit: usize) -> Step<Vec<u8>> {
         let mut bytes = Vec::new();
-        for further in 0.. {
+        for further in 0..i64::try_from(limit).unwrap_or(i64::MAX) {
             let at = Pointer { offset: at.offset + further, ..at };
             let offset = self.machine.bounds(state, self.place, at, 1, false)?;
             match state.object(at.base).map(|object| object.load(offset, 1, false)) {
@@ -143,7 +199,7 @@ impl Call<'_, '_> {
     }
 
     fn string_at(&self, state: &State, index: usize) -> Step<Vec<u8>> {
-        self.string(state, self.pointer(state, index)?)
+        self.string(state, self.pointer(state, index)?, usize::MAX)
     }
 
     fn write(&self, state: &mut State, to: Pointer, bytes: &[u8]) -> Step<()> {
@@ -160,12 +216,17 @@ impl Call<'_, '_> {
     }
 
     /// Executes a function of strings.
-    pub(super) fn text(&self, state: &mut State, name: &str, kind: &Type) -> Step<Option<Value>> {
+    pub(super) fn text(
+        &self,
+        state: &mut State,
+        name: &str,
+        kind: &Type,
+        choice: u32,
+    ) -> Step<Option<Value>> {
         let code = |number: i64| match kind {
             Type::Integer(bits) => Ok(Some(Value::Integer(crate::ir::mask(number as u128, *bits)))),
             _ => self.refuse(format!("a call of {name} with a result of type {}", kind.show())),
         };
-        let sign = |order: std::cmp::Ordering| order as i64;
         if is_output(name) {
             return self.print(state, name);
         }
@@ -173,7 +234,7 @@ impl Call<'_, '_> {
             "strlen" => code(self.string_at(state, 0)?.len() as i64),
             "atoi" => {
                 let text = String::from_utf8_lossy(&self.string_at(state, 0)?).into_owned();
-                let text = text.trim_start();
+                let text = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
                 let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
                 let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
                 match digits[..end].parse::<i32>() {
@@ -183,44 +244,33 @@ impl Call<'_, '_> {
                     Err(_) => self.refuse("undefined: atoi of a number that is too large"),
                 }
             }
-            // only the sign is defined, and it is what the program may look at
-            "strcmp" | "strncmp" => {
-                let limit = match name {
-                    "strncmp" => usize::try_from(self.integer(state, 2)?).unwrap_or(usize::MAX),
-                    _ => usize::MAX,
-                };
-                let cut = |mut bytes: Vec<u8>| {
-                    bytes.truncate(limit);
-                    bytes
-                };
-                let a = cut(self.string_at(state, 0)?);
-                let b = cut(self.string_at(state, 1)?);
-                code(sign(a.cmp(&b)))
-            }
-            "memcmp" => {
-                let length = self.length(state)?;
-                let bytes = |index: usize| {
-                    let at = self.pointer(state, index)?;
-                    let offset = self.machine.bounds(state, self.place, at, length, false)?;
-                    let mut bytes = Vec::new();
-                    for place in offset..offset + length {
-                        match state.object(at.base).map(|object| object.load(place, 1, false)) {
-                            Some(Value::Integer(byte)) => bytes.push(byte as u8),
-                            _ => return self.refuse("memcmp of bytes that are no numbers"),
-                        }
+            _ if is_comparison(name) => {
+                if name == "memcmp" {
+                    let length = self.length(state)?;
+                    for index in 0..2 {
+                        let at = self.pointer(state, index)?;
+                        self.machine.bounds(state, self.place, at, length, false)?;
                     }
-                    Ok(bytes)
-                };
-                code(sign(bytes(0)?.cmp(&bytes(1)?)))
+                }
+                let (machine, thread) = (self.machine, self.thread);
+                match machine.difference(state, thread, name, self.arguments) {
+                    Some(difference) if choice == 0 => code(difference.into()),
+                    Some(difference) => {
+                        self.assume(Assumption::Comparisons);
+                        code(difference.signum().into())
+                    }
+                    None => self.refuse(format!("{name} of bytes that are not known")),
+                }
             }
             _ => {
                 let (to, from) = (self.pointer(state, 0)?, self.pointer(state, 1)?);
-                let mut bytes = self.string(state, from)?;
+                let limit = if name == "strncpy" { self.length(state)? } else { usize::MAX };
+                let mut bytes = self.string(state, from, limit)?;
                 let mut start = to;
                 match name {
-                    "strncpy" => bytes.resize(self.length(state)?.min(1 << 20), 0),
+                    "strncpy" => bytes.resize(limit.min(1 << 20), 0),
                     "strcat" => {
-                        start.offset += self.string(state, to)?.len() as i64;
+                        start.offset += self.string(state, to, usize::MAX)?.len() as i64;
                         bytes.push(0);
                     }
                     _ => bytes.push(0),

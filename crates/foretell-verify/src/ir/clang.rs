@@ -29,9 +29,15 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
     let shown = file.display().to_string();
     let refuse = |what: String| Refusal { place: shown.clone(), what };
     let mut command = Command::new(CLANG);
-    command.args(["-x", "c", "-S", "-emit-llvm", "-O0", "-g", "-D_GNU_SOURCE", "-pthread"]);
+    command.args(["-x", "c", "-S", "-emit-llvm", "-g", "-D_GNU_SOURCE", "-pthread"]);
+    // what clang writes before any optimisation, with the lifetimes of variables, which it leaves out
+    // at -O0; headers are to see -O0
+    command.args(["-O1", "-Xclang", "-disable-llvm-passes", "-fno-strict-aliasing"]);
+    command.args(["-U__OPTIMIZE__", "-D__NO_INLINE__=1"]);
     // what C leaves undefined between two sequence points has no meaning that could be looked at
     command.args(["-Wno-everything", "-Werror=unsequenced", "-fno-discard-value-names"]);
+    // a program that says when it was compiled is another one each time
+    command.arg("-Werror=date-time");
     if !options.overflow {
         command.arg("-fwrapv");
     }
@@ -42,7 +48,7 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
         map.push("/=");
         command.arg(map);
     }
-    command.args(["-Xclang", "-disable-O0-optnone", "-o", "-"]).arg(file);
+    command.args(["-o", "-"]).arg(file);
     // What the compiler leaves when it is ended goes with the folder.
     let folder = PrivateFolder::new().map_err(|error| refuse(error.to_string()))?;
     command.env("TMPDIR", folder.path());

@@ -169,6 +169,8 @@ pub struct Global {
     pub constant: bool,
     /// Each thread has its own.
     pub thread_local: bool,
+    /// A constant whose address may be that of another.
+    pub mergeable: bool,
 }
 
 /// A function.

@@ -444,7 +444,7 @@ impl<'a> Reader<'a> {
     fn global(&mut self, name: &Token, line: &mut Line<'_>) -> Because<Global> {
         let Token::Global(name) = name else { return Err("it has no name".into()) };
         let mut external = false;
-        let mut thread_local = false;
+        let (mut thread_local, mut unnamed) = (false, false);
         let constant = loop {
             match line.next()? {
                 Token::Word(word) => match word.as_str() {
@@ -452,8 +452,9 @@ impl<'a> Reader<'a> {
                     "constant" => break true,
                     "external" => external = true,
                     "private" | "internal" | "common" | "weak" | "weak_odr" | "linkonce"
-                    | "linkonce_odr" | "dso_local" | "dso_preemptable" | "unnamed_addr"
-                    | "local_unnamed_addr" | "hidden" | "protected" | "default" => {}
+                    | "linkonce_odr" | "dso_local" | "dso_preemptable" | "local_unnamed_addr"
+                    | "hidden" | "protected" | "default" => {}
+                    "unnamed_addr" => unnamed = true,
                     "thread_local" => {
                         thread_local = true;
                         if line.peek() == Some(&Token::Mark('(')) {
@@ -472,7 +473,9 @@ impl<'a> Reader<'a> {
             true => None,
             false => Some(self.constant(&content, line, 0)?),
         };
-        Ok(Global { name: name.as_str().into(), content, initial, constant, thread_local })
+        let name = name.as_str().into();
+        let mergeable = unnamed && constant;
+        Ok(Global { name, content, initial, constant, thread_local, mergeable })
     }
 
     /// Skips promises; what is passed by value is returned.
@@ -512,6 +515,8 @@ impl<'a> Reader<'a> {
     fn signature(&mut self, line: &mut Line<'_>) -> Because<Function> {
         loop {
             match line.peek() {
+                // a declaration has its place in front
+                Some(Token::Metadata(_)) => line.at += 1,
                 Some(Token::Word(word))
                     if matches!(
                         word.as_str(),

@@ -1,0 +1,20 @@
+#define _GNU_SOURCE
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <semaphore.h>
+#include <sched.h>
+#include <unistd.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <alloca.h>
+static int set(int *p) { *p = 4; return 1; }
+static int pair(int a, int b) { return a * 10 + b; }
+int main(void) { int x = 2; assert(pair(x, set(&x)) == 21); return 0; }

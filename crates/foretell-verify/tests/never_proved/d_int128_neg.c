@@ -1,0 +1,18 @@
+#define _GNU_SOURCE
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <semaphore.h>
+#include <sched.h>
+#include <unistd.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <alloca.h>
+int main(void) { __int128 x = -1; assert((x >> 127) == 1 || (unsigned __int128)x >> 127 != 1); return 0; }
