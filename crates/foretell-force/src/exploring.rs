@@ -8,7 +8,7 @@ use foretell_predict::access::Accesses;
 use foretell_predict::finding::access_info;
 use foretell_predict::progress::Explored;
 use foretell_predict::{Finding, FindingKind, Status};
-use foretell_record::{Cause, RunEnd};
+use foretell_record::{Cause, Policy, RunEnd};
 use foretell_trace::schedule::Schedule;
 use foretell_trace::waiting::waits_for_ever;
 use foretell_trace::{EventId, Op, Site, Term, Trace};
@@ -51,6 +51,9 @@ pub(crate) fn explore(
     let first = executed(recorded.clone(), 0);
     foretell_explore::explore(first, &mut exploring, &limits)
 }
+
+/// Events of a turn in a random walk, on average.
+const WALK: u32 = 3;
 
 struct Exploring<'c, 'a> {
     campaign: &'c mut Campaign<'a>,
@@ -122,6 +125,33 @@ impl Program for Exploring<'_, '_> {
         runs.into_iter().map(|run| executed(run, 0)).collect()
     }
 
+    fn walk(&mut self, number: u64) -> Option<Result<Executed, Doubt>> {
+        let campaign = &*self.campaign;
+        if campaign.options.paths == Paths::Recorded {
+            return None;
+        }
+        // Switches everywhere, and few switches anywhere, by turns.
+        let seed = number / 2 + 1;
+        let recorded = &campaign.recorded.trace;
+        let policy = match number % 2 {
+            0 => Policy::Priorities { seed, events: recorded.events.len() as u32 },
+            _ => Policy::Random { seed, mean: WALK },
+        };
+        let run = campaign.runner.run(Vec::new(), policy, campaign.limits());
+        let run = match run {
+            Ok(run) => run,
+            Err(error) => {
+                self.campaign.unseen.push(error.to_string());
+                return Some(Err(Doubt::NoRun));
+            }
+        };
+        let recorded = self.campaign.recorded.trace.clone();
+        // A walk is the schedule of its own run.
+        let steps = Schedule::of_trace(&run.trace, all_events(&run.trace), []).steps;
+        let probe = Probe { class: 0, prefix: Vec::new(), choice: None, steps };
+        Some(self.learn(&recorded, &probe, run))
+    }
+
     fn progress(&mut self, classes: usize, open: usize) {
         let runs = self.campaign.runner.runs();
         self.campaign.options.predict.progress.explored(Explored { classes, open, runs });
@@ -162,6 +192,8 @@ fn is_bad(campaign: &Campaign<'_>, tested: &Tested, run: &Run) -> bool {
     let tries = |op: &Op| match op {
         Op::AcquireFailed(_) | Op::SemaphoreWaitFailed(_) => true,
         Op::Acquire(step) => step.by_try,
+        Op::SemaphoreWait { by_try, .. } => *by_try,
+        Op::WaitEnd { timed, .. } => *timed,
         _ => false,
     };
     tested.verdict.difference.effect.is_fatal()
@@ -174,7 +206,12 @@ fn executed(run: Run, forced: usize) -> Executed {
     Executed {
         followed: run.steps_taken >= forced && !matches!(run.end, RunEnd::Diverged(_)),
         ended: matches!(run.end, RunEnd::Exit(_)),
-        fault: run.crash.as_ref().map(|crash| crash.address),
+        // `abort` is no access.
+        fault: run
+            .crash
+            .as_ref()
+            .filter(|crash| crash.signal != libc::SIGABRT)
+            .map(|crash| crash.address),
         cuts: run.cuts,
         held: run.outside.iter().filter(|one| one.cause == Cause::HeldOutcome).count(),
         trace: run.trace,

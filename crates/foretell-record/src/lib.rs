@@ -70,6 +70,13 @@ pub enum Policy {
         /// Events of a turn, on average.
         mean: u32,
     },
+    /// By random priorities that change a few times; the seed decides all.
+    Priorities {
+        /// The seed.
+        seed: u64,
+        /// About so many events the run has.
+        events: u32,
+    },
 }
 
 impl Policy {
@@ -80,6 +87,9 @@ impl Policy {
 /// Events of a turn where nobody says.
 const QUANTUM: u32 = 20;
 
+/// Events of a run where nobody says.
+const RUN: u32 = 1_000;
+
 /// A text that names no policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoPolicy(String);
@@ -88,7 +98,8 @@ impl fmt::Display for NoPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is none of free, round-robin[:EVENTS], random[:SEED[:EVENTS]] (EVENTS above 0)",
+            "`{}` is none of free, round-robin[:EVENTS], random[:SEED[:EVENTS]], \
+             priorities[:SEED[:EVENTS]] (EVENTS above 0)",
             self.0
         )
     }
@@ -99,7 +110,7 @@ impl std::error::Error for NoPolicy {}
 impl FromStr for Policy {
     type Err = NoPolicy;
 
-    /// `free` (or `os`), `round-robin[:QUANTUM]`, `random[:SEED[:MEAN]]`.
+    /// `free` (or `os`), `round-robin[:QUANTUM]`, `random[:SEED[:MEAN]]`, `priorities[:SEED[:EVENTS]]`.
     fn from_str(text: &str) -> Result<Self, NoPolicy> {
         let mut words = text.split(':');
         let kind = words.next();
@@ -113,6 +124,12 @@ impl FromStr for Policy {
                 .map(|quantum| Policy::RoundRobin { quantum }),
             Some("random") => match (number(0), number(QUANTUM.into())) {
                 (Ok(seed), Ok(mean)) => events(mean).map(|mean| Policy::Random { seed, mean }),
+                _ => None,
+            },
+            Some("priorities") => match (number(0), number(RUN.into())) {
+                (Ok(seed), Ok(run)) => {
+                    events(run).map(|events| Policy::Priorities { seed, events })
+                }
                 _ => None,
             },
             _ => None,
@@ -129,6 +146,7 @@ impl fmt::Display for Policy {
             Policy::Os => f.write_str("os"),
             Policy::RoundRobin { quantum } => write!(f, "round-robin:{quantum}"),
             Policy::Random { seed, mean } => write!(f, "random:{seed}:{mean}"),
+            Policy::Priorities { seed, events } => write!(f, "priorities:{seed}:{events}"),
         }
     }
 }

@@ -42,7 +42,7 @@ impl Runs<'_> {
             followed: run.steps_taken == wanted && !matches!(run.end, RunEnd::Diverged(_)),
             ended: matches!(run.end, RunEnd::Exit(_)),
             held: 0,
-            fault: run.crash.as_ref().map(|crash| crash.address),
+            fault: None,
             trace: run.trace,
         })
     }
@@ -89,6 +89,9 @@ fn choices(trace: &Trace, threads: usize) -> Vec<Vec<Choice>> {
             Op::Branch(condition) => Some(i32::from(condition.outcome)),
             Op::AcquireFailed(_) => Some(0),
             Op::Acquire(step) if step.by_try => Some(1),
+            Op::SemaphoreWaitFailed(_) => Some(0),
+            Op::SemaphoreWait { by_try: true, .. } => Some(1),
+            Op::WaitEnd { timed: true, timed_out, .. } => Some(i32::from(*timed_out)),
             Op::Read(access) | Op::Write(access) => element(access.variable),
             _ => None,
         };
@@ -188,6 +191,8 @@ fn a_complete_exploration_has_every_behaviour() {
                 waiting: seed % 4 >= 2,
                 indices: seed % 8 >= 4,
                 spins: seed % 3 == 2,
+                pointers: seed % 5 == 1,
+                limits: seed % 5 >= 3,
             };
             let (_, emitted) = Random::random(1_000_000 + seed, shape);
             let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR"))
