@@ -514,7 +514,9 @@ impl Explorer<'_> {
         again
     }
 
-    /// What is to be asked about a class. Branches first: other addresses are mostly other data.
+    /// What is to be asked about a class. Branches first: other addresses are mostly other data. Threads that
+    /// were created last first: they came last in the first run, and what they do before the others is most
+    /// unlike it.
     fn choices(&self, number: usize) -> Vec<Open> {
         let class = &self.classes[number];
         let done = || {
@@ -523,7 +525,8 @@ impl Explorer<'_> {
         };
         let new = |choice: &Choice| !done().any(|other| class.was_asked_in(*choice, other));
         let mut choices: Vec<Choice> = class.choices().into_iter().filter(new).collect();
-        choices.sort_by_key(|choice| class.is_address(*choice));
+        choices
+            .sort_by_key(|choice| (class.is_address(*choice), std::cmp::Reverse(choice.thread())));
         choices.into_iter().map(|choice| Open { choice, faults: Vec::new(), found: 0 }).collect()
     }
 

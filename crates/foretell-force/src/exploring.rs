@@ -11,7 +11,7 @@ use foretell_predict::{Finding, FindingKind, Status};
 use foretell_record::{Cause, Policy, RunEnd};
 use foretell_trace::schedule::Schedule;
 use foretell_trace::waiting::waits_for_ever;
-use foretell_trace::{EventId, Op, Site, Term, Trace};
+use foretell_trace::{EventId, ObjectId, ObjectKind, Op, Site, Term, Trace};
 
 use crate::campaign::Campaign;
 use crate::canonical;
@@ -75,8 +75,12 @@ impl Program for Exploring<'_, '_> {
         }
         let campaign = &*self.campaign;
         let run = |probe: &Probe| {
-            let (steps, after) = (probe.steps.clone(), campaign.options.after.clone());
-            campaign.runner.run(steps, after, campaign.limits())
+            // What a thread does next that has just decided otherwise is most unlike what is known.
+            let after = match campaign.options.after {
+                Policy::RoundRobin { quantum } => Policy::GoesOn { quantum },
+                ref after => after.clone(),
+            };
+            campaign.runner.run(probe.steps.clone(), after, campaign.limits())
         };
         let runs: Vec<Result<Run, RunError>> = std::thread::scope(|scope| {
             let begin = |probe| {
@@ -190,15 +194,24 @@ impl Exploring<'_, '_> {
 /// program tries something and goes on without it.
 fn is_bad(campaign: &Campaign<'_>, tested: &Tested, run: &Run) -> bool {
     let tries = |op: &Op| match op {
-        Op::AcquireFailed(_) | Op::SemaphoreWaitFailed(_) => true,
+        Op::AcquireFailed(_) => true,
+        Op::SemaphoreWaitFailed(semaphore) => !is_claim(&run.trace, *semaphore),
         Op::Acquire(step) => step.by_try,
-        Op::SemaphoreWait { by_try, .. } => *by_try,
+        Op::SemaphoreWait { by_try, semaphore } => *by_try && !is_claim(&run.trace, *semaphore),
         Op::WaitEnd { timed, .. } => *timed,
         _ => false,
     };
     tested.verdict.difference.effect.is_fatal()
         || !run.trace.events.iter().any(|event| tries(&event.op))
             && campaign.controls.is_strong_evidence(run)
+}
+
+/// Does the semaphore only say who came first (`pthread_once`)? Whoever comes later does not go on
+/// without what the first has done.
+fn is_claim(trace: &Trace, semaphore: ObjectId) -> bool {
+    let posts = |event: &foretell_trace::Event| event.op == Op::SemaphorePost(semaphore);
+    trace.objects[semaphore.index()].kind == ObjectKind::Semaphore { initial: 1 }
+        && !trace.events.iter().any(posts)
 }
 
 /// The run as the exploration sees it.

@@ -63,6 +63,11 @@ pub enum Policy {
         /// At least 1.
         quantum: u32,
     },
+    /// As `RoundRobin`, but whoever took the last step of a schedule goes on first.
+    GoesOn {
+        /// At least 1.
+        quantum: u32,
+    },
     /// Switches at random; the seed decides all.
     Random {
         /// The seed.
@@ -145,6 +150,7 @@ impl fmt::Display for Policy {
         match self {
             Policy::Os => f.write_str("os"),
             Policy::RoundRobin { quantum } => write!(f, "round-robin:{quantum}"),
+            Policy::GoesOn { quantum } => write!(f, "goes-on:{quantum}"),
             Policy::Random { seed, mean } => write!(f, "random:{seed}:{mean}"),
             Policy::Priorities { seed, events } => write!(f, "priorities:{seed}:{events}"),
         }

@@ -119,11 +119,17 @@ impl Policy for TimeSlices {
 pub struct RoundRobin {
     /// Events a turn.
     pub quantum: u32,
+    /// Whoever has the turn when it is asked for the first time keeps it, if it can.
+    pub goes_on: bool,
 }
 
 impl Policy for RoundRobin {
     fn choose(&mut self, threads: &Threads, current: usize) -> Choice {
-        match threads.runnable_from(current + 1) {
+        let next = match std::mem::take(&mut self.goes_on) {
+            true => current,
+            false => current + 1,
+        };
+        match threads.runnable_from(next) {
             Some(position) => Choice::Run(position),
             None => fallback(threads),
         }
@@ -259,12 +265,12 @@ pub fn parse(text: &str) -> Option<Box<dyn Policy>> {
     let mut parts = text.split(':');
     let policy: Box<dyn Policy> = match parts.next()? {
         "os" => Box::new(TimeSlices::new()),
-        "round-robin" => {
+        kind @ ("round-robin" | "goes-on") => {
             let quantum = parts.next()?.parse().ok()?;
             if quantum == 0 {
                 return None;
             }
-            Box::new(RoundRobin { quantum })
+            Box::new(RoundRobin { quantum, goes_on: kind == "goes-on" })
         }
         "priorities" => {
             Box::new(Priorities::new(parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))

@@ -94,7 +94,7 @@ impl Emitter<'_> {
 
     /// The local variables and the body of a function that is not inlined.
     fn function(&mut self, body: &[Statement]) -> Vec<Instruction> {
-        DECLARATIONS.map(|line| self.text(1, line));
+        DECLARATIONS.iter().for_each(|line| _ = self.text(1, line));
         let mut code = Vec::new();
         self.statements(1, 0, body, &mut code);
         code
@@ -103,7 +103,7 @@ impl Emitter<'_> {
     fn main(&mut self) -> Vec<Instruction> {
         let mut code = Vec::new();
         self.text(0, "int main(void) {");
-        DECLARATIONS.map(|line| self.text(1, line));
+        DECLARATIONS.iter().for_each(|line| _ = self.text(1, line));
         for number in 0..SEMAPHORES {
             self.text(1, &format!("sem_init(&s{number}, 0, 0);"));
         }
