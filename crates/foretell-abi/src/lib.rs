@@ -551,10 +551,6 @@ pub mod hooks {
     pub type rust_release =
         unsafe extern "C" fn(word: *const u32, operand: u32, flags: u32, site: *const Site) -> u32;
 
-    /// `rust_initialised`: reads the word of a `Once`.
-    #[allow(non_camel_case_types)]
-    pub type rust_initialised = unsafe extern "C" fn(word: *const u32, site: *const Site) -> u32;
-
     /// `rust_unpark`: gives a thread the token that `park` takes, instead of an exchange of its word. Gives
     /// the word as it was.
     #[allow(non_camel_case_types)]

@@ -97,7 +97,8 @@ pub(crate) enum Kind {
     AwaitFailed,
     /// A step whose address was computed from what was read: a choice comes right before it.
     Addressed,
-    /// A step that comes out one way or the other, by the state of an object: a try.
+    /// A step that comes out one way or the other, by the state of an object: a try, or a wait with a
+    /// time limit.
     Try,
 }
 
@@ -170,7 +171,8 @@ impl Class {
                         && !ordered(other, event)
                 })
             }
-            Op::WaitEnd { timed_out, .. } => timed_out,
+            // A cancellation ended it.
+            Op::WaitEnd { timed_out, timed, .. } => timed_out && !timed,
             _ => false,
         };
         all().filter(held).count()
@@ -347,6 +349,7 @@ fn path_event(
         Op::Assert(condition) => Kind::Assertion(condition.outcome),
         Op::AcquireFailed(_) | Op::SemaphoreWaitFailed(_) => Kind::Try,
         Op::Acquire(step) if step.by_try => Kind::Try,
+        Op::SemaphoreWait { by_try: true, .. } | Op::WaitEnd { timed: true, .. } => Kind::Try,
         _ => match ctp.event(id).action {
             Action::Guarded { .. } => {
                 let parts = builder.local_parts(id);

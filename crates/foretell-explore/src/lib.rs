@@ -44,6 +44,10 @@
 //! thread that a failure has cut off is followed further, and nothing times out or fails to wait but
 //! tries of locks and semaphores.
 //!
+//! **Random walks.** Where more questions are open than [`Limits::walks_from`], a run at random follows each
+//! visit of a class. A class that is found so is a class like any other, and nothing is concluded from what
+//! is not found: what is complete without walks is complete with them.
+//!
 //! **Fewer questions.** A choice that no other thread can have an influence on is not asked about
 //! ([`foretell_predict::influence`]); nor is one of C for which a class that is done has the thread's
 //! choices before it and all that C's other threads do: every prefix that would be asked for was asked for
@@ -51,6 +55,7 @@
 
 mod class;
 mod part;
+mod pending;
 mod question;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -59,12 +64,13 @@ use std::rc::Rc;
 
 use foretell_solve::Budget;
 use foretell_trace::schedule::{Schedule, Step};
-use foretell_trace::{EventId, Trace};
+use foretell_trace::{EventId, Op, Trace};
 
 use class::{Class, Label, Labels};
 pub use part::Part;
 use part::Region;
-use question::{Answer, Choice, Questions};
+use pending::Pending;
+use question::{Answer, Asked, Choice, Questions};
 
 /// How much may be asked.
 #[derive(Clone, Debug)]
@@ -75,13 +81,16 @@ pub struct Limits {
     pub events: usize,
     /// No question is asked after it.
     pub deadline: Option<std::time::Instant>,
+    /// There are random walks while more questions are open.
+    pub walks_from: usize,
     /// Only these executions are covered here, the others by others (`part.rs`).
     pub part: Option<Part>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { budget: Budget { conflicts: 100_000 }, events: 4_096, deadline: None, part: None }
+        let budget = Budget { conflicts: 100_000 };
+        Self { budget, events: 4_096, deadline: None, walks_from: 100, part: None }
     }
 }
 
@@ -135,6 +144,12 @@ pub trait Program {
     /// A class that was not known, and whether its run came to its end. May give further runs, whose
     /// classes are added.
     fn found(&mut self, number: usize, class: &Trace, ended: bool) -> Vec<Executed>;
+
+    /// A run that nothing is asked of, at random: the one with this number. `None`: there are none.
+    fn walk(&mut self, number: u64) -> Option<Result<Executed, Doubt>> {
+        let _ = number;
+        None
+    }
 
     /// How far the exploration is: classes that are known, and questions about them that are open.
     fn progress(&mut self, classes: usize, open: usize) {
@@ -200,6 +215,8 @@ pub struct Exploration {
     pub classes: usize,
     /// Questions that were asked.
     pub asked: usize,
+    /// Runs that were random walks.
+    pub walks: usize,
     /// How many questions are open, and why.
     pub open: BTreeMap<Doubt, usize>,
     /// The classes as numbers that are the same in every process, in the order in which they were found.
@@ -236,14 +253,21 @@ pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> E
         result: Exploration::default(),
         region: None,
         waiting: 0,
+        unsettled: Vec::new(),
     };
     explorer.add(first);
     if let (Some(part), Some(first)) = (limits.part, explorer.classes.first()) {
         explorer.region = Some(Region::new(part, first));
         explorer.result.doubt(Doubt::OtherPart, usize::from(part.of > 1));
     }
-    while let Some(number) = explorer.next() {
-        explorer.ask_about(number);
+    loop {
+        while let Some(number) = explorer.next() {
+            explorer.ask_about(number);
+            explorer.walk();
+        }
+        if !explorer.settle() {
+            break;
+        }
     }
     explorer.result.classes = explorer.classes.len();
     explorer.result
@@ -265,6 +289,9 @@ struct Explorer<'a> {
     region: Option<Region>,
     /// Questions about classes that nothing was asked about yet.
     waiting: usize,
+    /// Threads of classes, by their numbers, that were stopped and of which no class said what they
+    /// stand before.
+    unsettled: Vec<(usize, Choice)>,
 }
 
 /// What is left to ask about a class.
@@ -350,11 +377,24 @@ impl Explorer<'_> {
         if !self.program.goes_on() {
             return self.result.doubt(Doubt::Limit, open.len());
         }
+        let mut open = VecDeque::from(open);
+        let pending = self.pending(number, &mut open);
+        let operations: Vec<(usize, Op)> = pending
+            .iter()
+            .filter_map(|(thread, pending)| match pending {
+                Pending::Waits(op) => Some((*thread, op.clone())),
+                _ => None,
+            })
+            .collect();
+        let model = match operations.is_empty() {
+            true => None,
+            false => class.with_pending(&operations),
+        };
         let choices: Vec<Choice> = open.iter().map(|open| open.choice).collect();
-        let Ok(mut questions) = Questions::new(&class, &choices, self.limits) else {
+        let asked = Asked::new(&class, model.as_ref());
+        let Ok(mut questions) = Questions::new(asked, &choices, self.limits) else {
             return self.result.doubt(Doubt::Undecided, open.len());
         };
-        let mut open = VecDeque::from(open);
         let mut later: Vec<Open> = Vec::new();
         while !open.is_empty() {
             if !self.program.goes_on() {
@@ -379,6 +419,12 @@ impl Explorer<'_> {
                     Answer::Yes(prefix) => {
                         let mut steps = Schedule::of_trace(&class.trace, prefix.clone(), []).steps;
                         steps.extend(class.other_outcome(next.choice));
+                        if next.choice.is_cut() {
+                            let thread = next.choice.thread();
+                            let known =
+                                model.as_ref().and_then(|model| model.steps[thread].clone());
+                            steps.push(known.unwrap_or_else(|| class.any_step(thread)));
+                        }
                         let choice = class.chosen(next.choice);
                         probes.push(Probe { class: number, prefix, choice, steps });
                         asked.push(next);
@@ -399,6 +445,11 @@ impl Explorer<'_> {
                             false => later.push(asked),
                         }
                     }
+                    Err(Doubt::CutOff)
+                        if pending.get(&asked.choice.thread()) == Some(&Pending::Unknown) =>
+                    {
+                        self.unsettled.push((number, asked.choice));
+                    }
                     Err(doubt) => self.result.doubt(doubt, 1),
                 }
             }
@@ -410,7 +461,62 @@ impl Explorer<'_> {
         self.todo[number].open = Some(later);
     }
 
-    /// What is to be asked about a class. Branches first: other addresses are mostly other data.
+    /// Makes a run at random if there is much that is not known.
+    fn walk(&mut self) {
+        if self.waiting() <= self.limits.walks_from || !self.program.goes_on() {
+            return;
+        }
+        if let Some(run) = self.program.walk(self.result.walks as u64) {
+            self.result.walks += 1;
+            // What a walk does not show is asked for all the same.
+            if let Ok(run) = run {
+                self.add(run);
+            }
+        }
+    }
+
+    /// What the threads stand before that are asked to go on. Those that wait for the end of a thread that
+    /// does not end here do not.
+    fn pending(&self, number: usize, open: &mut VecDeque<Open>) -> HashMap<usize, Pending> {
+        let class = &self.classes[number];
+        let mut pending = HashMap::new();
+        open.retain(|open| {
+            let thread = open.choice.thread();
+            if !open.choice.is_cut() {
+                return true;
+            }
+            let known = self.classes.iter().map(|class| &**class);
+            let before = class.pending(thread, known);
+            let never = before == Pending::Never;
+            pending.insert(thread, before);
+            !never
+        });
+        pending
+    }
+
+    /// When every other question is answered: are there classes now that say what threads stand before
+    /// that were stopped? Then it is asked again whether they go on. What is not settled is open.
+    fn settle(&mut self) -> bool {
+        let mut again = false;
+        for (number, choice) in std::mem::take(&mut self.unsettled) {
+            let known = self.classes.iter().map(|class| &**class);
+            match self.classes[number].pending(choice.thread(), known) {
+                Pending::Unknown => self.result.doubt(Doubt::CutOff, 1),
+                _ => {
+                    let todo = &mut self.todo[number];
+                    todo.is_done = false;
+                    let open = Open { choice, faults: Vec::new(), found: 0 };
+                    todo.open.get_or_insert_default().push(open);
+                    again = true;
+                }
+            }
+        }
+        again
+    }
+
+    /// What is to be asked about a class. Branches first: other addresses are mostly other data. Threads that
+    /// were created last first: they came last in the first run, and what they do before the others is most
+    /// unlike it.
     fn choices(&self, number: usize) -> Vec<Open> {
         let class = &self.classes[number];
         let done = || {
@@ -419,7 +525,8 @@ impl Explorer<'_> {
         };
         let new = |choice: &Choice| !done().any(|other| class.was_asked_in(*choice, other));
         let mut choices: Vec<Choice> = class.choices().into_iter().filter(new).collect();
-        choices.sort_by_key(|choice| class.is_address(*choice));
+        choices
+            .sort_by_key(|choice| (class.is_address(*choice), std::cmp::Reverse(choice.thread())));
         choices.into_iter().map(|choice| Open { choice, faults: Vec::new(), found: 0 }).collect()
     }
 
@@ -433,6 +540,10 @@ impl Explorer<'_> {
     ) -> Result<(), Doubt> {
         let mut run = run?;
         let (followed, fault) = (run.followed, run.fault);
+        if asked.choice.is_cut() && !followed {
+            // The thread had to wait where it was to go on.
+            return Err(Doubt::CutOff);
+        }
         let cuts = std::mem::take(&mut run.cuts);
         let found = self.add(run).ok_or(Doubt::NoRun)?;
         let mut new = found >= known && found != number;

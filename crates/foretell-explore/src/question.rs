@@ -1,7 +1,8 @@
 //! The questions about one class: can this choice come out differently in a way that no known class
 //! covers?
 
-use foretell_model::ctp::Action;
+use foretell_model::ctp::{Action, ConcurrentTraceProgram, Role, WOKEN};
+use foretell_model::must_order::MustOrder;
 use foretell_predict::engine::{Engine, Setting, Verdict};
 use foretell_predict::goal::{END, Goal, GoalBuilder, Moment};
 use foretell_solve::encode::Mode;
@@ -12,6 +13,7 @@ use foretell_trace::{EventId, Op, Scope, TermId, Value};
 use crate::Limits;
 use crate::class::{Class, Kind, PathEvent, ThreadPath, demanded};
 use crate::part::Region;
+use crate::pending::Model;
 
 /// A place at which a thread may do something else: an event of the thread that is a choice, or the
 /// end of what it did where its run was cut off.
@@ -26,6 +28,11 @@ impl Choice {
     /// The thread is to go on where its run was cut off.
     pub fn is_cut(self) -> bool {
         self.cut
+    }
+
+    /// The thread that chooses.
+    pub fn thread(self) -> usize {
+        self.thread
     }
 
     /// Thread and number of its event, if it is one.
@@ -58,7 +65,10 @@ impl Class {
         let operation = match self.trace.event(origin).op {
             Op::Acquire(step) if step.by_try => "acquire-failed",
             Op::AcquireFailed(_) => "acquire",
+            Op::SemaphoreWait { by_try: true, .. } => "sem-wait-failed",
             Op::SemaphoreWaitFailed(_) => "sem-wait",
+            Op::WaitEnd { timed: true, timed_out, .. } if timed_out => "wait-end",
+            Op::WaitEnd { timed: true, .. } => "wait-timeout",
             _ => return None,
         };
         let mut step = Schedule::of_trace(&self.trace, [origin], []).steps.pop()?;
@@ -125,15 +135,35 @@ impl Class {
 
 /// Asks about one class.
 pub(crate) struct Questions<'c> {
-    class: &'c Class,
+    asked: Asked<'c>,
     engine: Engine<'c>,
+}
+
+/// What is asked about.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'c> {
+    class: &'c Class,
+    ctp: &'c ConcurrentTraceProgram,
+    order: &'c MustOrder,
+    /// By thread: the event that it stands before, which does not take place.
+    next: &'c [Option<EventId>],
+}
+
+impl<'c> Asked<'c> {
+    /// A class, with the model in which its threads stand before something where there is one.
+    pub fn new(class: &'c Class, model: Option<&'c Model>) -> Self {
+        match model {
+            Some(Model { ctp, order, next, .. }) => Self { class, ctp, order, next },
+            None => Self { class, ctp: &class.ctp, order: &class.order, next: &[] },
+        }
+    }
 }
 
 impl<'c> Questions<'c> {
     /// Encodes the class once for all its questions.
-    pub fn new(class: &'c Class, choices: &[Choice], limits: &Limits) -> Result<Self, SolveError> {
+    pub fn new(asked: Asked<'c>, choices: &[Choice], limits: &Limits) -> Result<Self, SolveError> {
         let goals: Vec<Goal> =
-            choices.iter().filter_map(|&choice| goal(class, choice, &[], &[], None)).collect();
+            choices.iter().filter_map(|&choice| goal(asked, choice, &[], &[], None)).collect();
         let setting = Setting {
             mode: Mode::Prefix,
             backend: &Backend::Embedded,
@@ -142,8 +172,8 @@ impl<'c> Questions<'c> {
             deadline: limits.deadline,
             dump: None,
         };
-        let engine = Engine::unsliced(&class.ctp, &class.order, goals.iter(), &setting)?;
-        Ok(Self { class, engine })
+        let engine = Engine::unsliced(asked.ctp, asked.order, goals.iter(), &setting)?;
+        Ok(Self { asked, engine })
     }
 
     /// Can it come out differently in a way that none of the known classes covers?
@@ -155,8 +185,8 @@ impl<'c> Questions<'c> {
         region: Option<&Region>,
     ) -> Answer {
         let known: Vec<&Class> =
-            known.filter(|known| may_cover(self.class, choice, known)).collect();
-        let Some(goal) = goal(self.class, choice, &known, faults, region) else {
+            known.filter(|known| may_cover(self.asked.class, choice, known)).collect();
+        let Some(goal) = goal(self.asked, choice, &known, faults, region) else {
             return Answer::No;
         };
         if goal.is_impossible() {
@@ -164,7 +194,7 @@ impl<'c> Questions<'c> {
         }
         match self.engine.ask(&[&goal]) {
             Verdict::Possible(_, witness) => {
-                let origin = |&event: &EventId| self.class.ctp.event(event).origin;
+                let origin = |&event: &EventId| self.asked.ctp.event(event).origin;
                 Answer::Yes(witness.order.iter().map(origin).collect())
             }
             Verdict::Impossible { .. } => Answer::No,
@@ -194,14 +224,22 @@ fn may_cover(class: &Class, choice: Choice, known: &Class) -> bool {
 /// `faults` are addresses at which the program is known to crash there: that is a failure, which no
 /// step follows. `None`: none is of interest in the region.
 fn goal(
-    class: &Class,
+    asked: Asked<'_>,
     choice: Choice,
     known: &[&Class],
     faults: &[u64],
     region: Option<&Region>,
 ) -> Option<Goal> {
-    let mut builder = GoalBuilder::new(&class.ctp);
+    let class = asked.class;
+    let mut builder = GoalBuilder::new(asked.ctp);
     let mut parts = Vec::new();
+    for (thread, next) in asked.next.iter().enumerate() {
+        let Some(next) = *next else { continue };
+        parts.push(builder.terms.before(END, next));
+        if choice.is_cut() && thread == choice.thread {
+            parts.push(is_enabled(&mut builder, next));
+        }
+    }
     if let Some(region) = region {
         parts.extend(region.holds(&mut builder, class, choice)?);
     }
@@ -217,16 +255,13 @@ fn goal(
         parts.push(builder.terms.before(END, next.id));
     }
     if let Some(event) = path.events.get(choice.number) {
-        let same = match event.kind {
-            Kind::Try => {
-                let Action::Guarded { guard, .. } = class.ctp.event(event.id).action else {
-                    unreachable!("a try is a guarded step")
-                };
-                builder.at(Moment::End, guard, None)
+        let mut differs = match event.kind {
+            Kind::Try => comes_out_differently(&mut builder, class, event.id),
+            _ => {
+                let same = as_in_class(&mut builder, event.id, event.kind);
+                builder.terms.not(same)
             }
-            _ => as_in_class(&mut builder, event.id, event.kind),
         };
-        let mut differs = builder.terms.not(same);
         if matches!(event.kind, Kind::Await | Kind::AwaitFailed) {
             // A round that leaves something behind is not one that can be left out.
             let updates = class.round_updates(choice.thread, choice.number);
@@ -275,6 +310,45 @@ fn whole_steps(
         };
         parts.push(part);
     }
+}
+
+/// The event can take place at the end of the prefix.
+fn is_enabled(builder: &mut GoalBuilder<'_>, event: EventId) -> TermId {
+    let ctp = builder.ctp();
+    let mut parts: Vec<TermId> = match ctp.event(event).action {
+        Action::Guarded { guard, .. } => vec![builder.at(Moment::End, guard, None)],
+        _ => Vec::new(),
+    };
+    let orders = ctp.orders.iter().filter(|&&(_, after)| after == event);
+    parts.extend(orders.map(|&(before, _)| builder.taken(before)));
+    builder.terms.and(&parts)
+}
+
+/// The state at the end of the prefix lets the try come out as it did not in the class.
+fn comes_out_differently(builder: &mut GoalBuilder<'_>, class: &Class, event: EventId) -> TermId {
+    let ctp = builder.ctp();
+    let Action::Guarded { guard, assignments } = &ctp.event(event).action else {
+        unreachable!("a try is a guarded step")
+    };
+    let same = builder.at(Moment::End, *guard, None);
+    let other = builder.terms.not(same);
+    let Op::WaitEnd { timed_out, .. } = class.trace.event(ctp.event(event).origin).op else {
+        return other;
+    };
+    // Either way it needs its mutex; the rest of its guard is whether a signal woke it, and that it can
+    // give up before one does was its own choice.
+    let free = builder.lock_is_free(event);
+    let waiter = assignments.iter().map(|&(variable, _)| variable);
+    let waiter = waiter
+        .filter(|variable| matches!(ctp.variables[variable.index()].role, Role::Synchronisation(_)))
+        .map(|variable| builder.value(Moment::End, variable))
+        .next();
+    let Some(waiter) = waiter else { return other };
+    let Some(width) = builder.terms.sort(waiter).width() else { return other };
+    let state = builder.terms.bit_vec(width, if timed_out { WOKEN } else { 0 });
+    let differs = builder.differ(waiter, state);
+    let ended = builder.terms.not(differs);
+    builder.terms.and(&[free, ended])
 }
 
 /// One of the read-modify-writes leaves something else behind than it found.

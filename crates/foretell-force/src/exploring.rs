@@ -8,9 +8,9 @@ use foretell_predict::access::Accesses;
 use foretell_predict::finding::access_info;
 use foretell_predict::progress::Explored;
 use foretell_predict::{Finding, FindingKind, Status};
-use foretell_record::{Cause, RunEnd};
+use foretell_record::{Cause, Policy, RunEnd};
 use foretell_trace::schedule::Schedule;
-use foretell_trace::{EventId, Op, Site, Term, Trace};
+use foretell_trace::{EventId, ObjectId, ObjectKind, Op, Site, Term, Trace};
 
 use crate::campaign::{Campaign, named_by_its_effect};
 use crate::canonical;
@@ -50,6 +50,9 @@ pub(crate) fn explore(
     foretell_explore::explore(first, &mut exploring, &limits)
 }
 
+/// Events of a turn in a random walk, on average.
+const WALK: u32 = 3;
+
 struct Exploring<'c, 'a> {
     campaign: &'c mut Campaign<'a>,
     others: Vec<Executed>,
@@ -70,8 +73,12 @@ impl Program for Exploring<'_, '_> {
         }
         let campaign = &*self.campaign;
         let run = |probe: &Probe| {
-            let (steps, after) = (probe.steps.clone(), campaign.options.after.clone());
-            campaign.runner.run(steps, after, campaign.limits())
+            // What a thread does next that has just decided otherwise is most unlike what is known.
+            let after = match campaign.options.after {
+                Policy::RoundRobin { quantum } => Policy::GoesOn { quantum },
+                ref after => after.clone(),
+            };
+            campaign.runner.run(probe.steps.clone(), after, campaign.limits())
         };
         let runs: Vec<Result<Run, RunError>> = std::thread::scope(|scope| {
             let begin = |probe| {
@@ -120,6 +127,33 @@ impl Program for Exploring<'_, '_> {
         runs.into_iter().map(|run| executed(run, 0)).collect()
     }
 
+    fn walk(&mut self, number: u64) -> Option<Result<Executed, Doubt>> {
+        let campaign = &*self.campaign;
+        if campaign.options.paths == Paths::Recorded {
+            return None;
+        }
+        // Switches everywhere, and few switches anywhere, by turns.
+        let seed = number / 2 + 1;
+        let recorded = &campaign.recorded.trace;
+        let policy = match number % 2 {
+            0 => Policy::Priorities { seed, events: recorded.events.len() as u32 },
+            _ => Policy::Random { seed, mean: WALK },
+        };
+        let run = campaign.runner.run(Vec::new(), policy, campaign.limits());
+        let run = match run {
+            Ok(run) => run,
+            Err(error) => {
+                self.campaign.unseen.push(error.to_string());
+                return Some(Err(Doubt::NoRun));
+            }
+        };
+        let recorded = self.campaign.recorded.trace.clone();
+        // A walk is the schedule of its own run.
+        let steps = Schedule::of_trace(&run.trace, all_events(&run.trace), []).steps;
+        let probe = Probe { class: 0, prefix: Vec::new(), choice: None, steps };
+        Some(self.learn(&recorded, &probe, run))
+    }
+
     fn progress(&mut self, classes: usize, open: usize) {
         let runs = self.campaign.runner.runs();
         self.campaign.options.predict.progress.explored(Explored { classes, open, runs });
@@ -158,8 +192,11 @@ impl Exploring<'_, '_> {
 /// program tries something and goes on without it.
 fn is_bad(campaign: &Campaign<'_>, tested: &Tested, run: &Run) -> bool {
     let tries = |op: &Op| match op {
-        Op::AcquireFailed(_) | Op::SemaphoreWaitFailed(_) => true,
+        Op::AcquireFailed(_) => true,
+        Op::SemaphoreWaitFailed(semaphore) => !is_claim(&run.trace, *semaphore),
         Op::Acquire(step) => step.by_try,
+        Op::SemaphoreWait { by_try, semaphore } => *by_try && !is_claim(&run.trace, *semaphore),
+        Op::WaitEnd { timed, .. } => *timed,
         _ => false,
     };
     tested.verdict.difference.effect.is_fatal()
@@ -167,12 +204,25 @@ fn is_bad(campaign: &Campaign<'_>, tested: &Tested, run: &Run) -> bool {
             && campaign.controls.is_strong_evidence(run)
 }
 
+/// Does the semaphore only say who came first (`pthread_once`)? Whoever comes later does not go on
+/// without what the first has done.
+fn is_claim(trace: &Trace, semaphore: ObjectId) -> bool {
+    let posts = |event: &foretell_trace::Event| event.op == Op::SemaphorePost(semaphore);
+    trace.objects[semaphore.index()].kind == ObjectKind::Semaphore { initial: 1 }
+        && !trace.events.iter().any(posts)
+}
+
 /// The run as the exploration sees it.
 fn executed(run: Run, forced: usize) -> Executed {
     Executed {
         followed: run.steps_taken >= forced && !matches!(run.end, RunEnd::Diverged(_)),
         ended: matches!(run.end, RunEnd::Exit(_)),
-        fault: run.crash.as_ref().map(|crash| crash.address),
+        // `abort` is no access.
+        fault: run
+            .crash
+            .as_ref()
+            .filter(|crash| crash.signal != libc::SIGABRT)
+            .map(|crash| crash.address),
         cuts: run.cuts,
         held: run.outside.iter().filter(|one| one.cause == Cause::HeldOutcome).count(),
         trace: run.trace,

@@ -24,8 +24,6 @@ enum Role {
     Acquire(u32),
     /// A read-modify-write that gives it back.
     Release(u32),
-    /// A load that asks whether something was initialised.
-    Initialised,
     /// An exchange that gives a thread its token to go on.
     Unpark,
 }
@@ -44,7 +42,6 @@ const ROLES: &[(&str, Role)] = &[
     ("std::sys::sync::rwlock::futex::RwLock::try_write", Role::Acquire(READER_WRITER | TRY)),
     ("std::sys::sync::rwlock::futex::RwLock::read_unlock", Role::Release(READER_WRITER | SHARED)),
     ("std::sys::sync::rwlock::futex::RwLock::write_unlock", Role::Release(READER_WRITER)),
-    ("std::sys::sync::once::futex::Once::is_completed", Role::Initialised),
     ("std::sys::sync::thread_parking::futex::Parker::unpark", Role::Unpark),
 ];
 
@@ -170,10 +167,6 @@ fn replace_access(context: &mut ModuleContext, function: Value, access: Value, r
     context.builder.place_before(access);
     match (access.opcode(), role) {
         (Opcode::LLVMLoad, Role::Acquire(_)) => access.replace_by(constants.null_of(access.ty())),
-        (Opcode::LLVMLoad, Role::Initialised) if access.ty() == constants.int32 => {
-            let given = context.hook("rust_initialised", constants.int32, &[word, site]);
-            access.replace_by(given);
-        }
         (Opcode::LLVMAtomicCmpXchg, Role::Acquire(flags)) => {
             let (expected, desired) = (access.operand(1), access.operand(2));
             if expected.ty().scalar_width() != Some(WIDTH) {

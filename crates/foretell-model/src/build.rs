@@ -378,17 +378,23 @@ impl<'t> Translator<'t> {
             Op::Release(lock) => self.release(&mut step, origin, number, *lock)?,
             Op::WaitBegin { condition, mutex } => {
                 self.release(&mut step, origin, number, exclusive(*mutex))?;
-                if !self.layout.timed_out.contains(&origin) {
+                let timed = self.layout.timed.contains(&origin);
+                if timed || !self.layout.timed_out.contains(&origin) {
                     let waiter = self.waiter(origin, *condition)?;
-                    let waiting = self.terms.bit_vec(STATE_WIDTH, WAITING);
+                    let mut waiting = self.terms.bit_vec(STATE_WIDTH, WAITING);
+                    if timed {
+                        let gives_up = self.gives_up(origin, *condition);
+                        let none = self.terms.bit_vec(STATE_WIDTH, 0);
+                        waiting = self.terms.ite(gives_up, none, waiting);
+                    }
                     step.assignments.push((waiter, waiting));
                 }
             }
-            Op::WaitEnd { condition, mutex, timed_out } => {
+            Op::WaitEnd { condition, mutex, timed_out, timed } => {
                 self.acquire(&mut step, origin, number, exclusive(*mutex))?;
-                if !timed_out {
+                if *timed || !timed_out {
                     let waiter = self.waiter(origin, *condition)?;
-                    let woken = self.equals_bits(waiter, WOKEN);
+                    let woken = self.equals_bits(waiter, if *timed_out { 0 } else { WOKEN });
                     let none = self.terms.bit_vec(STATE_WIDTH, 0);
                     step.guards.push(woken);
                     step.assignments.push((waiter, none));
@@ -404,7 +410,7 @@ impl<'t> Translator<'t> {
                     step.assignments.push((waiter, value));
                 }
             }
-            Op::SemaphoreWait(semaphore)
+            Op::SemaphoreWait { semaphore, .. }
             | Op::SemaphoreWaitFailed(semaphore)
             | Op::SemaphorePost(semaphore) => self.semaphore(&mut step, origin, *semaphore)?,
             Op::BarrierArrive(barrier) => self.barrier_arrive(&mut step, origin, *barrier)?,
@@ -876,7 +882,7 @@ impl<'t> Translator<'t> {
         let one = self.terms.bit_vec(width, 1);
         let zero = self.equals_bits(count, 0);
         match self.trace.event(origin).op {
-            Op::SemaphoreWait(_) => {
+            Op::SemaphoreWait { .. } => {
                 step.guards.push(self.terms.not(zero));
                 step.assignments.push((count, self.terms.build(Operator::BvSub, &[now, one])));
             }
@@ -936,6 +942,23 @@ impl<'t> Translator<'t> {
         let waiters = self.waiters(origin, condition)?;
         let waiter = waiters.iter().find(|(waiter, _)| *waiter == thread);
         waiter.map(|&(_, variable)| variable).ok_or_else(|| self.wrong_object(origin, condition))
+    }
+
+    /// Whether a wait with a time limit gives up: a free input of its begin. It may give up at any time
+    /// before a signal wakes it, so it is enough that it does so at once or never: whom signals wake
+    /// after that, they can wake as well when it has given up earlier.
+    fn gives_up(&mut self, origin: EventId, condition: ObjectId) -> TermId {
+        let event = self.trace.event(origin);
+        let thread = &self.trace.threads[event.thread.index()].name;
+        let variable = VariableId::from(self.variables.len());
+        self.variables.push(CtpVariable {
+            name: format!("{thread}#{}:gives-up", event.index).into(),
+            sort: Sort::BOOL,
+            scope: Scope::Local(event.thread),
+            initial: None,
+            role: Role::Choice(condition),
+        });
+        self.terms.variable(variable, Sort::BOOL)
     }
 
     fn signal(

@@ -76,6 +76,9 @@ pub struct CtpVariable {
     pub role: Role,
 }
 
+/// What a condition has as the state of a waiter that a signal has woken; 0 is one that does not wait.
+pub const WOKEN: u64 = 2;
+
 /// What a CTP variable stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -91,7 +94,8 @@ pub enum Role {
     Synchronisation(ObjectId),
     /// How far a thread is: 0 not started, 1 running, 2 ended.
     ThreadState(ThreadId),
-    /// Which of several waiters a signal wakes: a free input, used by one event only.
+    /// Which of several waiters a signal wakes, or whether a wait with a time limit gives up: a free
+    /// input, used by one event only.
     Choice(ObjectId),
 }
 

@@ -33,7 +33,7 @@ pub(crate) const RUNNING: u64 = 1;
 pub(crate) const ENDED: u64 = 2;
 /// States of a waiter of a condition; 0 is none of these.
 pub(crate) const WAITING: u64 = 1;
-pub(crate) const WOKEN: u64 = 2;
+pub(crate) use crate::ctp::WOKEN;
 /// Two bits hold each state of a thread and of a waiter.
 pub(crate) const STATE_WIDTH: u16 = 2;
 
@@ -91,6 +91,8 @@ pub(crate) struct Layout {
     pub chains: Vec<Vec<EventId>>,
     /// Condition waits that ended by their time limit, by their begin.
     pub timed_out: BTreeSet<EventId>,
+    /// Begins of waits that had a time limit.
+    pub timed: BTreeSet<EventId>,
     /// The end of each condition wait, by its begin.
     pub wait_end: HashMap<EventId, EventId>,
     /// Locks held before the first event: a release comes without an acquire.
@@ -123,6 +125,7 @@ impl Layout {
             thread_states: Vec::new(),
             chains: trace.events_by_thread(),
             timed_out: BTreeSet::new(),
+            timed: BTreeSet::new(),
             wait_end: HashMap::new(),
             held: Vec::new(),
             channels: Channels::new(trace),
@@ -367,13 +370,16 @@ impl Layout {
                     take(self, id, thread, *mutex, LockMode::Exclusive, false)?;
                     waiting.insert(thread, (id, *condition));
                 }
-                Op::WaitEnd { mutex, timed_out, condition } => {
+                Op::WaitEnd { mutex, timed_out, timed, condition } => {
                     take(self, id, thread, *mutex, LockMode::Exclusive, true)?;
-                    if !timed_out {
+                    if *timed || !timed_out {
                         usage.threads_at[condition.index()].insert(thread);
                     }
                     if let Some((begin, _)) = waiting.remove(&thread) {
                         self.wait_end.insert(begin, id);
+                        if *timed {
+                            self.timed.insert(begin);
+                        }
                         if *timed_out {
                             self.timed_out.insert(begin);
                         }

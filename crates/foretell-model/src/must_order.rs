@@ -188,7 +188,9 @@ fn cross_edges(
         match event.op {
             Op::Fork(_) | Op::Join(_) => edges.extend(life_edge(&event.op, id, chains)),
             Op::SemaphorePost(object) => uses.entry(object).or_default().enablers.push(id),
-            Op::SemaphoreWait(object) => uses.entry(object).or_default().waiters.push(id),
+            Op::SemaphoreWait { semaphore: object, .. } => {
+                uses.entry(object).or_default().waiters.push(id)
+            }
             Op::Signal(object) | Op::Broadcast(object) => {
                 uses.entry(object).or_default().enablers.push(id);
             }
@@ -225,7 +227,7 @@ fn strong_edges(trace: &Trace, chains: &[Vec<EventId>]) -> Vec<(EventId, EventId
         match event.op {
             Op::Fork(_) | Op::Join(_) => edges.extend(life_edge(&event.op, id, chains)),
             Op::SemaphorePost(object) => posts.entry(object).or_default().push(id),
-            Op::SemaphoreWait(object) => {
+            Op::SemaphoreWait { semaphore: object, .. } => {
                 let ObjectKind::Semaphore { initial } = trace.objects[object.index()].kind else {
                     continue;
                 };
@@ -375,8 +377,8 @@ mod tests {
         let mut b = Builder::new(2);
         let semaphore = b.trace.add_object("s", ObjectKind::Semaphore { initial: 1 });
         let first_post = b.push(0, Op::SemaphorePost(semaphore));
-        let first_wait = b.push(1, Op::SemaphoreWait(semaphore));
-        let second_wait = b.push(1, Op::SemaphoreWait(semaphore));
+        let first_wait = b.push(1, Op::SemaphoreWait { semaphore, by_try: false });
+        let second_wait = b.push(1, Op::SemaphoreWait { semaphore, by_try: false });
         let order = b.order();
         assert!(order.concurrent(first_post, first_wait));
         assert!(order.before(first_post, second_wait));
@@ -415,7 +417,7 @@ mod tests {
         let condition = b.trace.add_object("c", ObjectKind::Condition);
         let begin = b.push(1, Op::WaitBegin { condition, mutex });
         let signal = b.push(0, Op::Signal(condition));
-        let end = b.push(1, Op::WaitEnd { condition, mutex, timed_out: false });
+        let end = b.push(1, Op::WaitEnd { condition, mutex, timed_out: false, timed: false });
         assert!(b.order().before(signal, end));
         assert!(b.order().concurrent(begin, signal), "a signal may be lost");
         b.push(2, Op::Broadcast(condition));
@@ -437,7 +439,7 @@ mod tests {
         let taken = b.push(1, Op::Acquire(lock(false)));
         let one = b.push(0, Op::SemaphorePost(semaphore));
         let two = b.push(1, Op::SemaphorePost(semaphore));
-        let first = b.push(2, Op::SemaphoreWait(semaphore));
+        let first = b.push(2, Op::SemaphoreWait { semaphore, by_try: false });
         let order = MustOrder::strong(&b.trace).expect("no cycle");
         assert!(order.before(one, first), "as it was");
         assert!(b.order().concurrent(one, first), "but either post may have been the one");

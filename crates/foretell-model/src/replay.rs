@@ -156,7 +156,9 @@ impl<'t> Replay<'t> {
                     self.set_waiter(*condition, sleeper, WOKEN);
                 }
             }
-            Op::SemaphoreWait(semaphore) => self.count(*semaphore, |count| count.wrapping_sub(1)),
+            Op::SemaphoreWait { semaphore, .. } => {
+                self.count(*semaphore, |count| count.wrapping_sub(1))
+            }
             Op::SemaphorePost(semaphore) => self.count(*semaphore, |count| count.wrapping_add(1)),
             Op::Send { channel, amount, .. } => {
                 self.count_channel(*channel, |count| count.wrapping_add(*amount));

@@ -216,8 +216,8 @@ fn may_wait(op: &Op) -> bool {
     matches!(
         op,
         Op::Acquire(LockStep { by_try: false, .. })
-            | Op::WaitEnd { timed_out: false, .. }
-            | Op::SemaphoreWait(_)
+            | Op::WaitEnd { .. }
+            | Op::SemaphoreWait { by_try: false, .. }
             | Op::BarrierLeave(_)
             | Op::Receive { by_try: false, .. }
             | Op::Join(_)
@@ -263,8 +263,9 @@ pub fn stuck_questions(trace: &Trace, order: &MustOrder) -> Vec<Question> {
     let events = trace.events.iter().enumerate().filter_map(|(position, event)| {
         let asked = match &event.op {
             Op::Join(_) => false,
-            Op::SemaphoreWait(semaphore) => !never_empty.contains(semaphore),
+            Op::SemaphoreWait { semaphore, by_try } => !by_try && !never_empty.contains(semaphore),
             Op::Acquire(step) => !step.by_try && abandoned.contains(&step.lock),
+            Op::WaitEnd { mutex, .. } if needs_no_signal(&event.op) => abandoned.contains(mutex),
             Op::Await(AwaitMark::Round) => true,
             op => waits_beyond_locks(op),
         };
@@ -308,7 +309,7 @@ fn never_empty(trace: &Trace, order: &MustOrder) -> HashSet<ObjectId> {
         let mut held: Option<ObjectId> = None;
         for &event in chain {
             match *op(event) {
-                Op::SemaphoreWait(semaphore) => {
+                Op::SemaphoreWait { semaphore, .. } => {
                     known.insert(semaphore);
                     taken_for_long.extend(held.replace(semaphore));
                 }
@@ -357,7 +358,7 @@ pub fn stuck_goal(subject: &Subject<'_>, instance: &Instance) -> Option<Goal> {
             let origin = ctp.event(event).origin;
             let waits = match &subject.trace.event(origin).op {
                 Op::Await(AwaitMark::Round) => goes_round(&mut builder, subject.trace, event),
-                op if may_wait(op) => Some(waits_at(&mut builder, event)?),
+                op if may_wait(op) => Some(waits_at(&mut builder, event, needs_no_signal(op))?),
                 _ => None,
             };
             let Some(waits) = waits else { continue };
@@ -439,12 +440,25 @@ fn goes_round(
     Some(builder.terms.and(&[next, again]))
 }
 
-/// The thread has come to the event, and the state at the end of the prefix does not let it go on.
-fn waits_at(builder: &mut GoalBuilder<'_>, event: EventId) -> Option<foretell_trace::TermId> {
+/// Does the thread go on without a signal once it has its mutex?
+fn needs_no_signal(op: &Op) -> bool {
+    matches!(op, Op::WaitEnd { timed: true, .. } | Op::WaitEnd { timed_out: true, .. })
+}
+
+/// The thread has come to the event, and the state at the end of the prefix does not let it go on;
+/// `for_its_lock`: no lock does.
+fn waits_at(
+    builder: &mut GoalBuilder<'_>,
+    event: EventId,
+    for_its_lock: bool,
+) -> Option<foretell_trace::TermId> {
     let ctp = builder.ctp();
     let Action::Guarded { guard, .. } = ctp.event(event).action else { return None };
     let next = builder.next(event);
-    let possible = builder.at(Moment::End, guard, None);
+    let possible = match for_its_lock {
+        true => builder.lock_is_free(event),
+        false => builder.at(Moment::End, guard, None),
+    };
     let mut obstacles = vec![builder.terms.not(possible)];
     for &(before, after) in &ctp.orders {
         if after == event {

@@ -781,6 +781,7 @@ impl Search<'_> {
                 true
             }
             Op::Acquire(step) => step.by_try,
+            Op::SemaphoreWait { by_try, .. } => *by_try,
             Op::ReadModifyWrite(_) => self.by_value,
             Op::Branch(condition) => condition.term.is_some_and(mentions_shared),
             Op::Guarded(step) => mentions_shared(step.guard),

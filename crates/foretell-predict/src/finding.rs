@@ -168,7 +168,7 @@ pub fn access_info(trace: &Trace, event: EventId) -> AccessInfo {
         }
         Op::Signal(condition) => ("signal", Some(object(*condition))),
         Op::Broadcast(condition) => ("broadcast", Some(object(*condition))),
-        Op::SemaphoreWait(semaphore) | Op::SemaphoreWaitFailed(semaphore) => {
+        Op::SemaphoreWait { semaphore, .. } | Op::SemaphoreWaitFailed(semaphore) => {
             ("semaphore-wait", Some(object(*semaphore)))
         }
         Op::SemaphorePost(semaphore) => ("semaphore-post", Some(object(*semaphore))),

@@ -206,11 +206,7 @@ impl<'c> GoalBuilder<'c> {
     /// The parts of the event's guard, as terms of the CTP, that depend on its own thread alone.
     pub fn local_parts(&self, event: EventId) -> Vec<TermId> {
         let ctp = self.ctp;
-        let Action::Guarded { guard, .. } = ctp.event(event).action else { return Vec::new() };
-        let mut parts = match ctp.terms.term(guard) {
-            Term::Apply(foretell_trace::Operator::And, parts) => parts.to_vec(),
-            _ => vec![guard],
-        };
+        let mut parts = self.guard_parts(event);
         parts.retain(|&part| {
             ctp.terms.leaves(part).iter().all(|&leaf| match ctp.terms.term(leaf) {
                 Term::Variable(variable) => ctp.variables[variable.index()].scope != Scope::Shared,
@@ -218,6 +214,33 @@ impl<'c> GoalBuilder<'c> {
             })
         });
         parts
+    }
+
+    /// At the end of the prefix, nothing that the event's guard says of locks keeps it from taking place.
+    pub fn lock_is_free(&mut self, event: EventId) -> TermId {
+        let ctp = self.ctp;
+        let mut parts = self.guard_parts(event);
+        parts.retain(|&part| {
+            ctp.terms.leaves(part).iter().all(|&leaf| match ctp.terms.term(leaf) {
+                Term::Variable(variable) => {
+                    let role = ctp.variables[variable.index()].role;
+                    matches!(role, Role::Lock(_) | Role::Reader(..))
+                }
+                _ => true,
+            })
+        });
+        let parts: Vec<TermId> =
+            parts.into_iter().map(|part| self.at(Moment::End, part, None)).collect();
+        self.terms.and(&parts)
+    }
+
+    /// The conjuncts of the event's guard, as terms of the CTP.
+    fn guard_parts(&self, event: EventId) -> Vec<TermId> {
+        let Action::Guarded { guard, .. } = self.ctp.event(event).action else { return Vec::new() };
+        match self.ctp.terms.term(guard) {
+            Term::Apply(foretell_trace::Operator::And, parts) => parts.to_vec(),
+            _ => vec![guard],
+        }
     }
 
     /// The CTP.

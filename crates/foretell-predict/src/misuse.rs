@@ -135,7 +135,7 @@ fn step(
         }
         Op::Signal(object)
         | Op::Broadcast(object)
-        | Op::SemaphoreWait(object)
+        | Op::SemaphoreWait { semaphore: object, .. }
         | Op::SemaphorePost(object)
         | Op::BarrierArrive(object) => objects[object.index()].uses.push(id),
         Op::Destroy(object) => {

@@ -83,7 +83,7 @@ fn lets_others_run(op: &Op) -> bool {
         Op::Fork(_)
             | Op::Join(_)
             | Op::WaitBegin { .. }
-            | Op::SemaphoreWait(_)
+            | Op::SemaphoreWait { .. }
             | Op::BarrierArrive(_)
             | Op::Receive { .. }
             | Op::Poll { .. }

@@ -18,7 +18,9 @@ use foretell_trace::{
 };
 use foretell_wire::again::{Again, Short};
 use foretell_wire::predictor::Branch;
-use foretell_wire::{Kind, TERM_SHADOW, WIDE_OPERAND, access, channel, format_path, lock};
+use foretell_wire::{
+    BY_TRY, Kind, TERM_SHADOW, WIDE_OPERAND, access, channel, format_path, lock, wait,
+};
 use rustc_hash::FxHashMap;
 
 use crate::account::{Account, NO_SENSE};
@@ -532,12 +534,15 @@ impl<O: Output> Converter<O> {
                 Op::WaitEnd {
                     condition: ObjectId(condition),
                     mutex: ObjectId(mutex),
-                    timed_out: detail == 1,
+                    timed_out: detail & wait::TIMED_OUT != 0,
+                    timed: detail & wait::TIMED != 0,
                 }
             }
             Kind::Signal => Op::Signal(object(words)?),
             Kind::Broadcast => Op::Broadcast(object(words)?),
-            Kind::SemaphoreWait => Op::SemaphoreWait(object(words)?),
+            Kind::SemaphoreWait => {
+                Op::SemaphoreWait { semaphore: object(words)?, by_try: detail == BY_TRY }
+            }
             Kind::SemaphoreWaitFailed => Op::SemaphoreWaitFailed(object(words)?),
             Kind::SemaphorePost => Op::SemaphorePost(object(words)?),
             Kind::BarrierArrive => Op::BarrierArrive(object(words)?),

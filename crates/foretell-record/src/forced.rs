@@ -146,7 +146,7 @@ impl Comparison {
         own.pop();
         let site = site.and_then(|site| self.sites.get(site));
         let differs = index != step.index
-            || operation != &*step.operation
+            || (*step.operation != *Step::ANY && operation != &*step.operation)
             || matches!((site, &step.site), (Some(a), Some(b)) if !same_place(a, b));
         let can_wait = |place: usize| self.taken[place] || is_local(&self.steps[place].operation);
         while self.next < place && can_wait(self.next) {

@@ -63,12 +63,24 @@ pub enum Policy {
         /// At least 1.
         quantum: u32,
     },
+    /// As `RoundRobin`, but whoever took the last step of a schedule goes on first.
+    GoesOn {
+        /// At least 1.
+        quantum: u32,
+    },
     /// Switches at random; the seed decides all.
     Random {
         /// The seed.
         seed: u64,
         /// Events of a turn, on average.
         mean: u32,
+    },
+    /// By random priorities that change a few times; the seed decides all.
+    Priorities {
+        /// The seed.
+        seed: u64,
+        /// About so many events the run has.
+        events: u32,
     },
 }
 
@@ -80,6 +92,9 @@ impl Policy {
 /// Events of a turn where nobody says.
 const QUANTUM: u32 = 20;
 
+/// Events of a run where nobody says.
+const RUN: u32 = 1_000;
+
 /// A text that names no policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoPolicy(String);
@@ -88,7 +103,8 @@ impl fmt::Display for NoPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is none of free, round-robin[:EVENTS], random[:SEED[:EVENTS]] (EVENTS above 0)",
+            "`{}` is none of free, round-robin[:EVENTS], random[:SEED[:EVENTS]], \
+             priorities[:SEED[:EVENTS]] (EVENTS above 0)",
             self.0
         )
     }
@@ -99,7 +115,7 @@ impl std::error::Error for NoPolicy {}
 impl FromStr for Policy {
     type Err = NoPolicy;
 
-    /// `free` (or `os`), `round-robin[:QUANTUM]`, `random[:SEED[:MEAN]]`.
+    /// `free` (or `os`), `round-robin[:QUANTUM]`, `random[:SEED[:MEAN]]`, `priorities[:SEED[:EVENTS]]`.
     fn from_str(text: &str) -> Result<Self, NoPolicy> {
         let mut words = text.split(':');
         let kind = words.next();
@@ -115,6 +131,12 @@ impl FromStr for Policy {
                 (Ok(seed), Ok(mean)) => events(mean).map(|mean| Policy::Random { seed, mean }),
                 _ => None,
             },
+            Some("priorities") => match (number(0), number(RUN.into())) {
+                (Ok(seed), Ok(run)) => {
+                    events(run).map(|events| Policy::Priorities { seed, events })
+                }
+                _ => None,
+            },
             _ => None,
         };
         let whole = words.next().is_none();
@@ -128,7 +150,9 @@ impl fmt::Display for Policy {
         match self {
             Policy::Os => f.write_str("os"),
             Policy::RoundRobin { quantum } => write!(f, "round-robin:{quantum}"),
+            Policy::GoesOn { quantum } => write!(f, "goes-on:{quantum}"),
             Policy::Random { seed, mean } => write!(f, "random:{seed}:{mean}"),
+            Policy::Priorities { seed, events } => write!(f, "priorities:{seed}:{events}"),
         }
     }
 }

@@ -88,6 +88,9 @@ pub struct Exploration {
     pub questions: usize,
     /// Questions that are open.
     pub open: usize,
+    /// Runs that were random walks, where there were too many questions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub walks: usize,
     /// Why they are open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<OpenQuestions>,

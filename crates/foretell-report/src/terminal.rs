@@ -174,9 +174,14 @@ fn forced(out: &mut impl Write, look: Look, report: &Report) -> io::Result<()> {
         folded => writeln!(out, "benign     {folded:>5} happened without a visible effect")?,
     }
     let Some(explored) = &report.exploration else { return Ok(()) };
+    let walks = match explored.walks {
+        0 => String::new(),
+        1 => ", 1 random walk".into(),
+        walks => format!(", {walks} random walks"),
+    };
     writeln!(
         out,
-        "explored   {:>5} {} of paths, {} questions asked, {} open",
+        "explored   {:>5} {} of paths, {} questions asked, {} open{walks}",
         explored.classes,
         if explored.classes == 1 { "class" } else { "classes" },
         explored.questions,

@@ -8,7 +8,7 @@
 //! lines are compared where the pass gave them; where there is only a program counter the recorder
 //! outside compares, after the fact.
 
-use foretell_wire::{End, Expected, Kind, Turn, format_path, is_local};
+use foretell_wire::{ANY, End, Expected, Kind, Turn, format_path, is_local};
 
 use crate::channels::ipc;
 use crate::policy::{Choice, Policy, Threads};
@@ -186,6 +186,15 @@ pub fn born(path: &[u32]) {
     checks.threads.push((0, expected));
 }
 
+/// Does the schedule have this as the next event of the thread?
+pub fn expects(thread: u32, keyword: &str) -> bool {
+    // SAFETY: who asks has the turn.
+    let checks = unsafe { CHECKS.get() };
+    let Some((count, expected)) = checks.threads.get(thread as usize) else { return false };
+    let next = expected.iter().rev().find(|expected| expected.index >= *count);
+    next.is_some_and(|next| next.index == *count && next.keyword == keyword)
+}
+
 /// An event of the thread was recorded. Ends the run if it is not the one that the schedule has.
 #[cold]
 pub fn check(thread: u32, kind: Kind, detail: u8, place: u64) {
@@ -201,6 +210,7 @@ pub fn check(thread: u32, kind: Kind, detail: u8, place: u64) {
     let position = position_of(place);
     if let Some(next) = expected.last()
         && next.index == index
+        && next.keyword != ANY
         && (next.keyword != keyword || !agree((next.line, next.column), position))
     {
         stop(

@@ -403,11 +403,12 @@ hooks! {
         let place = session.recorder().site(site);
         // SAFETY: the pass passes an array of so many cases.
         let cases = unsafe { std::slice::from_raw_parts(cases, count as usize) };
-        if cases.contains(&value) {
-            note_pin(&mut session, place, width, shadow, value);
-            return;
-        }
+        // One question after the other, so that runs that go different ways differ in the answer to one.
         for &case in cases {
+            if case == value {
+                note_pin(&mut session, place, width, shadow, value);
+                return;
+            }
             let equal = shadow::binary(BinaryOp::Eq as u32, width, shadow, value, 0, case);
             let head = head(Kind::Branch, 0, place);
             session.me.access::<true, 0>(head, 0, equal.into(), []);

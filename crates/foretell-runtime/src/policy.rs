@@ -119,11 +119,17 @@ impl Policy for TimeSlices {
 pub struct RoundRobin {
     /// Events a turn.
     pub quantum: u32,
+    /// Whoever has the turn when it is asked for the first time keeps it, if it can.
+    pub goes_on: bool,
 }
 
 impl Policy for RoundRobin {
     fn choose(&mut self, threads: &Threads, current: usize) -> Choice {
-        match threads.runnable_from(current + 1) {
+        let next = match std::mem::take(&mut self.goes_on) {
+            true => current,
+            false => current + 1,
+        };
+        match threads.runnable_from(next) {
             Some(position) => Choice::Run(position),
             None => fallback(threads),
         }
@@ -180,17 +186,94 @@ impl Policy for Random {
     }
 }
 
+/// Random priorities: who can run and has the highest runs, and at a few random points of the run the one
+/// that runs gets the lowest (PCT). Finds what needs few preemptions, wherever they are; the seed decides
+/// all.
+pub struct Priorities {
+    random: Random,
+    /// By thread; higher than that of any change.
+    initial: Vec<u64>,
+    /// Threads whose priority was lowered, the lowest last.
+    lowered: Vec<u32>,
+    /// Events of the run after which the priority of the running thread is lowered, the next at the end.
+    changes: Vec<u64>,
+    /// Events of threads that are over.
+    over: u64,
+    /// Events of all threads when it was last asked.
+    events: u64,
+}
+
+impl Priorities {
+    /// How often a priority changes.
+    const CHANGES: usize = 2;
+
+    /// For a run of about so many events.
+    pub fn new(seed: u64, events: u32) -> Self {
+        let mut random = Random::new(seed, 1);
+        let events = u64::from(events.max(1));
+        let mut changes: Vec<u64> = (0..Self::CHANGES).map(|_| random.next() % events).collect();
+        changes.sort_unstable_by(|one, two| two.cmp(one));
+        let (initial, lowered) = (Vec::new(), Vec::new());
+        Self { random, initial, lowered, changes, over: 0, events: 0 }
+    }
+
+    fn priority(&mut self, thread: u32) -> (bool, u64) {
+        while self.initial.len() <= thread as usize {
+            let priority = self.random.next();
+            self.initial.push(priority);
+        }
+        match self.lowered.iter().position(|&lowered| lowered == thread) {
+            Some(lowered) => (false, (self.lowered.len() - lowered) as u64),
+            None => (true, self.initial[thread as usize]),
+        }
+    }
+}
+
+impl Policy for Priorities {
+    fn choose(&mut self, threads: &Threads, current: usize) -> Choice {
+        let events = (0..threads.len()).map(|p| u64::from(threads.get(p).slots.index));
+        self.events = self.over + events.sum::<u64>();
+        while self.changes.last().is_some_and(|&change| change <= self.events) {
+            self.changes.pop();
+            if current < threads.len() {
+                let number = threads.get(current).number;
+                self.lowered.retain(|&lowered| lowered != number);
+                self.lowered.push(number);
+            }
+        }
+        let can_run = |&position: &usize| threads.get(position).state == State::Runnable;
+        let highest = (0..threads.len())
+            .filter(can_run)
+            .max_by_key(|&position| self.priority(threads.get(position).number));
+        highest.map_or_else(|| fallback(threads), Choice::Run)
+    }
+
+    fn pause_at(&mut self, thread: &Thread) -> u32 {
+        // A thread that comes into being may have a higher priority.
+        const OFTEN: u64 = 8;
+        let change = self.changes.last().map_or(OFTEN, |change| change.saturating_sub(self.events));
+        thread.slots.index.saturating_add(change.clamp(1, OFTEN) as u32)
+    }
+
+    fn finished(&mut self, thread: &Thread) {
+        self.over += u64::from(thread.slots.index);
+    }
+}
+
 /// The policy that a text describes, as in `foretell_wire::environment::POLICY`.
 pub fn parse(text: &str) -> Option<Box<dyn Policy>> {
     let mut parts = text.split(':');
     let policy: Box<dyn Policy> = match parts.next()? {
         "os" => Box::new(TimeSlices::new()),
-        "round-robin" => {
+        kind @ ("round-robin" | "goes-on") => {
             let quantum = parts.next()?.parse().ok()?;
             if quantum == 0 {
                 return None;
             }
-            Box::new(RoundRobin { quantum })
+            Box::new(RoundRobin { quantum, goes_on: kind == "goes-on" })
+        }
+        "priorities" => {
+            Box::new(Priorities::new(parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
         }
         "random" => Box::new(Random::new(parts.next()?.parse().ok()?, parts.next()?.parse().ok()?)),
         _ => return None,

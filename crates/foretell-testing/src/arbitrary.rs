@@ -216,10 +216,11 @@ impl Run {
             }
             Doing::Waiting { condition, mutex, woken } => {
                 let timed_out = self.random.percent(10);
+                let timed = self.random.percent(50);
                 if (woken || timed_out) && !self.locks.contains_key(&mutex) {
                     self.locks.insert(mutex, Holders::from([(thread, (LockMode::Exclusive, 1))]));
                     self.threads[thread.index()].doing = Doing::Running;
-                    self.emit(thread, Op::WaitEnd { condition, mutex, timed_out });
+                    self.emit(thread, Op::WaitEnd { condition, mutex, timed_out, timed });
                 }
             }
             Doing::AtBarrier { barrier, released } => {
@@ -461,7 +462,7 @@ impl Run {
                     Some(Op::SemaphorePost(object))
                 } else if *count > 0 {
                     *count -= 1;
-                    Some(Op::SemaphoreWait(object))
+                    Some(Op::SemaphoreWait { semaphore: object, by_try: self.random.percent(30) })
                 } else {
                     Some(Op::SemaphoreWaitFailed(object))
                 }

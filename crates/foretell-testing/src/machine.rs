@@ -274,7 +274,9 @@ impl Machine {
                 if self.holder.is_none() {
                     let timed_out = self.moods[thread] != Mood::Woken;
                     let (condition, mutex) = (self.condition, self.mutex);
-                    self.push(thread, Op::WaitEnd { condition, mutex, timed_out });
+                    // Whoever gave up has given up when it began to wait.
+                    let timed = timed_out || self.random.one_in(2);
+                    self.push(thread, Op::WaitEnd { condition, mutex, timed_out, timed });
                     self.holder = Some(thread);
                     self.depth = 1;
                     self.moods[thread] = Mood::Running;
@@ -422,7 +424,7 @@ impl Machine {
             Op::SemaphorePost(self.semaphore)
         } else if self.count > 0 {
             self.count -= 1;
-            Op::SemaphoreWait(self.semaphore)
+            Op::SemaphoreWait { semaphore: self.semaphore, by_try: self.random.one_in(2) }
         } else {
             Op::SemaphoreWaitFailed(self.semaphore)
         };

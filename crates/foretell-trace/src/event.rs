@@ -62,14 +62,21 @@ pub enum Op {
         mutex: ObjectId,
         /// The wait ended by its time limit, not by a signal.
         timed_out: bool,
+        /// It had a time limit.
+        timed: bool,
     },
     /// Woke one waiter, if there is one.
     Signal(ObjectId),
     /// Woke all waiters.
     Broadcast(ObjectId),
-    /// Decremented a semaphore (also by a try that succeeded).
-    SemaphoreWait(ObjectId),
-    /// A try-wait that found the semaphore at zero.
+    /// Decremented a semaphore.
+    SemaphoreWait {
+        /// The semaphore.
+        semaphore: ObjectId,
+        /// It would have failed rather than waited, or rather than waited for ever.
+        by_try: bool,
+    },
+    /// A wait that found the semaphore at zero, and failed.
     SemaphoreWaitFailed(ObjectId),
     /// Incremented a semaphore.
     SemaphorePost(ObjectId),
@@ -215,7 +222,7 @@ pub struct LockStep {
     pub lock: ObjectId,
     /// Exclusive for mutexes and writers, shared for readers.
     pub mode: LockMode,
-    /// By a try operation, which never blocks.
+    /// By an operation that fails rather than waits for ever: a try, or one with a time limit.
     pub by_try: bool,
 }
 
@@ -281,7 +288,7 @@ impl Op {
             Op::WaitBegin { condition, .. } | Op::WaitEnd { condition, .. } => Some(condition),
             Op::Signal(object)
             | Op::Broadcast(object)
-            | Op::SemaphoreWait(object)
+            | Op::SemaphoreWait { semaphore: object, .. }
             | Op::SemaphoreWaitFailed(object)
             | Op::SemaphorePost(object)
             | Op::BarrierArrive(object)
@@ -313,7 +320,7 @@ impl Op {
             Op::WaitEnd { timed_out: true, .. } => "wait-timeout",
             Op::Signal(_) => "signal",
             Op::Broadcast(_) => "broadcast",
-            Op::SemaphoreWait(_) => "sem-wait",
+            Op::SemaphoreWait { .. } => "sem-wait",
             Op::SemaphoreWaitFailed(_) => "sem-wait-failed",
             Op::SemaphorePost(_) => "sem-post",
             Op::BarrierArrive(_) => "barrier-arrive",
@@ -357,7 +364,7 @@ impl Op {
             Op::WaitEnd { .. } => "end of a wait",
             Op::Signal(_) => "signal",
             Op::Broadcast(_) => "broadcast",
-            Op::SemaphoreWait(_) => "semaphore wait",
+            Op::SemaphoreWait { .. } => "semaphore wait",
             Op::SemaphoreWaitFailed(_) => "failed semaphore wait",
             Op::SemaphorePost(_) => "semaphore post",
             Op::BarrierArrive(_) => "arrival at a barrier",

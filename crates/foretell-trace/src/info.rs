@@ -120,7 +120,7 @@ impl OpKind {
             Op::WaitEnd { .. } => OpKind::WaitEnd,
             Op::Signal(_) => OpKind::Signal,
             Op::Broadcast(_) => OpKind::Broadcast,
-            Op::SemaphoreWait(_) => OpKind::SemaphoreWait,
+            Op::SemaphoreWait { .. } => OpKind::SemaphoreWait,
             Op::SemaphoreWaitFailed(_) => OpKind::SemaphoreWaitFailed,
             Op::SemaphorePost(_) => OpKind::SemaphorePost,
             Op::BarrierArrive(_) => OpKind::BarrierArrive,

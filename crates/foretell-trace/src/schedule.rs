@@ -154,6 +154,11 @@ impl fmt::Display for Mismatch {
 
 impl std::error::Error for Mismatch {}
 
+impl Step {
+    /// An operation that stands for any.
+    pub const ANY: &str = "any";
+}
+
 impl Schedule {
     /// A schedule of a trace's events; `next` are those that threads stand before at the end.
     pub fn of_trace(

@@ -8,8 +8,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::program::{ATOMICS, Condition, ELEMENTS, LOCALS, MUTEXES, Place, SEMAPHORES, Value};
 
-/// Local variables of a function, the hidden one included.
-pub const FRAME: usize = LOCALS + 1;
+/// Local variables of a function, the hidden one and its pointer included.
+pub const FRAME: usize = LOCALS + 2;
 /// A thread and the function that it calls.
 const FRAMES: usize = 2;
 
@@ -56,9 +56,15 @@ pub enum Op {
     ReadWriteUnlock,
     /// Releases mutex 0 and waits; a lock of it follows.
     CondWait,
+    /// As `CondWait`, and may give up at any time: then the local variable is 1, otherwise 0.
+    TimedWait(usize),
+    /// Takes mutex 0 after a wait that may have given up.
+    LockAgain(usize),
     Signal,
     Broadcast,
     Wait(usize),
+    /// Goes to the index if the semaphore is 0.
+    TryWait(usize, usize),
     Post(usize),
     /// Goes to the index unless the condition holds.
     Branch(Condition, usize),
@@ -114,6 +120,8 @@ enum Status {
     Runs,
     /// Waits for a signal.
     Waits,
+    /// Waits for a signal, and may give up.
+    WaitsForLong,
     Ended,
 }
 
@@ -132,6 +140,7 @@ struct State {
     globals: Vec<i32>,
     atomics: [i32; ATOMICS],
     elements: [i32; ELEMENTS],
+    pointer: i32,
     owners: [Option<u8>; MUTEXES],
     writer: Option<u8>,
     readers: u8,
@@ -172,6 +181,7 @@ impl<'c> Machine<'c> {
             globals: self.code.globals.clone(),
             atomics: [0; ATOMICS],
             elements: [0; ELEMENTS],
+            pointer: 0,
             owners: [None; MUTEXES],
             writer: None,
             readers: 0,
@@ -244,11 +254,14 @@ impl<'c> Machine<'c> {
 
     /// Can the thread take its next step?
     fn enabled(&self, state: &State, thread: usize) -> bool {
-        if state.threads[thread].status != Status::Runs {
-            return false;
+        match state.threads[thread].status {
+            Status::Runs => {}
+            Status::WaitsForLong => return true,
+            Status::NotCreated | Status::Waits | Status::Ended => return false,
         }
         match self.op(state, thread).op {
             Op::Lock(mutex) => state.owners[mutex].is_none(),
+            Op::LockAgain(_) => state.owners[0].is_none(),
             Op::ReadLock => state.writer.is_none(),
             Op::WriteLock => state.writer.is_none() && state.readers == 0,
             Op::Wait(semaphore) => state.semaphores[semaphore] > 0,
@@ -274,6 +287,8 @@ impl<'c> Machine<'c> {
             let location = match place {
                 Place::Global(number) => (0, number),
                 Place::Element(local) => (1, element(&state.threads[thread], local)),
+                Place::Pointer => (2, 0),
+                Place::Target => unreachable!("the machine has elements for it"),
             };
             // Who stands before an access has chosen its index.
             if let (Some(choices), (1, index)) = (&constraint.choices, location)
@@ -299,6 +314,14 @@ impl<'c> Machine<'c> {
     fn step(&self, state: &State, thread: usize, constraint: &Constraint) -> Stepped {
         let mut state = state.clone();
         state.running = constraint.without_preemption.then_some(thread);
+        if state.threads[thread].status == Status::WaitsForLong {
+            let own = &mut state.threads[thread];
+            own.status = Status::Runs;
+            if let Op::TimedWait(local) = self.code.threads[thread][own.next - 1].op {
+                own.locals[local] = 1;
+            }
+            return Stepped::Goes(vec![state]);
+        }
         let mut woken: Vec<usize> = Vec::new();
         let mut first = true;
         loop {
@@ -307,7 +330,8 @@ impl<'c> Machine<'c> {
                 break;
             }
             first = false;
-            let State { threads, globals, atomics, elements, owners, .. } = &mut state;
+            let State { threads, globals, atomics, elements, pointer, owners, semaphores, .. } =
+                &mut state;
             let own = &mut threads[thread];
             own.next += 1;
             let mut chosen = None;
@@ -320,6 +344,7 @@ impl<'c> Machine<'c> {
                             chosen = Some(index as i32);
                             elements[index]
                         }
+                        Place::Pointer | Place::Target => *pointer,
                     };
                 }
                 Op::Store(place, value) => {
@@ -331,6 +356,7 @@ impl<'c> Machine<'c> {
                             chosen = Some(index as i32);
                             elements[index] = value;
                         }
+                        Place::Pointer | Place::Target => *pointer = value,
                     }
                 }
                 Op::Assign(local, value) => own.locals[local] = evaluate(own, value),
@@ -381,8 +407,20 @@ impl<'c> Machine<'c> {
                     own.status = Status::Waits;
                     break;
                 }
+                Op::TimedWait(local) => {
+                    owners[0] = None;
+                    own.locals[local] = 0;
+                    own.status = Status::WaitsForLong;
+                    break;
+                }
+                Op::LockAgain(local) => {
+                    owners[0] = Some(thread as u8);
+                    chosen = Some(own.locals[local]);
+                }
                 Op::Signal | Op::Broadcast => {
-                    let waits = |&other: &usize| threads[other].status == Status::Waits;
+                    let waits = |&other: &usize| {
+                        matches!(threads[other].status, Status::Waits | Status::WaitsForLong)
+                    };
                     woken = (0..threads.len()).filter(waits).collect();
                     if matches!(op, Op::Broadcast) {
                         for other in woken.drain(..) {
@@ -390,8 +428,16 @@ impl<'c> Machine<'c> {
                         }
                     }
                 }
-                Op::Wait(semaphore) => state.semaphores[semaphore] -= 1,
-                Op::Post(semaphore) => state.semaphores[semaphore] += 1,
+                Op::Wait(semaphore) => semaphores[semaphore] -= 1,
+                Op::TryWait(semaphore, otherwise) => {
+                    let there = semaphores[semaphore] > 0;
+                    match there {
+                        true => semaphores[semaphore] -= 1,
+                        false => own.next = otherwise,
+                    }
+                    chosen = Some(i32::from(there));
+                }
+                Op::Post(semaphore) => semaphores[semaphore] += 1,
                 Op::Branch(condition, otherwise) => {
                     let holds = condition.holds(own.locals[condition.local]);
                     if !holds {

@@ -26,6 +26,10 @@ pub enum Place {
     Global(usize),
     /// `arr[local & 1]`.
     Element(usize),
+    /// The shared pointer `p`, which points to an element of the array.
+    Pointer,
+    /// `*q`: what the function's own pointer points to.
+    Target,
 }
 
 /// An expression over local variables.
@@ -98,10 +102,20 @@ pub enum Statement {
     Locked(usize, Vec<Statement>),
     /// The body if `pthread_mutex_trylock` succeeds.
     Tried(usize, Vec<Statement>),
+    /// The body if `pthread_mutex_timedlock` succeeds.
+    TriedForLong(usize, Vec<Statement>),
+    /// The body if `sem_timedwait` (or `sem_trywait`) succeeds.
+    TriedSemaphore(bool, usize, Vec<Statement>),
+    /// `p = &arr[constant];`
+    Point(usize),
+    /// `q = p;`
+    Follow,
     /// The body under the read-write lock, as a writer or a reader.
     ReadWriteLocked(bool, Vec<Statement>),
     /// Waits under mutex 0 until `g0` is not 0.
     AwaitFlag,
+    /// Waits under mutex 0 until `g0` is not 0, or until the time is over.
+    AwaitFlagForLong,
     /// Sets `g0` under mutex 0 and wakes one waiter, or all.
     SetFlag(bool),
     /// `sem_wait`.
@@ -144,6 +158,10 @@ pub struct Shape {
     pub indices: bool,
     /// Loops that wait for a shared variable to change.
     pub spins: bool,
+    /// A pointer that threads share and follow.
+    pub pointers: bool,
+    /// Tries of semaphores, and waits with a time limit.
+    pub limits: bool,
 }
 
 /// No program is larger than this: all its states are enumerated.
@@ -241,6 +259,12 @@ impl Maker<'_> {
         if self.shape.spins && self.random.percent(15) {
             return self.spin();
         }
+        if self.shape.pointers && self.random.percent(20) {
+            return self.pointer();
+        }
+        if self.shape.limits && depth > 0 && self.random.percent(15) {
+            return self.limited(depth);
+        }
         let kind = self.random.below(100);
         let local = self.random.below(LOCALS);
         let nested = depth > 0;
@@ -286,6 +310,30 @@ impl Maker<'_> {
                 ..self.condition()
             }),
             _ => Statement::Load(local, self.place()),
+        }
+    }
+
+    fn pointer(&mut self) -> Statement {
+        match self.random.below(4) {
+            0 => Statement::Point(self.random.below(ELEMENTS)),
+            1 => Statement::Follow,
+            2 => Statement::Load(self.random.below(LOCALS), Place::Target),
+            _ => Statement::Store(Place::Target, self.value()),
+        }
+    }
+
+    fn limited(&mut self, depth: usize) -> Statement {
+        let semaphore = self.random.below(SEMAPHORES);
+        match self.random.below(6) {
+            0 => Statement::TriedForLong(self.random.below(MUTEXES), self.body(depth - 1, 1, 2)),
+            1 => Statement::TriedSemaphore(
+                self.random.percent(50),
+                semaphore,
+                self.body(depth - 1, 1, 2),
+            ),
+            2 => Statement::Post(semaphore),
+            3 => Statement::SetFlag(self.random.percent(50)),
+            _ => Statement::AwaitFlagForLong,
         }
     }
 

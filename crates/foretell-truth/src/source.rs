@@ -21,6 +21,11 @@ pub struct Emitted {
 const NAMES: [&str; LOCALS] = ["x", "y"];
 /// The hidden local variable that holds what a waiting loop read.
 const HIDDEN: usize = LOCALS;
+/// The pointer `q`, as the index of an element.
+const POINTER: usize = LOCALS + 1;
+/// The declarations in every function.
+const DECLARATIONS: [&str; 2] =
+    ["int x = 0, y = 0, expected, *q = arr;", "(void)x, (void)y, (void)expected, (void)q;"];
 
 /// Writes the program in both languages.
 pub fn emit(program: &Program) -> Emitted {
@@ -64,7 +69,7 @@ impl Emitter<'_> {
     }
 
     fn declarations(&mut self) {
-        for header in ["assert", "pthread", "semaphore", "stdatomic", "stdio"] {
+        for header in ["assert", "pthread", "semaphore", "stdatomic", "stdio", "time"] {
             self.text(0, &format!("#include <{header}.h>"));
         }
         for number in 0..GLOBALS {
@@ -74,7 +79,8 @@ impl Emitter<'_> {
         for number in 0..ATOMICS {
             self.text(0, &format!("static atomic_int a{number};"));
         }
-        self.text(0, &format!("static int arr[{ELEMENTS}];"));
+        self.text(0, &format!("static int arr[{ELEMENTS}], *p = arr;"));
+        self.text(0, "static const struct timespec late = {4000000000, 0};");
         for number in 0..MUTEXES {
             let text = format!("static pthread_mutex_t m{number} = PTHREAD_MUTEX_INITIALIZER;");
             self.text(0, &text);
@@ -88,8 +94,7 @@ impl Emitter<'_> {
 
     /// The local variables and the body of a function that is not inlined.
     fn function(&mut self, body: &[Statement]) -> Vec<Instruction> {
-        self.text(1, "int x = 0, y = 0, expected;");
-        self.text(1, "(void)x, (void)y, (void)expected;");
+        DECLARATIONS.iter().for_each(|line| _ = self.text(1, line));
         let mut code = Vec::new();
         self.statements(1, 0, body, &mut code);
         code
@@ -98,8 +103,7 @@ impl Emitter<'_> {
     fn main(&mut self) -> Vec<Instruction> {
         let mut code = Vec::new();
         self.text(0, "int main(void) {");
-        self.text(1, "int x = 0, y = 0, expected;");
-        self.text(1, "(void)x, (void)y, (void)expected;");
+        DECLARATIONS.iter().for_each(|line| _ = self.text(1, line));
         for number in 0..SEMAPHORES {
             self.text(1, &format!("sem_init(&s{number}, 0, 0);"));
         }
@@ -158,6 +162,8 @@ impl Emitter<'_> {
         let placed = |place: &Place| match *place {
             Place::Global(number) => Place::Global(number),
             Place::Element(local) => Place::Element(at(local)),
+            Place::Pointer => Place::Pointer,
+            Place::Target => Place::Element(at(POINTER)),
         };
         let mut push = |line: u32, op: Op| code.push(Instruction { line, op });
         match statement {
@@ -236,8 +242,12 @@ impl Emitter<'_> {
                 let line = self.text(depth, &format!("pthread_mutex_unlock(&m{mutex});"));
                 code.push(Instruction { line, op: Op::Unlock(*mutex) });
             }
-            Statement::Tried(mutex, body) => {
-                let text = format!("if (pthread_mutex_trylock(&m{mutex}) == 0) {{");
+            Statement::Tried(mutex, body) | Statement::TriedForLong(mutex, body) => {
+                let text = match statement {
+                    Statement::Tried(..) => format!("pthread_mutex_trylock(&m{mutex})"),
+                    _ => format!("pthread_mutex_timedlock(&m{mutex}, &late)"),
+                };
+                let text = format!("if ({text} == 0) {{");
                 let line = self.text(depth, &text);
                 let place = code.len();
                 code.push(Instruction { line, op: Op::Try(*mutex, 0) });
@@ -247,6 +257,26 @@ impl Emitter<'_> {
                 self.text(depth, "}");
                 code[place].op = Op::Try(*mutex, code.len());
             }
+            Statement::TriedSemaphore(timed, semaphore, body) => {
+                let text = match timed {
+                    true => format!("sem_timedwait(&s{semaphore}, &late)"),
+                    false => format!("sem_trywait(&s{semaphore})"),
+                };
+                let line = self.text(depth, &format!("if ({text} == 0) {{"));
+                let place = code.len();
+                code.push(Instruction { line, op: Op::TryWait(*semaphore, 0) });
+                self.statements(depth + 1, frame, body, code);
+                self.text(depth, "}");
+                code[place].op = Op::TryWait(*semaphore, code.len());
+            }
+            Statement::Point(element) => {
+                let line = self.text(depth, &format!("p = &arr[{element}];"));
+                push(line, Op::Store(Place::Pointer, Value::Constant(*element as i32)));
+            }
+            Statement::Follow => {
+                let line = self.text(depth, "q = p;");
+                push(line, Op::Load(at(POINTER), Place::Pointer));
+            }
             Statement::ReadWriteLocked(write, body) => {
                 let mode = if *write { "wr" } else { "rd" };
                 let line = self.text(depth, &format!("pthread_rwlock_{mode}lock(&r0);"));
@@ -255,18 +285,27 @@ impl Emitter<'_> {
                 let line = self.text(depth, "pthread_rwlock_unlock(&r0);");
                 code.push(Instruction { line, op: Op::ReadWriteUnlock });
             }
-            Statement::AwaitFlag => {
+            Statement::AwaitFlag | Statement::AwaitFlagForLong => {
                 let line = self.text(depth, "pthread_mutex_lock(&m0);");
                 push(line, Op::Lock(0));
                 let line = self.text(depth, "while (g0 == 0)");
                 push(line, Op::Load(at(HIDDEN), Place::Global(0)));
                 let condition =
                     Condition { local: at(HIDDEN), comparison: Comparison::Equal, constant: 0 };
-                let (head, after) = (code.len() - 1, code.len() + 4);
+                let timed = *statement == Statement::AwaitFlagForLong;
+                let (head, after) = (code.len() - 1, code.len() + 4 + usize::from(timed));
                 code.push(Instruction { line, op: Op::Branch(condition, after) });
-                let line = self.text(depth + 1, "pthread_cond_wait(&c0, &m0);");
-                code.push(Instruction { line, op: Op::CondWait });
-                code.push(Instruction { line, op: Op::Lock(0) });
+                if timed {
+                    let text = "if (pthread_cond_timedwait(&c0, &m0, &late) != 0) break;";
+                    let line = self.text(depth + 1, text);
+                    code.push(Instruction { line, op: Op::TimedWait(at(HIDDEN)) });
+                    code.push(Instruction { line, op: Op::LockAgain(at(HIDDEN)) });
+                    code.push(Instruction { line: 0, op: Op::Branch(condition, after) });
+                } else {
+                    let line = self.text(depth + 1, "pthread_cond_wait(&c0, &m0);");
+                    code.push(Instruction { line, op: Op::CondWait });
+                    code.push(Instruction { line, op: Op::Lock(0) });
+                }
                 code.push(Instruction { line, op: Op::Jump(head) });
                 let line = self.text(depth, "pthread_mutex_unlock(&m0);");
                 code.push(Instruction { line, op: Op::Unlock(0) });
@@ -346,6 +385,8 @@ fn c_place(place: Place) -> String {
     match place {
         Place::Global(number) => format!("g{number}"),
         Place::Element(local) => format!("arr[{} & {}]", NAMES[local], ELEMENTS - 1),
+        Place::Pointer => "p".into(),
+        Place::Target => "*q".into(),
     }
 }
 

@@ -428,7 +428,7 @@ fn is(wanted: &Event, trace: &Trace, event: EventId) -> bool {
         (Visible::WaitBegin, Op::WaitBegin { .. })
         | (Visible::WaitEnd, Op::WaitEnd { .. })
         | (Visible::Signal, Op::Signal(_) | Op::Broadcast(_))
-        | (Visible::SemaphoreWait, Op::SemaphoreWait(_) | Op::SemaphoreWaitFailed(_))
+        | (Visible::SemaphoreWait, Op::SemaphoreWait { .. } | Op::SemaphoreWaitFailed(_))
         | (Visible::SemaphorePost, Op::SemaphorePost(_))
         | (Visible::BarrierArrive, Op::BarrierArrive(_))
         | (Visible::BarrierLeave, Op::BarrierLeave(_))

@@ -390,7 +390,7 @@ impl Kind {
             Kind::Release => "release",
             Kind::ReleaseFailed => "release-failed",
             Kind::WaitBegin => "wait-begin",
-            Kind::WaitEnd if detail == 1 => "wait-timeout",
+            Kind::WaitEnd if detail & wait::TIMED_OUT != 0 => "wait-timeout",
             Kind::WaitEnd => "wait-end",
             Kind::Signal => "signal",
             Kind::Broadcast => "broadcast",
@@ -487,6 +487,17 @@ pub fn is_local(keyword: &str) -> bool {
     )
 }
 
+/// The detail of [`Kind::WaitEnd`].
+pub mod wait {
+    /// No signal ended it.
+    pub const TIMED_OUT: u8 = 1;
+    /// It had a time limit.
+    pub const TIMED: u8 = 2;
+}
+
+/// The detail of [`Kind::SemaphoreWait`]: it would have failed rather than waited for ever.
+pub const BY_TRY: u8 = 1;
+
 /// The details of [`Kind::Await`].
 pub mod await_mark {
     /// A round begins.
@@ -531,7 +542,7 @@ pub mod access {
 pub mod lock {
     /// Held by any number of readers.
     pub const SHARED: u32 = 1;
-    /// By a try operation.
+    /// By an operation that fails rather than waits for ever.
     pub const BY_TRY: u32 = 2;
 }
 
@@ -617,13 +628,16 @@ impl Turn {
 pub struct Expected {
     /// Its index in its thread.
     pub index: u32,
-    /// As [`Kind::keyword`].
+    /// As [`Kind::keyword`]; [`ANY`] stands for every one.
     pub keyword: String,
     /// Line and column in the source; 0 where unknown.
     pub line: u32,
     /// As `line`.
     pub column: u32,
 }
+
+/// The word for any event.
+pub const ANY: &str = "any";
 
 /// Writes turns, one a line: `0.1 42` (the creation path, `-` for the main thread, and `until`),
 /// each followed by a line ` 17 read 12 5` (index, word, line, column) for what is expected in it.

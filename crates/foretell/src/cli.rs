@@ -484,11 +484,11 @@ pub struct RecordArguments {
     /// The trace file to write (with --sync-only: the log) [default: run.ftrace, run.sync].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Which thread runs when: as the operating system has it, each in turn, or at random by seed.
-    /// The last two give the same run every time.
+    /// Which thread runs when: as the operating system has it, each in turn, or at random by seed: by
+    /// turns, or by priorities. All but the first give the same run every time.
     #[arg(
         long,
-        value_name = "os|round-robin[:EVENTS]|random[:SEED[:EVENTS]]",
+        value_name = "os|round-robin[:EVENTS]|random[:SEED[:EVENTS]]|priorities[:SEED[:EVENTS]]",
         default_value = "os"
     )]
     pub schedule: Policy,

@@ -13,7 +13,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use foretell_explore::{Doubt, Executed, Limits, Probe, Program as Explored, explore};
+use foretell_explore::{
+    Doubt, Executed, Exploration, Limits, Part, Probe, Program as Explored, explore,
+};
 use foretell_force::program::Program;
 use foretell_force::run::{self, Run, Runner};
 use foretell_force::session::UNINTERRUPTED;
@@ -23,6 +25,9 @@ use foretell_trace::{AwaitMark, Op, Trace};
 use foretell_truth::machine::{Choice, Constraint, Machine, Truth};
 use foretell_truth::program::{Program as Random, Shape};
 use foretell_truth::source::Emitted;
+
+/// Into so many parts explorations are divided.
+const PARTS: u32 = 3;
 
 struct Runs<'r> {
     runner: Runner<'r>,
@@ -42,7 +47,7 @@ impl Runs<'_> {
             followed: run.steps_taken == wanted && !matches!(run.end, RunEnd::Diverged(_)),
             ended: matches!(run.end, RunEnd::Exit(_)),
             held: 0,
-            fault: run.crash.as_ref().map(|crash| crash.address),
+            fault: None,
             trace: run.trace,
         })
     }
@@ -89,6 +94,9 @@ fn choices(trace: &Trace, threads: usize) -> Vec<Vec<Choice>> {
             Op::Branch(condition) => Some(i32::from(condition.outcome)),
             Op::AcquireFailed(_) => Some(0),
             Op::Acquire(step) if step.by_try => Some(1),
+            Op::SemaphoreWaitFailed(_) => Some(0),
+            Op::SemaphoreWait { by_try: true, .. } => Some(1),
+            Op::WaitEnd { timed: true, timed_out, .. } => Some(i32::from(*timed_out)),
             Op::Read(access) | Op::Write(access) => element(access.variable),
             _ => None,
         };
@@ -121,28 +129,86 @@ struct Tally {
     runs: usize,
 }
 
-fn check(folder: &Path, emitted: &Emitted, tally: &Mutex<Tally>) -> Result<(), String> {
+/// The program, built in the folder.
+fn built(folder: &Path, emitted: &Emitted) -> Result<Program, String> {
     std::fs::write(folder.join("p.c"), &emitted.c).map_err(|error| error.to_string())?;
-    if !foretell(folder, &["cc", "-O0", "-g", "-pthread", "p.c", "-o", "p"]) {
-        return Err("not built".into());
+    match foretell(folder, &["cc", "-O0", "-g", "-pthread", "p.c", "-o", "p"]) {
+        true => Ok(Program::new(folder.join("p"), Vec::new())),
+        false => Err("not built".into()),
     }
-    let program = Program::new(folder.join("p"), Vec::new());
-    let runner = Runner::new(&program).map_err(|error| error.to_string())?;
+}
+
+/// An exploration of the program from a run of its own.
+fn explored<'p>(program: &'p Program, limits: &Limits) -> Result<(Exploration, Runs<'p>), String> {
+    let runner = Runner::new(program).map_err(|error| error.to_string())?;
     let mut runs = Runs { runner, failed: BTreeSet::new(), deadlock: false, classes: Vec::new() };
     let first = runs.run(Vec::new()).ok_or("no run")?;
-    let found = explore(first, &mut runs, &Limits::default());
-    let all = |constraint: &Constraint| {
-        Machine::new(&emitted.code).explore(constraint, usize::MAX).expect("no limit")
-    };
-    let truth = all(&Constraint::default());
+    Ok((explore(first, &mut runs, limits), runs))
+}
+
+/// Everything that the program can do, with its choices held fixed where that is asked for.
+fn all(emitted: &Emitted, constraint: &Constraint) -> Truth {
+    Machine::new(&emitted.code).explore(constraint, usize::MAX).expect("no limit")
+}
+
+/// What can happen in any of the classes.
+fn union_of<'t>(emitted: &Emitted, classes: impl Iterator<Item = &'t Trace>) -> Truth {
     let mut union = Truth::default();
-    for trace in &runs.classes {
+    for trace in classes {
         let choices = Some(choices(trace, emitted.code.threads.len()));
-        let of_class = all(&Constraint { choices, without_preemption: false });
+        let of_class = all(emitted, &Constraint { choices, without_preemption: false });
         union.outputs.extend(of_class.outputs);
         union.failures.extend(of_class.failures);
         union.deadlock |= of_class.deadlock;
     }
+    union
+}
+
+/// Parts of an exploration, which know nothing of each other, against the whole.
+fn check_parts(folder: &Path, emitted: &Emitted, tally: &Mutex<Tally>) -> Result<(), String> {
+    let program = built(folder, emitted)?;
+    let (whole, _) = explored(&program, &Limits::default())?;
+    let mut parts = Vec::new();
+    for number in 0..PARTS {
+        let part = Some(Part { number, of: PARTS });
+        parts.push(explored(&program, &Limits { part, ..Limits::default() })?);
+    }
+    let left = |part: &Exploration| part.open.keys().all(|doubt| *doubt == Doubt::OtherPart);
+    let complete = parts.iter().all(|(part, _)| left(part));
+    {
+        let mut tally = tally.lock().expect("no panic");
+        tally.classes += whole.classes;
+        tally.runs += parts.iter().map(|(_, runs)| runs.runner.runs()).sum::<usize>();
+        match complete {
+            true => tally.complete += 1,
+            false => tally.open += 1,
+        }
+    }
+    if !complete {
+        return Ok(());
+    }
+    let truth = all(emitted, &Constraint::default());
+    let union = union_of(emitted, parts.iter().flat_map(|(_, runs)| &runs.classes));
+    if (&union.outputs, &union.failures, union.deadlock)
+        != (&truth.outputs, &truth.failures, truth.deadlock)
+    {
+        return Err(format!("the parts have {union:?}, not {truth:?}"));
+    }
+    // Where runs are cut off, the same executions can be covered by other classes.
+    let set = |explored: &Exploration| explored.digests.iter().copied().collect::<BTreeSet<u64>>();
+    let together: BTreeSet<u64> = parts.iter().flat_map(|(part, _)| set(part)).collect();
+    let ends_well = truth.failures.is_empty() && !truth.deadlock;
+    match ends_well && whole.is_complete() && together != set(&whole) {
+        true => Err(format!("the parts have {} classes, not {}", together.len(), whole.classes)),
+        false => Ok(()),
+    }
+}
+
+fn check(folder: &Path, emitted: &Emitted, tally: &Mutex<Tally>) -> Result<(), String> {
+    let program = built(folder, emitted)?;
+    let (found, runs) = explored(&program, &Limits::default())?;
+    let truth = all(emitted, &Constraint::default());
+    let union = union_of(emitted, runs.classes.iter());
     {
         let mut tally = tally.lock().expect("no panic");
         tally.runs += runs.runner.runs();
@@ -167,8 +233,10 @@ fn check(folder: &Path, emitted: &Emitted, tally: &Mutex<Tally>) -> Result<(), S
     Ok(())
 }
 
-#[test]
-fn a_complete_exploration_has_every_behaviour() {
+type Check = fn(&Path, &Emitted, &Mutex<Tally>) -> Result<(), String>;
+
+/// Checks one random program in so many; says how much was found.
+fn check_programs(name: &str, one_in: u64, check: Check) -> Tally {
     let number = |variable: &str, otherwise: u64| {
         std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
     };
@@ -183,15 +251,20 @@ fn a_complete_exploration_has_every_behaviour() {
             if seed >= last {
                 return;
             }
+            if seed % one_in != 0 {
+                continue;
+            }
             let shape = Shape {
                 branches: true,
                 waiting: seed % 4 >= 2,
                 indices: seed % 8 >= 4,
                 spins: seed % 3 == 2,
+                pointers: seed % 5 == 1,
+                limits: seed % 5 >= 3,
             };
             let (_, emitted) = Random::random(1_000_000 + seed, shape);
             let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR"))
-                .join(format!("explore-{}-{seed}", std::process::id()));
+                .join(format!("{name}-{}-{seed}", std::process::id()));
             std::fs::create_dir_all(&folder).expect("a folder");
             match check(&folder, &emitted, &tally) {
                 Ok(()) => _ = std::fs::remove_dir_all(&folder),
@@ -204,9 +277,22 @@ fn a_complete_exploration_has_every_behaviour() {
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| (0..cores).for_each(|_| _ = scope.spawn(work)));
-    let Tally { complete, open, classes, asked, runs } = tally.into_inner().expect("no panic");
+    let tally = tally.into_inner().expect("no panic");
+    let Tally { complete, open, classes, asked, runs } = &tally;
     println!("{complete} complete, {open} open; {classes} classes, {asked} questions, {runs} runs");
     let faults = faults.into_inner().expect("no panic");
     assert!(faults.is_empty(), "{} wrong:\n{}", faults.len(), faults.join("\n\n"));
     assert!(complete > open, "few explorations are complete");
+    tally
+}
+
+#[test]
+fn a_complete_exploration_has_every_behaviour() {
+    check_programs("explore", 1, check);
+}
+
+#[test]
+fn parts_have_together_what_the_whole_has() {
+    let tally = check_programs("parts", 6, check_parts);
+    assert!(tally.classes > tally.complete, "the programs have one class each");
 }

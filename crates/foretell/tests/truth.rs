@@ -46,6 +46,8 @@ impl Case {
             waiting: seed % 4 >= 2,
             indices: seed % 8 >= 4,
             spins: seed % 5 == 4,
+            pointers: seed % 7 == 3,
+            limits: false,
         };
         let (_, emitted) = Program::random(seed, shape);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))

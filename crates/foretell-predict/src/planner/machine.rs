@@ -190,12 +190,12 @@ impl Domain {
                 Op::WaitBegin { condition, mutex } => {
                     Step::WaitBegin { condition: condition.0, mutex: mutex.0 }
                 }
-                Op::WaitEnd { condition, mutex, timed_out } => {
+                Op::WaitEnd { condition, mutex, timed_out, .. } => {
                     Step::WaitEnd { condition: condition.0, mutex: mutex.0, timed_out: *timed_out }
                 }
                 Op::Signal(object) => Step::Signal(object.0),
                 Op::Broadcast(object) => Step::Broadcast(object.0),
-                Op::SemaphoreWait(object) => Step::SemaphoreWait(object.0),
+                Op::SemaphoreWait { semaphore: object, .. } => Step::SemaphoreWait(object.0),
                 Op::SemaphoreWaitFailed(object) => Step::SemaphoreWaitFailed(object.0),
                 Op::SemaphorePost(object) => Step::SemaphorePost(object.0),
                 Op::BarrierArrive(object) => Step::BarrierArrive(object.0),

@@ -1,12 +1,13 @@
 //! Condition variables.
 
-use foretell_wire::Kind;
 use foretell_wire::outside::Cause;
 use foretell_wire::sync_log::Kind as Logged;
+use foretell_wire::{Kind, wait as detail};
 use libc::{c_int, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
 
 use super::mutex;
 use super::time::deadline_of;
+use crate::forced;
 use crate::objects::{self, Condition, Model, Object};
 use crate::outside;
 use crate::real::{interpose, real};
@@ -122,15 +123,13 @@ unsafe fn wait(
         mutex::acquire(&mut session, lock, mutex::Patience::Until(None));
     }
     let number = object(condition).number;
-    if deadline.is_some() {
-        outside::note_outcome(&session, "pthread_cond_timedwait");
-    }
     wait_modelled(session, number, lock, deadline)
 }
 
 /// Waits for a condition with a mutex that the thread has, both by number.
 pub fn wait_modelled(mut session: Session, number: u32, lock: u32, deadline: Option<u64>) -> c_int {
     let me = session.me.number;
+    let timed = if deadline.is_some() { detail::TIMED } else { 0 };
     let both = u64::from(number) | u64::from(lock) << 32;
     session.event(Kind::WaitBegin, 0, [both]);
     let held = mutex::state(lock);
@@ -146,8 +145,14 @@ pub fn wait_modelled(mut session: Session, number: u32, lock: u32, deadline: Opt
     // run, it was one. The trace then says that the wait ended by itself.
     let deadline = if logged.is_some() { Some(END_OF_TIME) } else { deadline };
     let mut timed_out = logged == Some(true);
+    // A schedule in which it times out lets it give up at once, and its turn says when it goes on.
+    let gives_up = timed != 0 && logged.is_none() && forced::expects(me, "wait-timeout");
+    timed_out |= gives_up;
     if timed_out {
         state(number).give_up(me);
+    }
+    if gives_up {
+        session.point();
     }
     while !timed_out {
         let late = scheduler::block(session.me, Wait::Object(number), deadline);
@@ -167,7 +172,8 @@ pub fn wait_modelled(mut session: Session, number: u32, lock: u32, deadline: Opt
     held.owner = Some(me);
     held.depth = depth;
     replay::done(session.me, lock);
-    session.event(Kind::WaitEnd, timed_out.into(), [both]);
+    let late = if timed_out { detail::TIMED_OUT } else { 0 };
+    session.event(Kind::WaitEnd, late | timed, [both]);
     session.point();
     super::threads::act_on_cancellation(session);
     if logged.unwrap_or(timed_out) { libc::ETIMEDOUT } else { 0 }

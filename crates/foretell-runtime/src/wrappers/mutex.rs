@@ -76,10 +76,11 @@ const LOCKS: [Logged; 2] = [Logged::Lock, Logged::LockFailed];
 pub fn acquire(session: &mut Session, number: u32, patience: Patience) -> c_int {
     session.point();
     let me = session.me.number;
-    let by_try = if matches!(patience, Patience::Try) { lock::BY_TRY } else { 0 };
-    if let Patience::Until(Some(_)) = patience {
-        outside::note_outcome(session, "pthread_mutex_timedlock");
-    }
+    let by_try = matches!(patience, Patience::Try);
+    let flags = match patience {
+        Patience::Until(None) => 0,
+        Patience::Try | Patience::Until(Some(_)) => lock::BY_TRY,
+    };
     let failed = |session: &mut Session, flags: u32, error: c_int| {
         replay::pass(session.me);
         session.event(Kind::AcquireFailed, 0, [u64::from(number) | u64::from(flags) << 32]);
@@ -108,7 +109,7 @@ pub fn acquire(session: &mut Session, number: u32, patience: Patience) -> c_int 
             None => break,
             Some(owner) if owner == me && mutex.kind == ObjectKind::RecursiveMutex => break,
             Some(owner)
-                if owner == me && mutex.kind == ObjectKind::ErrorCheckingMutex && by_try == 0 =>
+                if owner == me && mutex.kind == ObjectKind::ErrorCheckingMutex && !by_try =>
             {
                 return failed(session, 0, libc::EDEADLK);
             }
@@ -133,7 +134,7 @@ pub fn acquire(session: &mut Session, number: u32, patience: Patience) -> c_int 
     mutex.owner = Some(me);
     mutex.depth += 1;
     replay::done(session.me, number);
-    session.event(Kind::Acquire, 0, [u64::from(number) | u64::from(by_try) << 32]);
+    session.event(Kind::Acquire, 0, [u64::from(number) | u64::from(flags) << 32]);
     session.point();
     0
 }

@@ -1,15 +1,17 @@
 //! Initialisation that happens once: `pthread_once`, `call_once` and C++'s guards of local statics.
 //!
-//! In the trace this is a semaphore at zero: whoever initialises posts it, and everybody who comes
-//! later waits for it and posts it again, so that the initialisation stays before its uses in every
-//! interleaving.
+//! In the trace these are two semaphores. The first is at one, and everybody tries to take it: who gets it
+//! initialises. The second is at zero: whoever has initialised posts it, and everybody who came later waits
+//! for it and posts it again, so that the initialisation stays before its uses in every interleaving.
 
-use foretell_wire::Kind;
+use foretell_abi::Order;
 use foretell_wire::sync_log::Kind as Logged;
+use foretell_wire::{BY_TRY, Kind, access};
 use libc::c_int;
 
 use crate::objects::{self, Model};
 use crate::real::{interpose, real};
+use crate::recorder::head;
 use crate::replay;
 use crate::scheduler;
 use crate::thread::{Session, Wait};
@@ -43,9 +45,23 @@ fn progress(address: u64) -> &'static mut Progress {
     &mut seen[position].1
 }
 
+/// The semaphore that says that the initialisation is complete.
 fn semaphore(address: u64) -> u64 {
     let fits = |model: &Model| matches!(model, Model::Semaphore(_));
     objects::get(address, fits, || Model::Semaphore(0)).number.into()
+}
+
+/// The semaphore that says who initialises.
+fn claim(address: u64) -> u64 {
+    let fits = |model: &Model| matches!(model, Model::Semaphore(_));
+    objects::get(address + 1, fits, || Model::Semaphore(1)).number.into()
+}
+
+/// The initialisation was left without being complete: somebody else may begin it.
+fn give_up(session: &mut Session, address: u64) {
+    *progress(address) = Progress::Fresh;
+    session.event(Kind::SemaphorePost, 0, [claim(address)]);
+    scheduler::wake(Wait::Once(address));
 }
 
 /// Waits until nobody initialises; says whether the caller must. `logged`: whether it did in the
@@ -53,13 +69,23 @@ fn semaphore(address: u64) -> u64 {
 pub fn begin(session: &mut Session, address: u64, logged: Option<bool>) -> bool {
     session.point();
     let me = session.me.number;
+    let mut came_late = false;
     loop {
-        match *progress(address) {
+        let progress = progress(address);
+        if *progress != Progress::Fresh && !came_late {
+            came_late = true;
+            session.event(Kind::SemaphoreWaitFailed, 0, [claim(address)]);
+            session.point();
+            continue;
+        }
+        match *progress {
             Progress::Fresh if logged == Some(false) => {
                 scheduler::block(session.me, Wait::Once(address), None);
             }
             Progress::Fresh => {
-                *progress(address) = Progress::Running(me);
+                *progress = Progress::Running(me);
+                session.event(Kind::SemaphoreWait, BY_TRY, [claim(address)]);
+                session.point();
                 return true;
             }
             Progress::Running(_) => {
@@ -85,22 +111,15 @@ pub fn end(session: &mut Session, address: u64) {
     session.point();
 }
 
-/// Whether the initialisation at the address was seen to end; the trace then says that this thread comes
-/// after it.
-pub fn comes_after(session: &mut Session, address: u64) -> bool {
-    *progress(address) == Progress::Done && !begin(session, address, None)
-}
-
 /// Lets another thread try when the initialisation was left by an exception.
 pub struct Attempt(pub u64);
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        if let Some(_session) = Session::begin()
+        if let Some(mut session) = Session::begin()
             && *progress(self.0) != Progress::Done
         {
-            *progress(self.0) = Progress::Fresh;
-            scheduler::wake(Wait::Once(self.0));
+            give_up(&mut session, self.0);
         }
     }
 }
@@ -160,14 +179,18 @@ interpose! {
             return real!(__cxa_guard_release(guard: *mut u8) -> ());
         };
         *guard = 1;
+        // The code that looks at it does so atomically.
+        let detail = access::detail(1, Order::Release as u8);
+        let head = head(Kind::Write, detail, session.place);
+        session.me.access::<false, 0>(head, guard as u64, 1, []);
+        session.point();
         end(&mut session, guard as u64);
     }
 
     fn __cxa_guard_abort(guard: *mut u8) -> () {
-        let Some(_session) = Session::begin() else {
+        let Some(mut session) = Session::begin() else {
             return real!(__cxa_guard_abort(guard: *mut u8) -> ());
         };
-        *progress(guard as u64) = Progress::Fresh;
-        scheduler::wake(Wait::Once(guard as u64));
+        give_up(&mut session, guard as u64);
     }
 }

@@ -67,7 +67,11 @@ unsafe extern "C" fn crash(signal: c_int, information: *mut libc::siginfo_t, con
                     0 => registers[libc::REG_RIP as usize] as u64,
                     place => place - 1, // a return address
                 };
-                let address = (*information).si_addr() as u64;
+                // A signal that was sent has the number of its sender there.
+                let address = match (*information).si_code {
+                    1.. => (*information).si_addr() as u64,
+                    _ => 0,
+                };
                 recorder().put_notable([head(Kind::Crash, 0, place), signal as u64, address]);
                 recorder().end(End::Crash, "");
             }

@@ -21,6 +21,7 @@ use super::{barrier, condition, once, rwlock};
 use crate::local;
 use crate::objects::{self, Model, ReaderWriter};
 use crate::outside;
+use crate::recorder::head;
 use crate::scheduler;
 use crate::shadow;
 use crate::thread::Session;
@@ -147,21 +148,6 @@ pub unsafe extern "C" fn __foretell_rust_release(
 /// See `foretell-abi`.
 #[unsafe(no_mangle)]
 #[allow(clippy::missing_safety_doc)] // foretell-abi
-pub unsafe extern "C" fn __foretell_rust_initialised(
-    word: *const AtomicU32,
-    site: *const Site,
-) -> u32 {
-    if let Some(mut session) = Session::begin_hook() {
-        session.place = session.recorder().site(site);
-        once::comes_after(&mut session, word as u64);
-    }
-    // SAFETY: the program's word.
-    unsafe { &*word }.load(Acquire)
-}
-
-/// See `foretell-abi`.
-#[unsafe(no_mangle)]
-#[allow(clippy::missing_safety_doc)] // foretell-abi
 pub unsafe extern "C" fn __foretell_rust_place(site: *const Site) {
     if let Some(mut session) = Session::begin_hook() {
         local::set_caller(session.recorder().site(site));
@@ -189,9 +175,6 @@ unsafe fn wait(
     let word = unsafe { &*mutex };
     let number = condition::object_at(condition as u64).number;
     let deadline = limit.map(|limit| scheduler::now().saturating_add(limit));
-    if deadline.is_some() {
-        outside::note_outcome(&session, "Condvar::wait_timeout");
-    }
     word.store(0, SeqCst);
     let result = condition::wait_modelled(session, number, lock, deadline);
     word.store(1, SeqCst);
@@ -275,6 +258,67 @@ pub unsafe extern "C-unwind" fn __foretell_rust_notify_all(
     unsafe { notify(original, condition, Kind::Broadcast) }
 }
 
+/// What a closure can be called by, as the compiler lays it out.
+#[repr(C)]
+struct Methods {
+    drop: Option<unsafe extern "C-unwind" fn(*mut c_void)>,
+    size: usize,
+    align: usize,
+    call_once: unsafe extern "C-unwind" fn(*mut c_void, *const c_void),
+    call: unsafe extern "C-unwind" fn(*mut c_void, *const c_void),
+}
+
+/// The routine of a `Once`, and where its word is.
+struct Routine {
+    closure: *mut c_void,
+    methods: *const Methods,
+    word: *const AtomicU32,
+    place: u64,
+}
+
+/// The routine begins: the library has just written the word.
+unsafe extern "C-unwind" fn begin_routine(routine: *mut c_void, state: *const c_void) {
+    // SAFETY: the library calls the closure that it was given, see `__foretell_rust_once`.
+    unsafe {
+        let routine = &*routine.cast::<Routine>();
+        written(routine.word, routine.place);
+        ((*routine.methods).call)(routine.closure, state);
+    }
+}
+
+static METHODS: Methods = Methods {
+    drop: None,
+    size: size_of::<Routine>(),
+    align: align_of::<Routine>(),
+    call_once: begin_routine,
+    call: begin_routine,
+};
+
+/// The library has changed the word of a `Once`. Code that asks whether something was initialised reads it.
+fn written(word: *const AtomicU32, place: u64) {
+    if let Some(mut session) = Session::begin() {
+        // SAFETY: the program's word.
+        let value = unsafe { &*word }.load(SeqCst);
+        let detail = access::detail(4, Order::Release as u8);
+        session.me.access::<false, 0>(
+            head(Kind::Write, detail, place),
+            word as u64,
+            value.into(),
+            [],
+        );
+        session.point();
+    }
+}
+
+/// The end of the routine, also by a panic.
+struct Ended(*const AtomicU32, u64);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        written(self.0, self.1);
+    }
+}
+
 /// `Once::call`: behind `Once`, `OnceLock` and `LazyLock`.
 ///
 /// # Safety
@@ -286,18 +330,27 @@ pub unsafe extern "C-unwind" fn __foretell_rust_once(
     ignores_poison: bool,
     closure: *mut c_void,
     methods: *const c_void,
-    place: *const c_void,
+    location: *const c_void,
 ) {
     let address = word as u64;
-    if let Some(mut session) = Session::begin()
-        && !once::begin(&mut session, address, None)
-    {
+    let Some(mut session) = Session::begin() else {
+        // SAFETY: the caller's promise.
+        return unsafe { original(word, ignores_poison, closure, methods, location) };
+    };
+    if !once::begin(&mut session, address, None) {
         return;
     }
+    let place = session.place;
+    drop(session);
     let attempt = once::Attempt(address);
-    // SAFETY: the caller's promise.
-    unsafe { original(word, ignores_poison, closure, methods, place) };
+    let ended = Ended(word, place);
+    let mut routine = Routine { closure, methods: methods.cast(), word, place };
+    let (routine, ours) = (&raw mut routine, &raw const METHODS);
+    // SAFETY: the caller's promise; the closure is another one that calls it.
+    unsafe { original(word, ignores_poison, routine.cast(), ours.cast(), location) };
+    drop(ended);
     if let Some(mut session) = Session::begin() {
+        session.place = place;
         once::end(&mut session, address);
     }
     drop(attempt);

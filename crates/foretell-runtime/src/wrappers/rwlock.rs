@@ -56,18 +56,16 @@ const LOCKS: [Logged; 2] = [Logged::ReaderWriter, Logged::ReaderWriterFailed];
 pub fn acquire(session: &mut Session, number: u32, shared: bool, patience: Patience) -> c_int {
     session.point();
     let me = session.me.number;
-    let by_try = if matches!(patience, Patience::Try) { lock::BY_TRY } else { 0 };
-    if let Patience::Until(Some(_)) = patience {
-        let function = match shared {
-            true => "pthread_rwlock_timedrdlock",
-            false => "pthread_rwlock_timedwrlock",
-        };
-        outside::note_outcome(session, function);
-    }
-    let flags = by_try | if shared { lock::SHARED } else { 0 };
+    let by_try = match patience {
+        Patience::Until(None) => 0,
+        Patience::Try | Patience::Until(Some(_)) => lock::BY_TRY,
+    };
+    let mode = if shared { lock::SHARED } else { 0 };
+    let flags = by_try | mode;
     let failed = |session: &mut Session, flags: u32, error: c_int| {
         replay::pass(session.me);
         session.event(Kind::AcquireFailed, 0, [u64::from(number) | u64::from(flags) << 32]);
+        session.point();
         error
     };
     let mut patience = patience;
@@ -109,13 +107,13 @@ pub fn acquire(session: &mut Session, number: u32, shared: bool, patience: Patie
         match patience {
             Patience::Try => return failed(session, flags, libc::EBUSY),
             Patience::Until(_) if rwlock.writer == Some(me) => {
-                return failed(session, flags, libc::EDEADLK);
+                return failed(session, mode, libc::EDEADLK);
             }
             Patience::Until(deadline) => {
                 if scheduler::block(session.me, Wait::Object(number), deadline) {
                     let rwlock = state(number);
                     if rwlock.writer.is_some() || (!shared && !rwlock.readers.is_empty()) {
-                        return failed(session, flags | lock::BY_TRY, libc::ETIMEDOUT);
+                        return failed(session, flags, libc::ETIMEDOUT);
                     }
                 }
             }

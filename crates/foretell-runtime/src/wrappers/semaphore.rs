@@ -1,8 +1,8 @@
 //! Semaphores.
 
-use foretell_wire::Kind;
 use foretell_wire::outside::Cause;
 use foretell_wire::sync_log::Kind as Logged;
+use foretell_wire::{BY_TRY, Kind};
 use libc::{c_int, c_uint, clockid_t, sem_t, timespec};
 
 use super::fail;
@@ -54,14 +54,25 @@ fn take(number: u32, semaphore: *mut sem_t) -> Option<Post> {
 }
 
 /// Records that a wait has got what it waited for.
-fn took(session: &mut Session, number: u32, post: &Post) {
+fn took(session: &mut Session, number: u32, post: &Post, by_try: bool) {
     match post {
-        Post::Ours => session.event(Kind::SemaphoreWait, 0, [number.into()]),
+        Post::Ours => {
+            let detail = if by_try { BY_TRY } else { 0 };
+            session.event(Kind::SemaphoreWait, detail, [number.into()]);
+        }
         Post::Foreign => {
             let (me, place) = (session.me.number, session.place);
             outside::note(me, Cause::SharedObject, 0, "a semaphore", place);
             input(session, "sem_wait", 0);
         }
+    }
+}
+
+/// Records that a wait failed because there was nothing.
+fn found_nothing(session: &mut Session, number: u32) {
+    if *count(number) == 0 {
+        session.event(Kind::SemaphoreWaitFailed, 0, [number.into()]);
+        session.point();
     }
 }
 
@@ -80,9 +91,7 @@ fn wait(mut session: Session, semaphore: *mut sem_t, deadline: Option<u64>) -> c
     if let Some((Logged::SemaphoreFailed, error)) = logged {
         return failed_as_logged(session, number, error);
     }
-    if deadline.is_some() {
-        outside::note_outcome(&session, "sem_timedwait");
-    }
+    let by_try = deadline.is_some();
     let deadline = if logged.is_some() { None } else { deadline };
     let post = loop {
         if replay::may(session.me, number, &WAITS)
@@ -98,14 +107,12 @@ fn wait(mut session: Session, semaphore: *mut sem_t, deadline: Option<u64>) -> c
         }
         let interrupted = session.me.interrupted;
         if empty && (late || interrupted) {
-            if *count(number) == 0 {
-                session.event(Kind::SemaphoreWaitFailed, 0, [number.into()]);
-            }
+            found_nothing(&mut session, number);
             return fail(if interrupted { libc::EINTR } else { libc::ETIMEDOUT });
         }
     };
     replay::done(session.me, number);
-    took(&mut session, number, &post);
+    took(&mut session, number, &post, by_try);
     session.point();
     0
 }
@@ -116,9 +123,7 @@ const WAITS: [Logged; 2] = [Logged::SemaphoreWait, Logged::SemaphoreFailed];
 /// A wait that failed in the run whose log is followed.
 fn failed_as_logged(mut session: Session, number: u32, error: u32) -> c_int {
     replay::pass(session.me);
-    if *count(number) == 0 {
-        session.event(Kind::SemaphoreWaitFailed, 0, [number.into()]);
-    }
+    found_nothing(&mut session, number);
     fail(error as c_int)
 }
 
@@ -177,13 +182,10 @@ interpose! {
         }
         let number = object(semaphore).number;
         let Some(post) = take(number, semaphore) else {
-            if *count(number) == 0 {
-                session.event(Kind::SemaphoreWaitFailed, 0, [number.into()]);
-            }
+            found_nothing(&mut session, number);
             return fail(libc::EAGAIN);
         };
-        outside::note_outcome(&session, "sem_trywait");
-        took(&mut session, number, &post);
+        took(&mut session, number, &post, true);
         session.point();
         0
     }

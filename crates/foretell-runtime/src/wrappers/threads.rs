@@ -159,6 +159,7 @@ pub unsafe fn create(
         Some((stack, placed)) => (*stack, std::ptr::from_ref(placed)),
         None => (stacks::Stack::default(), attributes),
     };
+    let was_single = is_single();
     let result = real!(pthread_create(handle: *mut pthread_t, attributes: *const pthread_attr_t,
         begin: Begin, start: *mut c_void) -> c_int);
     if result != 0 {
@@ -175,9 +176,22 @@ pub unsafe fn create(
         (*thread).number
     };
     written(&mut session, handle as u64, size_of::<pthread_t>());
+    if was_single && !is_single() {
+        written(&mut session, &raw const __libc_single_threaded as u64, 1);
+    }
     session.event(Kind::Fork, 0, [number.into()]);
     session.point();
     0
+}
+
+unsafe extern "C" {
+    /// Whether the process has one thread only; the C library's own, and C++ code looks at it.
+    static __libc_single_threaded: u8;
+}
+
+fn is_single() -> bool {
+    // SAFETY: a byte of the C library, which it writes when a thread is created: we have the turn.
+    unsafe { (&raw const __libc_single_threaded).read_volatile() != 0 }
 }
 
 /// The thread behind a handle, if it is ours and not yet joined.
@@ -386,6 +400,19 @@ interpose! {
                 join(handle, result, Some(deadline), false, libc::ETIMEDOUT, session)
             }
         }
+    }
+
+    fn pthread_key_create(
+        key: *mut libc::pthread_key_t, destructor: Option<unsafe extern "C" fn(*mut c_void)>,
+    ) -> c_int {
+        let result = real!(pthread_key_create(key: *mut libc::pthread_key_t,
+            destructor: Option<unsafe extern "C" fn(*mut c_void)>) -> c_int);
+        if result == 0 && let Some(mut session) = Session::begin() {
+            session.point();
+            written(&mut session, key as u64, size_of::<libc::pthread_key_t>());
+            session.point();
+        }
+        result
     }
 
     fn pthread_detach as detach(handle: pthread_t) -> c_int {

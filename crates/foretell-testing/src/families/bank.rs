@@ -139,7 +139,7 @@ impl Bank {
     /// The end of the wait; the flag is free now.
     fn wake(&mut self, thread: ThreadId) {
         let (condition, mutex) = (self.idle, self.busy_lock);
-        let wake = Op::WaitEnd { condition, mutex, timed_out: false };
+        let wake = Op::WaitEnd { condition, mutex, timed_out: false, timed: false };
         self.program.at(32).push(thread, wake);
         self.claim(thread);
     }

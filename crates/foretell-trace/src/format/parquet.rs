@@ -209,7 +209,7 @@ impl<'a> Table<'a> {
             Op::WaitBegin { condition, .. } | Op::WaitEnd { condition, .. } => object(condition),
             Op::Signal(id)
             | Op::Broadcast(id)
-            | Op::SemaphoreWait(id)
+            | Op::SemaphoreWait { semaphore: id, .. }
             | Op::SemaphoreWaitFailed(id)
             | Op::SemaphorePost(id)
             | Op::BarrierArrive(id)

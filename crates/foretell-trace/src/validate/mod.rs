@@ -163,7 +163,7 @@ fn missing_reference(trace: &Trace, event: &Event) -> Option<&'static str> {
         }
         Op::Signal(other)
         | Op::Broadcast(other)
-        | Op::SemaphoreWait(other)
+        | Op::SemaphoreWait { semaphore: other, .. }
         | Op::SemaphoreWaitFailed(other)
         | Op::SemaphorePost(other)
         | Op::BarrierArrive(other)

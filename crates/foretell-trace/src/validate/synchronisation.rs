@@ -119,7 +119,7 @@ impl<'t> State<'t> {
             Op::Signal(condition) | Op::Broadcast(condition) => {
                 self.check_condition(id, *condition, faults);
             }
-            Op::SemaphoreWait(object)
+            Op::SemaphoreWait { semaphore: object, .. }
             | Op::SemaphorePost(object)
             | Op::SemaphoreWaitFailed(object) => {
                 self.semaphore(id, *object, &event.op, faults);
@@ -301,10 +301,10 @@ impl<'t> State<'t> {
         let count = &mut self.semaphores[object.index()];
         match op {
             Op::SemaphorePost(_) => *count += 1,
-            Op::SemaphoreWait(_) if *count == 0 && self.observed => {
+            Op::SemaphoreWait { .. } if *count == 0 && self.observed => {
                 faults.at(id, format!("passes {name}, which is at zero"));
             }
-            Op::SemaphoreWait(_) => *count -= 1,
+            Op::SemaphoreWait { .. } => *count -= 1,
             _ => {}
         }
     }

@@ -144,6 +144,7 @@ fn merged(parts: Vec<(String, Part, Report)>) -> Report {
         classes: count,
         questions: explored.iter().map(|part| part.questions).sum(),
         open: open.values().sum(),
+        walks: explored.iter().map(|part| part.walks).sum(),
         reasons: open
             .into_iter()
             .map(|(reason, questions)| OpenQuestions { reason, questions })

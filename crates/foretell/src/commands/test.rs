@@ -268,6 +268,7 @@ fn exploration(session: &Session) -> report::Exploration {
         covered: session.is_covered(),
         classes: explored.classes,
         questions: explored.asked,
+        walks: explored.walks,
         open: reasons.iter().map(|open| open.questions).sum(),
         reasons,
         digest: (!explored.digests.is_empty())

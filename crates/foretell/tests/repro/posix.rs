@@ -13,7 +13,7 @@ enum Shown {
 use Shown::{By, Programs};
 
 /// The rows of the table by their first words, each with what shows it.
-const SHOWN: [(&str, Shown); 27] = [
+const SHOWN: [(&str, Shown); 29] = [
     ("threads, join, detach", By(threads_are_understood)),
     ("asynchronous cancellation", Programs(&["cancel"])),
     ("mutexes: normal", Programs(&["recursive", "inherit"])),
@@ -23,7 +23,9 @@ const SHOWN: [(&str, Shown); 27] = [
         "conditions and barriers that are process-shared",
         Programs(&["sharedcondition", "sharedbarrier", "foreigncondition", "foreignbarrier"]),
     ),
-    ("spin locks", Programs(&["spin", "condition", "barrier", "rwlock", "once"])),
+    ("spin locks", Programs(&["spin", "condition", "barrier", "rwlock"])),
+    ("`pthread_once`", Programs(&["once"])),
+    ("tries and time limits", By(tries_and_limits_are_varied)),
     ("pipes, sockets, eventfd", By(descriptors_are_understood)),
     ("`futex` by `syscall`", Programs(&["futex"])),
     ("message queues", Programs(&["mq", "msg", "mqnotify"])),
@@ -88,6 +90,32 @@ fn doing(what: &str) -> Answer {
     let workshop = Workshop::new();
     let program = workshop.build_text("doing", &code);
     workshop.test(&program, &[], &[])
+}
+
+/// Everything that can come out of tries and waits with a time limit is looked at.
+fn tries_and_limits_are_varied() {
+    let workshop = Workshop::new();
+    let program = workshop.build_text(
+        "limits",
+        "#include <pthread.h>\n#include <semaphore.h>\n#include <time.h>\n\
+         pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_rwlock_t r = PTHREAD_RWLOCK_INITIALIZER;\n\
+         pthread_cond_t c = PTHREAD_COND_INITIALIZER; sem_t s; _Atomic int got;\n\
+         const struct timespec late = {4000000000, 0};\n\
+         void *one(void *_) {\n\
+         if (!pthread_mutex_timedlock(&m, &late)) { got++; pthread_cond_timedwait(&c, &m, &late); pthread_mutex_unlock(&m); }\n\
+         if (!sem_timedwait(&s, &late)) got++;\n\
+         if (!pthread_rwlock_tryrdlock(&r)) { got++; pthread_rwlock_unlock(&r); } return 0; }\n\
+         void *two(void *_) {\n\
+         if (!pthread_mutex_trylock(&m)) { got++; pthread_cond_signal(&c); pthread_mutex_unlock(&m); }\n\
+         if (!pthread_rwlock_timedwrlock(&r, &late)) { got++; sem_post(&s); pthread_rwlock_unlock(&r); } return 0; }\n\
+         int main(void) { pthread_t t[2]; sem_init(&s, 0, 0); pthread_create(&t[0], 0, one, 0);\n\
+         pthread_create(&t[1], 0, two, 0); pthread_join(t[0], 0); pthread_join(t[1], 0); return 0; }\n",
+    );
+    let answer = workshop.test(&program, &[], &[]);
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    let explored = &answer.report["exploration"];
+    assert_eq!(explored["covered"], true, "{explored}");
+    assert!(explored["classes"].as_u64() > Some(4), "{explored}");
 }
 
 fn threads_are_understood() {

@@ -130,7 +130,7 @@ impl Maps {
             }
             Op::Signal(object)
             | Op::Broadcast(object)
-            | Op::SemaphoreWait(object)
+            | Op::SemaphoreWait { semaphore: object, .. }
             | Op::SemaphoreWaitFailed(object)
             | Op::SemaphorePost(object)
             | Op::BarrierArrive(object)

@@ -326,14 +326,19 @@ impl ChunkEncoder {
                 self.object_id(*condition, out);
                 self.object_id(*mutex, out);
             }
-            Op::WaitEnd { condition, mutex, timed_out } => {
-                self.start(code::WAIT_END, flag(*timed_out, attribute::TIMED_OUT), at, out);
+            Op::WaitEnd { condition, mutex, timed_out, timed } => {
+                let timed_out = flag(*timed_out, attribute::TIMED_OUT);
+                let attributes = timed_out | flag(*timed, attribute::BY_TRY);
+                self.start(code::WAIT_END, attributes, at, out);
                 self.object_id(*condition, out);
                 self.object_id(*mutex, out);
             }
             Op::Signal(object) => self.with_object(code::SIGNAL, *object, at, out),
             Op::Broadcast(object) => self.with_object(code::BROADCAST, *object, at, out),
-            Op::SemaphoreWait(object) => self.with_object(code::SEMAPHORE_WAIT, *object, at, out),
+            Op::SemaphoreWait { semaphore, by_try } => {
+                self.start(code::SEMAPHORE_WAIT, flag(*by_try, attribute::BY_TRY), at, out);
+                self.object_id(*semaphore, out);
+            }
             Op::SemaphoreWaitFailed(object) => {
                 self.with_object(code::SEMAPHORE_WAIT_FAILED, *object, at, out);
             }

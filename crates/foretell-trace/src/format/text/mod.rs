@@ -50,9 +50,9 @@
 //! | `[NAME =] rmw VAR [= OLD] [-> NEW] [:= TERM] [at TERM]` | atomic; `rmw.relaxed` etc., else `seq_cst` |
 //! | `acquire`, `release` `LOCK` | `.shared` for readers, `try-acquire` by a try that succeeded |
 //! | `acquire-failed`, `try-acquire-failed` `LOCK` | found the lock taken |
-//! | `wait-begin`, `wait-end`, `wait-timeout` `COND MUTEX` | |
+//! | `wait-begin`, `wait-end`, `wait-timeout` `COND MUTEX [timed]` | `timed`: the wait had a time limit |
 //! | `signal`, `broadcast` `COND` | |
-//! | `sem-wait`, `sem-wait-failed`, `sem-post` `SEM` | |
+//! | `sem-wait SEM [try]`, `sem-wait-failed SEM`, `sem-post SEM` | `try`: it would have failed rather than waited for ever |
 //! | `barrier-arrive`, `barrier-leave` `BARRIER` | |
 //! | `send CHANNEL AMOUNT [= CONTENT]` | bytes or messages; equal numbers for equal content |
 //! | `receive CHANNEL AMOUNT [drained] [try]` | drained: took all there was; try: would not have waited |
@@ -120,7 +120,7 @@ const DECLARATIONS: [&str; 24] = [
 ];
 
 /// Words that have a meaning behind a name.
-const KEYWORDS: [&str; 11] = [
+const KEYWORDS: [&str; 12] = [
     "at",
     "size",
     "generation",
@@ -132,6 +132,7 @@ const KEYWORDS: [&str; 11] = [
     "false",
     "drained",
     "try",
+    "timed",
 ];
 
 const MEMORY_ORDERS: [(&str, MemoryOrder); 5] = [

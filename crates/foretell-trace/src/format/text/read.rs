@@ -958,10 +958,13 @@ impl Reader {
                 condition: self.object(line)?,
                 mutex: self.object(line)?,
                 timed_out: base == "wait-timeout",
+                timed: line.take_if("timed"),
             },
             "signal" => Op::Signal(self.object(line)?),
             "broadcast" => Op::Broadcast(self.object(line)?),
-            "sem-wait" => Op::SemaphoreWait(self.object(line)?),
+            "sem-wait" => {
+                Op::SemaphoreWait { semaphore: self.object(line)?, by_try: line.take_if("try") }
+            }
             "sem-wait-failed" => Op::SemaphoreWaitFailed(self.object(line)?),
             "sem-post" => Op::SemaphorePost(self.object(line)?),
             "barrier-arrive" => Op::BarrierArrive(self.object(line)?),

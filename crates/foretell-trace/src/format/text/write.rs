@@ -366,13 +366,17 @@ impl<'t> Writer<'t> {
             Op::WaitBegin { condition, mutex } => {
                 format!("wait-begin {} {}", object(*condition), object(*mutex))
             }
-            Op::WaitEnd { condition, mutex, timed_out } => {
+            Op::WaitEnd { condition, mutex, timed_out, timed } => {
                 let operation = if *timed_out { "wait-timeout" } else { "wait-end" };
-                format!("{operation} {} {}", object(*condition), object(*mutex))
+                let timed = if *timed { " timed" } else { "" };
+                format!("{operation} {} {}{timed}", object(*condition), object(*mutex))
             }
             Op::Signal(condition) => format!("signal {}", object(*condition)),
             Op::Broadcast(condition) => format!("broadcast {}", object(*condition)),
-            Op::SemaphoreWait(semaphore) => format!("sem-wait {}", object(*semaphore)),
+            Op::SemaphoreWait { semaphore, by_try } => {
+                let by_try = if *by_try { " try" } else { "" };
+                format!("sem-wait {}{by_try}", object(*semaphore))
+            }
             Op::SemaphoreWaitFailed(semaphore) => format!("sem-wait-failed {}", object(*semaphore)),
             Op::SemaphorePost(semaphore) => format!("sem-post {}", object(*semaphore)),
             Op::BarrierArrive(barrier) => format!("barrier-arrive {}", object(*barrier)),

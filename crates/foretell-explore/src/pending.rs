@@ -1,0 +1,124 @@
+//! What a thread stands before whose run was cut off, and the model in which it can be asked whether it
+//! goes on.
+//!
+//! A thread that has taken the same steps and choices stands before the same operation in every run. So
+//! where another class is known in which it went on, its next step there is what it stands before here. If
+//! that is an operation that can wait (a lock, a semaphore, a condition, a barrier, a join), it is added to
+//! the class's trace as an event that never takes place: of that event it is asked whether the state at the
+//! end of a prefix lets it take place. Any other operation can always be taken.
+
+use foretell_model::ctp::ConcurrentTraceProgram;
+use foretell_model::must_order::MustOrder;
+use foretell_trace::schedule::{CreationPath, Schedule, Step};
+use foretell_trace::{Event, EventId, ObjectId, Op, ThreadId, Trace};
+
+use crate::class::Class;
+
+/// What a thread stands before.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Pending {
+    /// No class says so.
+    Unknown,
+    /// Something that it can do whatever the others have done.
+    Free,
+    /// Something that may have to wait, as an event of the class's trace.
+    Waits(Op),
+    /// The end of a thread that does not end in this class.
+    Never,
+}
+
+/// A class with what its threads stand before.
+pub(crate) struct Model {
+    pub ctp: ConcurrentTraceProgram,
+    pub order: MustOrder,
+    /// By thread: the event that it stands before, if it may have to wait there.
+    pub next: Vec<Option<EventId>>,
+    /// By thread, as a step that can be forced.
+    pub steps: Vec<Option<Step>>,
+}
+
+impl Class {
+    /// What the thread, whose run was cut off, stands before.
+    pub fn pending<'k>(&self, thread: usize, known: impl Iterator<Item = &'k Class>) -> Pending {
+        let path = &self.threads[thread];
+        let further = known.into_iter().find_map(|class| {
+            let theirs = class.thread(&path.creation)?;
+            let next = theirs.events.get(path.events.len())?;
+            path.agrees_before(path.events.len(), theirs).then_some((class, next.id))
+        });
+        let Some((class, next)) = further else { return Pending::Unknown };
+        let op = &class.trace.event(class.ctp.event(next).origin).op;
+        let object = |object: ObjectId| {
+            let name = &class.trace.objects[object.index()].name;
+            let known = self.trace.objects.iter().position(|object| object.name == *name);
+            known.map(ObjectId::from)
+        };
+        let op = match *op {
+            Op::Acquire(mut step) if !step.by_try => object(step.lock).map(|lock| {
+                step.lock = lock;
+                Op::Acquire(step)
+            }),
+            Op::SemaphoreWait { semaphore, by_try: false } => {
+                object(semaphore).map(|semaphore| Op::SemaphoreWait { semaphore, by_try: false })
+            }
+            Op::WaitEnd { condition, mutex, timed_out: false, timed: false } => {
+                let both = object(condition).zip(object(mutex));
+                both.map(|(condition, mutex)| Op::WaitEnd {
+                    condition,
+                    mutex,
+                    timed_out: false,
+                    timed: false,
+                })
+            }
+            Op::BarrierLeave(barrier) => object(barrier).map(Op::BarrierLeave),
+            Op::Join(child) => {
+                let creation = &class.trace.threads[child.index()].path;
+                let child = self.threads.iter().position(|path| path.creation == *creation);
+                match child {
+                    Some(child) if self.threads[child].ended => {
+                        Some(Op::Join(ThreadId::from(child)))
+                    }
+                    _ => return Pending::Never,
+                }
+            }
+            // Whether it waits is not known: the run says so.
+            Op::Receive { .. } | Op::WaitEnd { .. } | Op::Branch(_) => return Pending::Unknown,
+            _ => return Pending::Free,
+        };
+        op.map_or(Pending::Unknown, Pending::Waits)
+    }
+
+    /// The step after the thread's last one, whatever it is.
+    pub fn any_step(&self, thread: usize) -> Step {
+        Step {
+            thread: CreationPath(self.threads[thread].creation.clone()),
+            index: events_of(&self.trace, thread),
+            operation: Step::ANY.into(),
+            site: None,
+        }
+    }
+
+    /// The class with what these threads stand before; `None` where that cannot be modelled.
+    pub fn with_pending(&self, pending: &[(usize, Op)]) -> Option<Model> {
+        let mut trace = self.trace.clone();
+        let mut next = vec![None; self.threads.len()];
+        let mut steps = vec![None; self.threads.len()];
+        for (thread, op) in pending {
+            let event = EventId::from(trace.events.len());
+            let index = events_of(&self.trace, *thread);
+            let op = op.clone();
+            trace.events.push(Event { thread: ThreadId::from(*thread), index, site: None, op });
+            next[*thread] = Some(event);
+            steps[*thread] = Schedule::of_trace(&trace, [event], []).steps.pop();
+        }
+        let ctp = ConcurrentTraceProgram::build(&trace).ok()?;
+        let order = MustOrder::new(&trace).ok()?;
+        let next = next.into_iter().map(|event| event.and_then(|event| ctp.event_of(event)));
+        let next = next.collect();
+        Some(Model { ctp, order, next, steps })
+    }
+}
+
+fn events_of(trace: &Trace, thread: usize) -> u32 {
+    trace.events.iter().filter(|event| event.thread.index() == thread).count() as u32
+}
