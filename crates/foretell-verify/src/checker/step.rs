@@ -750,6 +750,14 @@ impl<'m> Checker<'m> {
                     Object::Function(_) | Object::Thread(_) => true,
                     _ => at >= 0 && (at as usize) < state.memory.size(object),
                 };
+                // the linker may merge constants without a name
+                let merged = |object: Object| {
+                    matches!(object, Object::Global(id)
+                    if self.module.globals[id as usize].mergeable)
+                };
+                if merged(a) && merged(b) {
+                    return unknown(place, "a comparison of constants without a name");
+                }
                 return match comparison {
                     Comparison::Equal if inside(a, at) && inside(b, offset) => Ok(false),
                     Comparison::NotEqual if inside(a, at) && inside(b, offset) => Ok(true),
