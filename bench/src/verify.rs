@@ -314,6 +314,8 @@ pub fn both(program: &Program) -> Result<(&'static str, [Cost; 2]), String> {
             let (report, cpu) =
                 timed(|| verify(program, &options).map_err(|trouble| trouble.to_string()))?;
             verdict = match report.verdict {
+                // what one of them does not decide cannot be compared
+                _ if verdict == "unknown" => verdict,
                 Verdict::Proved(_) => "safe",
                 Verdict::Violated(_) => "unsafe",
                 Verdict::Unknown(_) => "unknown",

@@ -424,6 +424,36 @@ const CONDITIONS: &[(&str, &str, &str)] = &[
         "unsigned char old = atomic_fetch_add(&x, 10); COND(old == 250 && x == 4)",
     ),
     (
+        "bits_counted",
+        "",
+        "unsigned x = 0x00f0; unsigned short h = 0x1234; unsigned long y = 0x1122334455667788; int n = -3; COND(__builtin_popcount(x) == 4 && __builtin_clz(x) == 24 && __builtin_ctz(x) == 4 && __builtin_ffs(x) == 5 && __builtin_bswap16(h) == 0x3412 && __builtin_bswap64(y) == 0x8877665544332211 && abs(n) == 3)",
+    ),
+    (
+        "arguments_without_a_name",
+        "#include <stdarg.h>\nlong sum(int n, ...) { va_list l; va_start(l, n); long s = 0; while (n--) s = 10 * s + va_arg(l, int); s += va_arg(l, double); va_end(l); return s; }",
+        "long s = sum(3, 1, (char)2, 3, 0.5f); long t = sum(0, 7.25); COND(s == 123 && t == 7)",
+    ),
+    (
+        "orders_that_do_not_matter",
+        "int n; int get(void) { return n; } int twice(int x) { return 2 * x; } int set(int x) { n = x; return x; }",
+        "int a = get() + get(), b = twice(1) - twice(2), c = set(4); int d = (set(5), get()); int e = set(6) && get(); COND(a == 0 && b == -2 && c == 4 && d == 5 && e)",
+    ),
+    (
+        "own_meaning",
+        "int calls; int __VERIFIER_nondet_int(void) { return ++calls; } void __VERIFIER_assume(int c) { calls += 10; }",
+        "int a = __VERIFIER_nondet_int(); __VERIFIER_assume(0); COND(a == 1 && calls == 11)",
+    ),
+    (
+        "sign_of_a_comparison",
+        "char a[4] = \"a\", d[4] = \"d\"; char open[2] = {'x', 'y'};",
+        "COND(strcmp(a, d) < 0 && strcmp(d, a) > 0 && strcmp(a, a) == 0 && strncmp(open, \"xyz\", 2) == 0 && memcmp(d, a, 1) > 0)",
+    ),
+    (
+        "a_block_again",
+        "int *p;",
+        "int s = 0; for (int i = 0; i < 3; i++) { int x = i; p = &x; s += *p; } COND(s == 3)",
+    ),
+    (
         "counted_by_two",
         "_Atomic int n; void *f(void *a) { n++; n++; return 0; }",
         "pthread_t a, b; pthread_create(&a, 0, f, 0); pthread_create(&b, 0, f, 0); pthread_join(a, 0); pthread_join(b, 0); COND(n == 4)",
@@ -463,6 +493,7 @@ fn undefined_behaviour_is_found() {
         ("zero", "int x = 0; x = 1 / x;", "division"),
         ("smallest", "int x = INT_MIN, y = -1; x = x % y;", "division"),
         ("null", "int *p = 0; *p = 1;", "null pointer"),
+        ("block", "int *p; { int x = 1; p = &x; } *p = 2;", "memory that is no more"),
         ("outside", "int a[2] = {0}; int i = 2; a[i] = 1;", "index outside"),
         ("far_outside", "int a[2] = {0}; int i = 7; a[i] = 1;", "index outside"),
         (

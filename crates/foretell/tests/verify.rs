@@ -185,6 +185,35 @@ fn a_spent_budget_is_unknown_with_what_was_learned() {
     assert!(said.contains("what was learned") && said.contains("  predicate "), "{said}");
 }
 
+/// A static variable of a function, and bytes that are set as such and read as shorts.
+#[test]
+fn races_on_what_has_no_name_of_its_own_are_forced() {
+    let workshop = Workshop::new("nameless");
+    let programs = [
+        (
+            "static_local",
+            "static int next(void) { static int n; int t = n; n = t + 1; return t; }\n\
+             void *run(void *p) { *(int *)p = next(); return 0; }\n\
+             int main(void) { pthread_t s, t; int a, b;\n\
+               pthread_create(&s, 0, run, &a); pthread_create(&t, 0, run, &b);\n\
+               pthread_join(s, 0); pthread_join(t, 0); assert(a != b); return 0; }\n",
+        ),
+        (
+            "memset_shorts",
+            "short a[4] = {5, 5, 5, 5};\n\
+             void *run(void *p) { memset(a, 1, sizeof a); return 0; }\n\
+             int main(void) { pthread_t t; pthread_create(&t, 0, run, 0);\n\
+               short seen = a[1]; pthread_join(t, 0); assert(seen == 5); return 0; }\n",
+        ),
+    ];
+    for (name, code) in programs {
+        let headers = "#include <assert.h>\n#include <pthread.h>\n#include <string.h>\n";
+        workshop.file(&format!("{name}.c"), &format!("{headers}{code}"));
+        let Some((code, result)) = workshop.verify(&[&format!("{name}.c")]) else { return };
+        assert_eq!(code, 10, "{name}: {result:#}");
+    }
+}
+
 const OPPOSITE_LOCKS: &str = "#include <pthread.h>\n\
     pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER;\n\
     void *f(void *p) { pthread_mutex_lock(&m); pthread_mutex_lock(&n);\n\

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use super::memory::{Byte, Memory, Object, Value};
 use super::{Doing, Frame, State, Thread};
 use crate::certificate::Assumption;
+use crate::explore::liveness::Lives;
+use crate::explore::order::{Open, open_orders};
 use crate::ir::{
     Arithmetic, Cast, Change, Comparison, Constant, Flags, Function, Instruction, Module, Op,
     Operand, Order, Place, Type,
@@ -46,6 +48,9 @@ pub(super) fn unknown<T>(place: Place, what: impl Into<String>) -> Result<T> {
 pub(super) struct Checker<'m> {
     pub(super) module: &'m Module,
     uses: Vec<Uses>,
+    /// Instructions whose operands C evaluates in any order: the one thing that is taken from the
+    /// explorer, because it is about the text and not about states.
+    orders: Vec<Vec<Vec<Open>>>,
     /// Signals are kept until they are received: needed to see that nobody can go on.
     pub(super) signals: bool,
     /// What had to be assumed.
@@ -107,7 +112,9 @@ impl Uses {
 impl<'m> Checker<'m> {
     pub(super) fn new(module: &'m Module, signals: bool) -> Self {
         let uses = module.functions.iter().map(Uses::of).collect();
-        Self { module, uses, signals, assumed: RefCell::default() }
+        let lives: Vec<Lives> = module.functions.iter().map(|f| Lives::of(module, f)).collect();
+        let orders = open_orders(module, &lives);
+        Self { module, uses, orders, signals, assumed: RefCell::default() }
     }
 
     pub(super) fn assume(&self, what: Assumption) {
@@ -468,6 +475,14 @@ impl<'m> Checker<'m> {
             return unknown(Place::default(), "a function that does not end");
         };
         let place = instruction.place;
+        let frame = state.threads[thread].as_ref().and_then(|thread| thread.frames.last());
+        let open = frame.map_or(Open::No, |frame| {
+            self.orders[frame.function as usize][frame.block as usize][frame.at as usize]
+        });
+        let beside = state.threads.iter().flatten().filter(|t| !matches!(t.doing, Doing::Ended(_)));
+        if open == Open::Always || open == Open::Beside && beside.count() > 1 {
+            return unknown(place, "C leaves open which operand is evaluated first");
+        }
         let value = match &instruction.op {
             Op::Allocate { content, count, bits } => {
                 let count = self.integer(state, thread, place, count, *bits)? as u64;
@@ -735,6 +750,14 @@ impl<'m> Checker<'m> {
                     Object::Function(_) | Object::Thread(_) => true,
                     _ => at >= 0 && (at as usize) < state.memory.size(object),
                 };
+                // the linker may merge constants without a name
+                let merged = |object: Object| {
+                    matches!(object, Object::Global(id)
+                    if self.module.globals[id as usize].mergeable)
+                };
+                if merged(a) && merged(b) {
+                    return unknown(place, "a comparison of constants without a name");
+                }
                 return match comparison {
                     Comparison::Equal if inside(a, at) && inside(b, offset) => Ok(false),
                     Comparison::NotEqual if inside(a, at) && inside(b, offset) => Ok(true),

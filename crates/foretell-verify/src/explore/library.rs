@@ -1450,6 +1450,35 @@ impl Call<'_, '_> {
                     }
                 }))
             }
+            "abs" | "bswap" | "ctpop" | "ctlz" | "cttz" | "smax" | "smin" | "umax" | "umin" => {
+                let Type::Integer(bits) = self.argument(0)?.kind else {
+                    return self.refuse(format!("the intrinsic {name}"));
+                };
+                let a = self.integer(state, 0)?;
+                let second = || self.integer(state, 1);
+                let zero_is_undefined = || Ok(a == 0 && second()? != 0);
+                let greater = |b: u128| match family.starts_with('s') {
+                    true => signed(a, bits) > signed(b, bits),
+                    false => a > b,
+                };
+                Ok(Value::Integer(match family {
+                    "abs" if a == 1 << (bits - 1) && second()? != 0 => {
+                        return Err(Stop::Violated(Kind::Overflow, self.place));
+                    }
+                    "abs" => mask(signed(a, bits).unsigned_abs(), bits),
+                    "bswap" => a.swap_bytes() >> (128 - bits),
+                    "ctpop" => a.count_ones().into(),
+                    "ctlz" | "cttz" if zero_is_undefined()? => {
+                        return self.refuse("undefined: the first bit of zero");
+                    }
+                    "ctlz" => (a.leading_zeros() - (128 - bits)).into(),
+                    "cttz" => a.trailing_zeros().min(bits).into(),
+                    _ => {
+                        let b = second()?;
+                        if greater(b) == family.ends_with("max") { a } else { b }
+                    }
+                }))
+            }
             "trap" | "debugtrap" => Err(Stop::Violated(Kind::Abort, self.place)),
             "sadd" | "uadd" | "ssub" | "usub" | "smul" | "umul"
                 if name.contains(".with.overflow.") =>

@@ -14,7 +14,7 @@ pub mod library;
 pub mod liveness;
 pub mod machine;
 pub mod memory;
-mod order;
+pub mod order;
 pub mod search;
 pub mod shown;
 pub mod state;

@@ -515,6 +515,9 @@ impl<'a> Reader<'a> {
     fn signature(&mut self, line: &mut Line<'_>) -> Because<Function> {
         loop {
             match line.peek() {
+                Some(Token::Word(word)) if word == "extern_weak" => {
+                    return Err("weak, and defined elsewhere".into());
+                }
                 // a declaration has its place in front
                 Some(Token::Metadata(_)) => line.at += 1,
                 Some(Token::Word(word))
