@@ -71,7 +71,7 @@ impl Program for Exploring<'_, '_> {
         let campaign = &*self.campaign;
         let run = |probe: &Probe| {
             let (steps, after) = (probe.steps.clone(), campaign.options.after.clone());
-            campaign.runner.run(steps, after, campaign.limits())
+            campaign.runner.run(steps, after, campaign.limits)
         };
         let runs: Vec<Result<Run, RunError>> = std::thread::scope(|scope| {
             let begin = |probe| {
