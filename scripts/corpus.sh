@@ -1,33 +1,25 @@
 #!/usr/bin/env bash
 # Compiles all C and C++ of Debian source packages with the plugin at -O0 to -O3, symbolic and
 # concrete, and has LLVM's verifier look at what the plugin made of them. Files that plain clang
-# refuses (other systems, missing headers) are counted and left out.
+# refuses (other systems, missing headers) are counted and left out. Without a network it is skipped.
 #
 # usage: scripts/corpus.sh [PACKAGE...]     (default: zlib bzip2 re2)
 # FORETELL_BIN: the folder with libforetell_instrument.so (default: target/debug)
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/fetch.sh
 packages=("$@")
 [ ${#packages[@]} -gt 0 ] || packages=(zlib bzip2 re2)
 plugin=$(realpath "${FORETELL_BIN:-target/debug}/libforetell_instrument.so")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# A list of our own: the machine's may name binary packages only.
-mkdir -p "$work/lists/partial" "$work/cache/archives/partial"
-. /etc/os-release
-cat > "$work/list.sources" <<SOURCES
-Types: deb-src
-URIs: http://deb.debian.org/debian
-Suites: $VERSION_CODENAME
-Components: main
-Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-SOURCES
-apt=(apt-get -q -o Dir::Etc::sourcelist="$work/list.sources" -o Dir::Etc::sourceparts=/dev/null
-  -o Dir::State::Lists="$work/lists" -o Dir::Cache="$work/cache" -o APT::Sandbox::User=root)
-"${apt[@]}" update > /dev/null
-(cd "$work" && "${apt[@]}" source --download-only "${packages[@]}" > /dev/null)
-for archive in "$work"/*.orig.tar.*; do tar -xf "$archive" -C "$work"; done
+for package in "${packages[@]}"; do
+  if ! fetch "$work" "$package" "$work/$package"; then
+    echo "SKIPPED: the sources of $package could not be fetched: $(tail -n 1 "$work/fetch.log" 2>/dev/null)" >&2
+    exit 0
+  fi
+done
 
 # One file at every level, in both modes. Prints a line for what went wrong.
 compile() {

@@ -13,36 +13,13 @@
 # apt, which is not changed; a program that cannot be fetched is skipped, and that is said.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/fetch.sh
 bin=$(cd "${FORETELL_BIN:-target/debug}" && pwd)
 export FORETELL_LIB_DIR=${FORETELL_LIB_DIR:-$bin/deps}
 work=$PWD/target/real-programs
 [ $# -gt 0 ] || set -- pbzip2
-mkdir -p "$work/lists/partial"
+mkdir -p "$work"
 cd "$work"
-
-# Fetches and unpacks the sources of a package into a folder.
-fetch() {
-  local package=$1 folder=$2 sources=/etc/apt/sources.list.d/debian.sources
-  [ -d "$folder" ] && return 0
-  [ -r "$sources" ] && command -v apt-get >/dev/null || return 1
-  sed 's/^Types: .*/Types: deb-src/' "$sources" >src.sources
-  local options=(-qq -o "Dir::Etc::sourcelist=$work/src.sources" -o Dir::Etc::sourceparts=-
-    -o "Dir::State::lists=$work/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=
-    -o Acquire::Retries=1 -o Acquire::http::Timeout=20)
-  if [ ! -e updated ]; then
-    timeout 120 apt-get "${options[@]}" update >fetch.log 2>&1 || return 1
-    touch updated
-  fi
-  timeout 120 apt-get "${options[@]}" source --download-only "$package" >fetch.log 2>&1 || return 1
-  rm -rf "$folder.new"
-  mkdir "$folder.new"
-  local archive
-  for archive in "$package"_*.orig.tar.*; do
-    case $archive in *.asc) continue ;; esac
-    tar xf "$archive" -C "$folder.new" --strip-components=1 || return 1
-  done
-  mv "$folder.new" "$folder"
-}
 
 build_and_use() {
   case $1 in
@@ -84,7 +61,7 @@ for program in "$@"; do
     echo "SKIPPED: pbzip2 needs bzip2 and libbz2-dev" >&2
     continue
   fi
-  if ! fetch "$package" "$program"; then
+  if ! fetch "$work" "$package" "$program"; then
     echo "SKIPPED: the sources of $program could not be fetched: $(tail -n 1 fetch.log 2>/dev/null)" >&2
     continue
   fi

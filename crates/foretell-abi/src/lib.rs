@@ -64,7 +64,7 @@
 use core::ffi::c_char;
 
 /// The version of this contract; a module says which one it was compiled for.
-pub const ABI_VERSION: u32 = 1;
+pub const ABI_VERSION: u32 = 2;
 
 /// A place in the source. Sites are constants in the instrumented module; one site has one address
 /// for the life of the process, which serves as its identity.
@@ -113,6 +113,11 @@ pub struct Module {
     pub globals: *const Global,
     /// How many.
     pub global_count: u64,
+    /// Functions that may be signal handlers and wake nobody: they, and all that they call, only compute,
+    /// access memory, write output and end the program.
+    pub quiet: *const *const u8,
+    /// How many.
+    pub quiet_count: u64,
 }
 
 /// The module keeps shadows; without it, it only reports concrete accesses and calls.
@@ -719,6 +724,12 @@ pub mod hooks {
     /// `leaves`: it took the other one. `index` is the number of the thread's events before the branch.
     #[allow(non_camel_case_types)]
     pub type await_test = unsafe extern "C" fn(index: u32, leaves: u32, site: *const Site);
+
+    /// `await_look`: the function that is called next looks at something, and a loop that waits goes round
+    /// again if the comparison of its result with the constant has this outcome. `comparison`: 0 to 5 for
+    /// equal, not equal, less, not greater, greater, not less.
+    #[allow(non_camel_case_types)]
+    pub type await_look = unsafe extern "C" fn(comparison: u32, constant: u64, again: u32);
 
     /// `state`: the C library is about to be called, and keeps something between its calls: a stream, or
     /// (`stream` is null) what `name` says. `effect` is a sum of [`super::LOOKS`] and its kin.

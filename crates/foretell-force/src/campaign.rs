@@ -35,8 +35,6 @@ use crate::shrink::{Shrunk, shrink};
 
 /// Members of a group (the same places, other threads) that are tried before it is given up.
 const TRIES: usize = 3;
-/// A run that was begun has at least so long.
-const SHORTEST_RUN: Duration = Duration::from_secs(1);
 
 /// Predictions at the same places; one of them is forced.
 pub(crate) struct Job {
@@ -122,12 +120,6 @@ impl<'a> Campaign<'a> {
             TestError::Internal(why) => self.errors.push(why),
             error => self.unseen.push(error.to_string()),
         }
-    }
-
-    /// What a run may cost now: none goes on when the time is over.
-    pub fn limits(&self) -> Limits {
-        let left = self.options.time.saturating_sub(self.started.elapsed());
-        Limits { time: self.limits.time.min(left.max(SHORTEST_RUN)), ..self.limits }
     }
 
     pub fn is_spent(&self) -> bool {
@@ -379,7 +371,7 @@ impl<'a> Campaign<'a> {
         let order = all_events(&bad.trace);
         let whole = Schedule::of_trace(&bad.trace, order, []);
         let (steps, trace) = (whole.steps.len(), bad.trace.clone());
-        let limits = self.limits();
+        let limits = self.limits;
         // Without time to shrink it, the whole run is shown.
         let found = (!self.is_spent())
             .then(|| shrink(self.runner, bad, &self.options.after, limits, wrong))
@@ -401,7 +393,7 @@ impl<'a> Campaign<'a> {
         let violation = job.violation;
         let witness = finding.schedule.as_ref().expect("members have schedules");
         let schedule = schedule_of(base, &finding.id, witness, violation, self.digest);
-        let run = forced_run(self.runner, &schedule, violation, &self.options.after, self.limits());
+        let run = forced_run(self.runner, &schedule, violation, &self.options.after, self.limits);
         match run {
             Ok(run) => (self.judged(finding, job.base, violation, schedule, &run), Some(run)),
             Err(error) => {

@@ -18,6 +18,7 @@
 //! Lines are compared as multisets, with addresses masked. Missed: a bug whose only trace is one more
 //! line, one fewer, or a line that mixed runs write as well.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
@@ -25,7 +26,7 @@ use foretell_record::{Policy, RunEnd};
 
 use crate::effect::{Effect, fatal};
 use crate::judge::{Outcome, Verdict};
-use crate::run::{Limits, Run, Runner, Written};
+use crate::run::{Limits, Run, RunError, Runner, Written};
 
 /// Events of a turn that is not interrupted.
 pub const LONG_TURN: u32 = 10_000;
@@ -51,14 +52,16 @@ pub struct Controls<'a> {
     base: &'a Policy,
     limits: Limits,
     made: OnceLock<Made>,
-    /// More serial runs.
-    more: OnceLock<Vec<Output>>,
+    /// More serial runs; none if the time was over.
+    more: OnceLock<Option<Vec<Output>>>,
 }
 
 #[derive(Debug, Default)]
 struct Made {
     serial: Vec<Output>,
     mixed: Vec<Output>,
+    /// The time was over before all were made: nothing is known of what varies.
+    late: bool,
 }
 
 impl<'a> Controls<'a> {
@@ -96,7 +99,7 @@ impl<'a> Controls<'a> {
             return false;
         };
         let made = self.made.get_or_init(|| self.make());
-        is_evidence(&made.serial, &made.mixed, &forced)
+        !made.late && is_evidence(&made.serial, &made.mixed, &forced)
     }
 
     /// The same, after many more runs.
@@ -107,25 +110,31 @@ impl<'a> Controls<'a> {
         let Some(forced) = Output::of(forced) else { return false };
         let made = self.made.get_or_init(|| self.make());
         let more = self.more.get_or_init(|| {
-            let orders = SERIAL + 1..=SERIAL + MORE_SERIAL;
-            let run = |seed| {
-                let policy = Policy::Random { seed, mean: LONG_TURN };
-                self.runner.run(Vec::new(), policy, self.limits).ok()
-            };
             let mut more: Vec<Output> = Vec::new();
-            for output in orders.filter_map(run).filter_map(|run| Output::of(&run)) {
-                if !more.contains(&output) {
-                    more.push(output);
-                }
+            for seed in SERIAL + 1..=SERIAL + MORE_SERIAL {
+                let policy = Policy::Random { seed, mean: LONG_TURN };
+                let output = match self.runner.run(Vec::new(), policy, self.limits) {
+                    Err(RunError::Late) => return None,
+                    run => run.ok().and_then(|run| Output::of(&run)),
+                };
+                more.extend(output.filter(|output| !more.contains(output)));
             }
-            more
+            Some(more)
         });
+        let Some(more) = more else { return false };
         let serial: Vec<Output> = made.serial.iter().chain(more).cloned().collect();
         is_evidence(&serial, &made.mixed, &forced)
     }
 
     fn make(&self) -> Made {
-        let run = |policy| self.runner.run(Vec::new(), policy, self.limits).ok();
+        let late = Cell::new(false);
+        let run = |policy| match self.runner.run(Vec::new(), policy, self.limits) {
+            Err(RunError::Late) => {
+                late.set(true);
+                None
+            }
+            run => run.ok(),
+        };
         let outputs = |policies: &mut dyn Iterator<Item = Policy>| -> Vec<Output> {
             policies.filter_map(run).filter_map(|run| Output::of(&run)).collect()
         };
@@ -141,7 +150,8 @@ impl<'a> Controls<'a> {
             }
         }
         let turns = MIXED.map(|quantum| Policy::RoundRobin { quantum });
-        Made { serial, mixed: outputs(&mut turns.into_iter()) }
+        let mixed = outputs(&mut turns.into_iter());
+        Made { serial, mixed, late: late.get() }
     }
 }
 

@@ -78,7 +78,7 @@ impl Program for Exploring<'_, '_> {
                 Policy::RoundRobin { quantum } => Policy::GoesOn { quantum },
                 ref after => after.clone(),
             };
-            campaign.runner.run(probe.steps.clone(), after, campaign.limits())
+            campaign.runner.run(probe.steps.clone(), after, campaign.limits)
         };
         let runs: Vec<Result<Run, RunError>> = std::thread::scope(|scope| {
             let begin = |probe| {

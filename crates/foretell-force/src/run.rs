@@ -164,6 +164,8 @@ pub enum RunError {
     Record(RecordError),
     /// A file of the run cannot be used.
     File(PathBuf, io::Error),
+    /// The time for runs was over before it began.
+    Late,
 }
 
 impl fmt::Display for RunError {
@@ -171,6 +173,9 @@ impl fmt::Display for RunError {
         match self {
             RunError::Record(error) => error.fmt(f),
             RunError::File(path, error) => write!(f, "{}: {error}", path.display()),
+            RunError::Late => {
+                f.write_str("the time limit ended before the run began (--time-limit)")
+            }
         }
     }
 }
@@ -194,7 +199,12 @@ pub struct Runner<'p> {
     stored: Option<StoredRuns>,
     /// Runs that were made now.
     made: AtomicUsize,
+    /// No run begins after this moment, and those that have begun end soon after it.
+    deadline: Option<Instant>,
 }
+
+/// A run that was begun has at least so long.
+pub const SHORTEST_RUN: Duration = Duration::from_secs(1);
 
 impl<'p> Runner<'p> {
     /// Readies a folder for what the runs leave.
@@ -211,7 +221,21 @@ impl<'p> Runner<'p> {
             alone: Mutex::new(()),
             stored: None,
             made: AtomicUsize::new(0),
+            deadline: None,
         })
+    }
+
+    /// Makes no run after this moment, whoever asks for it.
+    pub fn until(mut self, deadline: Option<Instant>) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// How long a run that begins now may take, if it may begin.
+    fn time_for(&self, limits: Limits) -> Result<Limits, RunError> {
+        let Some(deadline) = self.deadline else { return Ok(limits) };
+        let left = deadline.checked_duration_since(Instant::now()).ok_or(RunError::Late)?;
+        Ok(Limits { time: limits.time.min(left.max(SHORTEST_RUN)), ..limits })
     }
 
     /// Takes runs from a store where it has them, and keeps there those that are made.
@@ -250,6 +274,7 @@ impl<'p> Runner<'p> {
         if let Some(run) = known {
             return Ok(run);
         }
+        let limits = self.time_for(limits)?;
         self.made.fetch_add(1, Ordering::Relaxed);
         let run = self.make(number, steps, policy, limits)?;
         Ok(match named {
@@ -373,5 +398,23 @@ fn content(path: &Path) -> Result<Option<Vec<u8>>, RunError> {
         Ok(_) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(RunError::File(path.to_owned(), error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_run_begins_when_the_time_is_over() {
+        let program = Program::new("/bin/true", Vec::new());
+        let limits = Limits { time: Duration::from_secs(30), points: 1 };
+        let now = Instant::now();
+        let runner = Runner::new(&program).expect("a folder").until(Some(now));
+        let run = runner.run(Vec::new(), Policy::RoundRobin { quantum: 1 }, limits);
+        assert!(matches!(run, Err(RunError::Late)), "{run:?}");
+        assert_eq!(runner.runs_made(), 0);
+        let soon = Runner { deadline: now.checked_add(Duration::from_secs(20)), ..runner };
+        assert!(soon.time_for(limits).is_ok_and(|limits| limits.time <= Duration::from_secs(20)));
     }
 }

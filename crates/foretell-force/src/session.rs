@@ -288,6 +288,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     let started = Instant::now();
     let digest = program.digest().map_err(TestError::Input)?;
     let runner = Runner::new(program).map_err(TestError::Run)?.with_store(options.store.clone());
+    let runner = runner.until(started.checked_add(options.time));
     let first = Limits { time: options.run_time, points: MOST_POINTS };
     let recorded = runner.run(Vec::new(), options.base.clone(), first).map_err(TestError::Run)?;
     if let RunEnd::Refused(why) = &recorded.end {

@@ -9,15 +9,46 @@
 //! What lies between the decision to go round again and the next round must not even read: a race or a
 //! fault there would be left out, too, and no round that leaves the loop would show it.
 //!
+//! A loop may also wait for a file: `while (access("ready", F_OK)) usleep(1000);`. Where its look
+//! ([`LOOKS`]) decides right away whether it goes round again, the runtime is told, and makes the look when
+//! it leaves the loop. A compiler puts the first look before the loop; where all else is the same it is
+//! one of the loop. (A look in vain leaves `errno` behind, which nobody may read after one that succeeds.)
+//!
 //! Where anything is in doubt the loop is an ordinary one.
 
 use crate::dominance::Dominators;
-use crate::llvm::{Block, Opcode, Value};
+use crate::llvm::{Block, Opcode, Predicate, Value};
 use crate::locals::{Local, Locals};
 use std::collections::{HashMap, HashSet};
 
 /// Functions that do nothing but let others go first.
 const PAUSES: &[&str] = &["sched_yield", "pthread_yield", "thrd_yield", "usleep"];
+/// Functions that look at something, and leave nothing behind where they find it not as it should be.
+const LOOKS: &[&str] = &[
+    "access",
+    "faccessat",
+    "lstat",
+    "lstat64",
+    "open",
+    "open64",
+    "openat",
+    "openat64",
+    "pread",
+    "read",
+    "stat",
+    "stat64",
+];
+/// Those of them that fill their second argument.
+const FILLING: &[&str] = &["lstat", "lstat64", "stat", "stat64"];
+/// Comparisons of a result with a constant, by the numbers that the runtime knows them by.
+const COMPARISONS: [Predicate; 6] = [
+    Predicate::LLVMIntEQ,
+    Predicate::LLVMIntNE,
+    Predicate::LLVMIntSLT,
+    Predicate::LLVMIntSLE,
+    Predicate::LLVMIntSGT,
+    Predicate::LLVMIntSGE,
+];
 /// Assembly that does nothing but wait a moment.
 const PAUSING_ASSEMBLY: &[&str] = &["", "pause", "rep; nop", "rep;nop", "rep nop", "nop"];
 /// Intrinsics that do nothing to memory.
@@ -29,8 +60,111 @@ const HARMLESS_INTRINSICS: &[&str] =
 pub struct Awaits {
     /// The first block of each, and the blocks from which it is entered.
     pub loops: Vec<(Block, Vec<Block>)>,
+    /// Looks by which such a loop, or its begin, decides.
+    pub looks: Vec<Look>,
     /// Branches one side of which goes straight to the next round, and the outcome that does.
     tests: HashMap<Value, bool>,
+}
+
+/// A look by which a loop decides whether it goes round again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The call.
+    pub call: Value,
+    /// How its result is compared, a number in [`COMPARISONS`].
+    pub comparison: u32,
+    /// With what.
+    pub constant: i64,
+    /// The branch is by the opposite of the comparison.
+    negated: bool,
+    /// The outcome of the branch with which the loop goes round again.
+    again: bool,
+}
+
+impl Look {
+    /// The look that the branch at the end of the block decides by, if nothing else comes in between.
+    fn at_end(block: Block, locals: &Locals) -> Option<Self> {
+        let end = block.terminator()?;
+        if end.opcode() != Opcode::LLVMBr || !end.is_conditional() {
+            return None;
+        }
+        let mut condition = end.condition();
+        let mut negated = false;
+        if condition.instruction_opcode() == Some(Opcode::LLVMXor)
+            && condition.operand(1).constant_unsigned() == Some(1)
+        {
+            (condition, negated) = (condition.operand(0), true);
+        }
+        if condition.instruction_opcode() != Some(Opcode::LLVMICmp) {
+            return None;
+        }
+        let call = condition.operand(0);
+        let constant = condition.operand(1).constant_integer()?;
+        let predicate = condition.integer_predicate();
+        let comparison = COMPARISONS.iter().position(|&known| known == predicate)? as u32;
+        let instructions = block.instructions();
+        let at = instructions.iter().position(|&instruction| instruction == call)?;
+        let after = &instructions[at + 1..];
+        let quiet = after.iter().all(|&i| matches!(does(i, locals), Does::Nothing));
+        let look = Self { call, comparison, constant, negated, again: false };
+        (quiet && is_look(call)).then_some(look)
+    }
+
+    /// The outcome of the comparison with which the loop goes round again.
+    pub fn compared(&self) -> bool {
+        self.again != self.negated
+    }
+
+    /// Whether it looks at the same, and decides by it in the same way.
+    fn is_like(&self, other: &Look) -> bool {
+        let same = |(one, two): (Value, Value)| {
+            let load = |value: Value| {
+                let is_load = value.instruction_opcode() == Some(Opcode::LLVMLoad);
+                is_load.then(|| (value.operand(0), value.ty()))
+            };
+            one == two || load(one).is_some() && load(one) == load(two)
+        };
+        self.call.operand_count() == other.call.operand_count()
+            && self.call.operands().zip(other.call.operands()).all(same)
+            && Self { call: other.call, ..*self } == *other
+    }
+}
+
+/// Is it the call of a function that looks, as it is declared, and is what it fills read by nobody?
+fn is_look(call: Value) -> bool {
+    if call.instruction_opcode() != Some(Opcode::LLVMCall) {
+        return false;
+    }
+    let Some(function) = call.callee().as_function() else { return false };
+    let name = function.name();
+    let fills = FILLING.contains(&&*name);
+    function.is_declaration()
+        && LOOKS.contains(&&*name)
+        && (!fills || call.argument_count() > 1 && is_never_read(call.operand(1)))
+}
+
+/// Whether the variable is only handed to functions that fill it.
+fn is_never_read(variable: Value) -> bool {
+    let fills = |user: &Value| {
+        user.instruction_opcode() == Some(Opcode::LLVMCall)
+            && (user.intrinsic().is_some_and(|name| name.starts_with("lifetime."))
+                || user
+                    .callee()
+                    .as_function()
+                    .is_some_and(|function| FILLING.contains(&&*function.name())))
+    };
+    variable.instruction_opcode() == Some(Opcode::LLVMAlloca) && variable.users().iter().all(fills)
+}
+
+/// Where control goes from a block on, past blocks that do nothing, and by which block it gets there.
+fn leads(from: Block, mut to: Block) -> (Block, Block) {
+    let (mut by, mut left) = (from, 8);
+    while let ([_], [next]) = (&to.instructions()[..], &to.successors()[..])
+        && left > 0
+    {
+        (by, to, left) = (to, *next, left - 1);
+    }
+    (to, by)
 }
 
 impl Awaits {
@@ -40,11 +174,16 @@ impl Awaits {
         let mut awaits = Awaits::default();
         for header in 0..blocks.len() {
             if let Some(found) = graph.loop_at(header)
-                && let Some(tests) = waits(&graph, &found, locals)
+                && let Some((tests, looks)) = waits(&graph, &found, locals)
             {
-                let entries = found.entries.iter().map(|&entry| blocks[entry]).collect();
+                let entries: Vec<Block> =
+                    found.entries.iter().map(|&entry| blocks[entry]).collect();
+                if let [look] = looks[..] {
+                    awaits.looks.extend(first_looks(&graph, &found, &look, locals));
+                }
                 awaits.loops.push((blocks[header], entries));
                 awaits.tests.extend(tests);
+                awaits.looks.extend(looks);
             }
         }
         awaits
@@ -123,17 +262,67 @@ impl<'b> Graph<'b> {
     }
 }
 
-/// The branches that decide whether the loop goes round again; `None` where it is not one that waits.
-fn waits(graph: &Graph<'_>, found: &Loop, locals: &Locals) -> Option<HashMap<Value, bool>> {
+/// The looks before the loop that do what its own does: they go to where it goes.
+fn first_looks(graph: &Graph<'_>, of: &Loop, look: &Look, locals: &Locals) -> Vec<Look> {
+    let way_out = |block: Block, goes_round: bool| {
+        let next = block.successors();
+        let [when_true, when_false] = next[..] else { return None };
+        let (again, out) =
+            if goes_round { (when_true, when_false) } else { (when_false, when_true) };
+        Some((leads(block, again).0, leads(block, out)))
+    };
+    let Some((_, (after, by))) = way_out(look.call.block(), look.again) else { return Vec::new() };
+    let mut found = Vec::new();
+    for &entry in &of.entries {
+        // Empty blocks may stand between the look and the loop.
+        let mut before = entry;
+        while let ([_], &[only]) =
+            (&graph.blocks[before].instructions()[..], &graph.predecessors[before][..])
+            && only < before
+        {
+            before = only;
+        }
+        let before = graph.blocks[before];
+        for again in [true, false] {
+            let first = Look::at_end(before, locals).map(|first| Look { again, ..first });
+            let Some(first) = first.filter(|first| first.is_like(look)) else { continue };
+            let Some((into, (there, by_there))) = way_out(before, again) else { continue };
+            let phis = after.instructions().into_iter();
+            let mut phis = phis.filter(|i| i.opcode() == Opcode::LLVMPHI);
+            let same = phis.all(|phi| {
+                let from = |block: Block| {
+                    let incoming = phi.incoming();
+                    incoming.iter().find(|(_, other)| *other == block).map(|(value, _)| *value)
+                };
+                from(by).is_some() && from(by) == from(by_there)
+            });
+            if into == graph.blocks[of.header] && there == after && same {
+                found.push(first);
+            }
+        }
+    }
+    found
+}
+
+/// The branches that decide whether the loop goes round again, and the looks that they decide by; `None`
+/// where it is not one that waits.
+fn waits(
+    graph: &Graph<'_>,
+    found: &Loop,
+    locals: &Locals,
+) -> Option<(HashMap<Value, bool>, Vec<Look>)> {
     let inevitable = graph.inevitable(found);
     let mut stored: HashSet<Value> = HashSet::new();
+    let mut looks: Vec<(usize, Value)> = Vec::new();
+    let mut accesses = false;
     for &block in &found.body {
         for instruction in graph.blocks[block].instructions() {
             match does(instruction, locals) {
                 Does::Nothing => {}
                 Does::StoreLocal(variable) => _ = stored.insert(variable),
-                Does::Access if !inevitable.contains(&block) => {}
-                Does::Access | Does::More => return None,
+                Does::Access if !inevitable.contains(&block) => accesses = true,
+                Does::Look if !inevitable.contains(&block) => looks.push((block, instruction)),
+                Does::Access | Does::Look | Does::More => return None,
             }
         }
     }
@@ -167,7 +356,16 @@ fn waits(graph: &Graph<'_>, found: &Loop, locals: &Locals) -> Option<HashMap<Val
             tests.insert(end, again(when_true));
         }
     }
-    (!tests.is_empty()).then_some(tests)
+    let decides = |&(block, call): &(usize, Value)| {
+        let look = Look::at_end(graph.blocks[block], locals).filter(|look| look.call == call)?;
+        let again = *tests.get(&graph.blocks[block].terminator()?)?;
+        Some(Look { again, ..look })
+    };
+    let looks: Option<Vec<Look>> = looks.iter().map(decides).collect();
+    // What the loop reads besides may be what it waits for, if anything else decides.
+    let looks =
+        looks.filter(|looks| looks.is_empty() || !accesses || looks.len() == tests.len())?;
+    (!tests.is_empty()).then_some((tests, looks))
 }
 
 /// Is the local variable read, from the begin of this block on, before it is written?
@@ -202,6 +400,8 @@ enum Does {
     StoreLocal(Value),
     /// It reads memory that others can see, or changes it in a way that is known when it runs.
     Access,
+    /// It looks at something outside memory.
+    Look,
     /// Anything else.
     More,
 }
@@ -216,6 +416,7 @@ fn does(instruction: Value, locals: &Locals) -> Does {
             _ => Does::More,
         },
         LLVMCall if is_harmless_call(instruction) => Does::Nothing,
+        LLVMCall if is_look(instruction) => Does::Look,
         LLVMCall | LLVMInvoke | LLVMCallBr | LLVMAlloca | LLVMVAArg | LLVMRet | LLVMResume
         | LLVMLandingPad | LLVMIndirectBr | LLVMCleanupRet | LLVMCatchRet | LLVMCatchPad
         | LLVMCleanupPad | LLVMCatchSwitch => Does::More,

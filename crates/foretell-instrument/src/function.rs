@@ -362,6 +362,16 @@ impl FunctionContext<'_> {
     /// Reports where rounds of loops that wait begin.
     fn mark_awaits(&mut self) {
         let void = self.module.module.void;
+        let constants = self.module.module;
+        for look in self.awaits.looks.clone() {
+            self.module.builder.place_before(look.call);
+            let arguments = [
+                constants.constant32(look.comparison),
+                constants.constant64(look.constant as u64),
+                constants.constant32(look.compared().into()),
+            ];
+            self.module.hook("await_look", void, &arguments);
+        }
         for (header, entries) in self.awaits.loops.clone() {
             for end in entries.into_iter().filter_map(Block::terminator) {
                 self.module.builder.place_before(end);

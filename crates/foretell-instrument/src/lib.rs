@@ -37,6 +37,7 @@ mod dominance;
 mod effects;
 mod expression;
 mod function;
+mod handlers;
 mod library;
 mod llvm;
 mod locals;

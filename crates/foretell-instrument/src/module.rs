@@ -2,6 +2,7 @@
 //! and the constructor that registers the module with the runtime.
 
 use crate::function;
+use crate::handlers;
 use crate::llvm::{self, Builder, Location, Type, Value};
 use crate::{rust, rust_names};
 use foretell_abi::{ABI_VERSION, AccessInfo, MODULE_SYMBOLIC, NEVER};
@@ -56,10 +57,11 @@ pub fn instrument(module: llvm::Module, mode: Mode) {
         demangled: HashMap::new(),
     };
     rust::replace_locks(&mut context, &functions);
+    let quiet = handlers::quiet(&functions);
     for function in functions {
         function::instrument(&mut context, function);
     }
-    context.register(&globals);
+    context.register(&globals, &quiet);
 }
 
 fn wanted(function: Value) -> bool {
@@ -189,15 +191,20 @@ impl ModuleContext {
         value
     }
 
-    fn register(&mut self, globals: &[Value]) {
-        let table: Vec<Value> = globals.iter().map(|g| self.global_entry(*g)).collect();
-        let entries = match table.first() {
+    fn table(&self, entries: &[Value], name: &str) -> Value {
+        match entries.first() {
             Some(first) => {
-                let contents = self.module.constant_array(first.ty(), &table);
-                self.module.add_constant(contents, "foretell.globals")
+                let contents = self.module.constant_array(first.ty(), entries);
+                self.module.add_constant(contents, name)
             }
             None => self.module.null(),
-        };
+        }
+    }
+
+    fn register(&mut self, globals: &[Value], quiet: &[Value]) {
+        let table: Vec<Value> = globals.iter().map(|g| self.global_entry(*g)).collect();
+        let entries = self.table(&table, "foretell.globals");
+        let handlers = self.table(quiet, "foretell.quiet");
         let name = self.module.source_name();
         let flags = if self.mode == Mode::Symbolic { MODULE_SYMBOLIC } else { 0 };
         let members = [
@@ -206,6 +213,8 @@ impl ModuleContext {
             self.string(&name),
             entries,
             self.module.constant64(table.len() as u64),
+            handlers,
+            self.module.constant64(quiet.len() as u64),
         ];
         let contents = self.module.constant_struct(&members);
         let description = self.module.add_constant(contents, "foretell.module");

@@ -6,13 +6,16 @@
 //! the module `channel`). This finds out whether there are any, so that nobody takes "nothing found" for
 //! an answer about them.
 //!
-//! A thread that looks again until it finds something gets there in every order: only looks that it does
-//! not repeat count. A look at a file, or at what the C library keeps, never waits, so one that found what another thread had made could
-//! have come too early; looks at other channels that found something may have been waits.
+//! A thread that looks again until it finds something gets there in every order, if a round in vain leaves
+//! nothing behind: such looks are marked ([`AwaitMark::Test`] right after them), and what they wait for is
+//! no luck. A look at a file, or at what the C library keeps, never waits, so one that found what another
+//! thread had made could have come too early; looks at other channels that found something may have been
+//! waits. A thread that receives again at the same place is taken for one that reads a stream, in whatever
+//! parts it comes.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use foretell_trace::{EventId, ObjectId, Op, SiteId, ThreadId, Trace};
+use foretell_trace::{AwaitMark, Event, EventId, ObjectId, Op, Site, ThreadId, Trace};
 
 use crate::channel::{Treatment, Uses, uses};
 use crate::must_order::MustOrder;
@@ -38,18 +41,18 @@ fn never_waits(trace: &Trace, channel: ObjectId) -> bool {
 /// One kept order for each channel that has any.
 pub fn kept_orders(trace: &Trace) -> Vec<KeptOrder> {
     let mut candidates: Vec<KeptOrder> = Vec::new();
-    let repeated = repeated(trace);
+    let known = Known { awaited: awaited(trace), repeated: repeated(trace) };
     for (channel, kind, uses) in uses(trace) {
         let mut pairs = Vec::new();
         match uses.treatment(trace, kind) {
             Treatment::Counted(_) | Treatment::Free => {}
-            Treatment::Paired => uses.looks(trace, &repeated, &mut pairs),
+            Treatment::Paired => uses.looks(trace, &known, &mut pairs),
             Treatment::Recorded => {
                 uses.rivals(trace, |op| matches!(op, Op::Send { .. }), &mut pairs);
                 uses.rivals(trace, |op| matches!(op, Op::Receive { .. }), &mut pairs);
-                uses.looks(trace, &repeated, &mut pairs);
+                uses.looks(trace, &known, &mut pairs);
                 if never_waits(trace, channel) {
-                    uses.lucky_looks(trace, &mut pairs);
+                    uses.lucky_looks(trace, &known, &mut pairs);
                 }
             }
         }
@@ -67,14 +70,40 @@ pub fn kept_orders(trace: &Trace) -> Vec<KeptOrder> {
     candidates
 }
 
-/// By thread and place in the source: the last look or receive there, of whichever channel. (The end of
-/// a pipe is a channel of its own.)
-type Repeated = BTreeMap<(ThreadId, Option<SiteId>), EventId>;
+/// What is known of the trace's looks and receives.
+struct Known {
+    awaited: BTreeSet<EventId>,
+    repeated: Repeated,
+}
+
+/// The looks by which a loop that waits decided to go on: it looks again until it can.
+fn awaited(trace: &Trace) -> BTreeSet<EventId> {
+    let mut last: BTreeMap<ThreadId, EventId> = BTreeMap::new();
+    let mut awaited = BTreeSet::new();
+    for (at, event) in trace.events.iter().enumerate() {
+        let before = last.insert(event.thread, EventId::from(at));
+        let looks =
+            |id: &EventId| matches!(trace.event(*id).op, Op::Receive { .. } | Op::Poll { .. });
+        if event.op == Op::Await(AwaitMark::Test) {
+            awaited.extend(before.filter(looks));
+        }
+    }
+    awaited
+}
+
+/// By thread and place in the source: the last receive there. (A compiler may make two calls of one, which
+/// have the same place.)
+type Repeated = HashMap<(ThreadId, Option<Site>), EventId>;
+
+fn place(trace: &Trace, event: &Event) -> (ThreadId, Option<Site>) {
+    (event.thread, event.site.map(|site| trace.sites[site.index()].clone()))
+}
 
 fn repeated(trace: &Trace) -> Repeated {
-    let looks = trace.events.iter().enumerate();
-    let looks = looks.filter(|(_, event)| matches!(event.op, Op::Receive { .. } | Op::Poll { .. }));
-    looks.map(|(at, event)| ((event.thread, event.site), EventId::from(at))).collect()
+    let events = trace.events.iter().enumerate();
+    let receives =
+        events.filter(|(_, event)| matches!(event.op, Op::Receive { .. } | Op::Poll { .. }));
+    receives.map(|(at, event)| (place(trace, event), EventId::from(at))).collect()
 }
 
 impl Uses {
@@ -92,27 +121,19 @@ impl Uses {
         }
     }
 
-    /// Looks that are not repeated, with the sends that they came before or after.
-    fn looks(&self, trace: &Trace, repeated: &Repeated, pairs: &mut Vec<(EventId, EventId)>) {
-        // By thread: where it last got something, and whether it ever found nothing.
-        let mut got: BTreeMap<ThreadId, EventId> = BTreeMap::new();
-        for &step in &self.steps {
-            let event = trace.event(step);
-            if matches!(event.op, Op::Receive { .. } | Op::Poll { ready: true, .. }) {
-                got.insert(event.thread, step);
-            }
-        }
+    /// Looks that nobody repeats, and receives of what may not have been there yet or all there, with the
+    /// sends that they came before or after.
+    fn looks(&self, trace: &Trace, known: &Known, pairs: &mut Vec<(EventId, EventId)>) {
         let again = |step: EventId| {
-            let event = trace.event(step);
-            got.get(&event.thread).is_some_and(|&last| last > step)
-                || repeated.get(&(event.thread, event.site)).is_some_and(|&last| last > step)
+            let last = known.repeated.get(&place(trace, trace.event(step)));
+            last.is_some_and(|&last| last > step)
         };
-        let mut in_vain: BTreeSet<ThreadId> = BTreeSet::new();
         let mut sent: Option<EventId> = None;
         // What is in the channel: the sends, and how much of each is left.
         let mut there: VecDeque<(EventId, u64)> = VecDeque::new();
         for (place, &step) in self.steps.iter().enumerate() {
             let event = trace.event(step);
+            let awaited = known.awaited.contains(&step);
             let found_no_more = match event.op {
                 Op::Send { amount, .. } => {
                     sent = Some(step);
@@ -120,7 +141,7 @@ impl Uses {
                     continue;
                 }
                 Op::Receive { drained, by_try, amount, .. } => {
-                    if by_try && !in_vain.contains(&event.thread) {
+                    if by_try && !awaited {
                         pairs.extend(sent.map(|send| (send, step)));
                     }
                     let parts = take(&mut there, amount);
@@ -128,52 +149,37 @@ impl Uses {
                     if in_parts && !again(step) {
                         pairs.extend(parts.last().map(|&send| (send, step)));
                     }
-                    drained
+                    drained && !again(step)
                 }
                 Op::Poll { ready, .. } => !ready,
                 _ => continue,
             };
             if found_no_more {
-                in_vain.insert(event.thread);
                 let next = self.steps[place..].iter().find(|&&next| {
                     let next = trace.event(next);
                     matches!(next.op, Op::Send { .. }) && next.thread != event.thread
                 });
-                pairs.extend(next.filter(|_| !again(step)).map(|&send| (step, send)));
+                pairs.extend(next.map(|&send| (step, send)));
             }
         }
         pairs.retain(|&(a, b)| trace.event(a).thread != trace.event(b).thread);
     }
 
-    /// Looks that found something, with the changes by other threads just before and after; not those of
-    /// a thread that had looked in vain before, or that looks more than once at the same place: it looks
-    /// again.
-    fn lucky_looks(&self, trace: &Trace, pairs: &mut Vec<(EventId, EventId)>) {
-        let mut in_vain: BTreeSet<ThreadId> = BTreeSet::new();
-        let mut looks: BTreeMap<(ThreadId, Option<SiteId>), u32> = BTreeMap::new();
-        for event in self.steps.iter().map(|&step| trace.event(step)) {
-            if matches!(event.op, Op::Poll { .. }) {
-                *looks.entry((event.thread, event.site)).or_default() += 1;
-            }
-        }
-        let once = |step: EventId| {
-            let event = trace.event(step);
-            looks.get(&(event.thread, event.site)) == Some(&1)
-        };
+    /// Looks at a state, which never wait, with the changes by other threads just before and after. Who waits
+    /// for the change before gets there in every order.
+    fn lucky_looks(&self, trace: &Trace, known: &Known, pairs: &mut Vec<(EventId, EventId)>) {
         let is_change = |step: EventId| matches!(trace.event(step).op, Op::Send { .. });
         for (place, &step) in self.steps.iter().enumerate() {
-            let thread = trace.event(step).thread;
-            match trace.event(step).op {
-                Op::Poll { ready: false, .. } => _ = in_vain.insert(thread),
-                Op::Poll { ready: true, .. } if once(step) && !in_vain.contains(&thread) => {
-                    let before = self.steps[..place].iter().rfind(|&&other| is_change(other));
-                    let after = self.steps[place..].iter().find(|&&other| is_change(other));
-                    let by_others = |other: &&EventId| trace.event(**other).thread != thread;
-                    pairs.extend(before.filter(by_others).map(|&change| (change, step)));
-                    pairs.extend(after.filter(by_others).map(|&change| (step, change)));
-                }
-                _ => {}
+            if !matches!(trace.event(step).op, Op::Poll { .. }) {
+                continue;
             }
+            let thread = trace.event(step).thread;
+            let before = self.steps[..place].iter().rfind(|&&other| is_change(other));
+            let after = self.steps[place..].iter().find(|&&other| is_change(other));
+            let by_others = |other: &&EventId| trace.event(**other).thread != thread;
+            let before = before.filter(|_| !known.awaited.contains(&step));
+            pairs.extend(before.filter(by_others).map(|&change| (change, step)));
+            pairs.extend(after.filter(by_others).map(|&change| (step, change)));
         }
     }
 

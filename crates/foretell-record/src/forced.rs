@@ -167,9 +167,17 @@ impl Comparison {
         }
     }
 
-    /// How many steps were taken.
+    /// How many steps were taken, or could still have come when the run ended: others cannot see them. What
+    /// the schedule ends with is no such step.
     pub fn taken(&self) -> usize {
-        self.taken.iter().filter(|&&taken| taken).count()
+        let last = self.steps.len().saturating_sub(1);
+        let could_come = |place: usize| place < last && is_local(&self.steps[place].operation);
+        // The run came past the last step that others see, or it could not have come later.
+        let seen = |place: usize| self.taken[place] || could_come(place);
+        match (0..self.steps.len()).all(seen) {
+            true => self.steps.len(),
+            false => self.taken.iter().filter(|&&taken| taken).count(),
+        }
     }
 
     /// Where the run left the schedule. `reason`: what the runtime said, if it ended the run.
@@ -284,6 +292,20 @@ mod tests {
         let found = run.divergence(None, false).expect("the write should come first");
         assert_eq!(found.step, Some(5));
         assert_eq!(found.reason, "it came too early");
+    }
+
+    #[test]
+    fn steps_that_others_cannot_see_may_be_missing_in_the_end() {
+        let mut run = Comparison::new(schedule());
+        run.thread(&[]);
+        run.thread(&[0]);
+        for (index, operation) in ["begin", "fork", "branch", "write"].iter().enumerate() {
+            run.event(ThreadId(0), index as u32, operation, None);
+        }
+        run.event(ThreadId(1), 0, "begin", None);
+        assert_eq!(run.taken(), 5, "the last step is missing, and the call");
+        run.event(ThreadId(1), 1, "read", None);
+        assert_eq!(run.taken(), 7, "the call of the first thread may come later");
     }
 
     #[test]

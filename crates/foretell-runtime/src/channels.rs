@@ -19,8 +19,9 @@ use libc::{c_int, c_void};
 
 use crate::objects::{self, Model};
 use crate::recorder::{Text, head, recorder};
+use crate::scheduler;
 use crate::sys;
-use crate::thread::Session;
+use crate::thread::{Session, Wait};
 use crate::turn::TurnCell;
 
 /// What is known of descriptors.
@@ -255,7 +256,7 @@ fn alone() -> bool {
 }
 
 /// The content of a plain file.
-fn content_of(file: c_int) -> Option<u32> {
+pub fn content_of(file: c_int) -> Option<u32> {
     let status = status(file)?;
     if alone() || status.st_mode & libc::S_IFMT != libc::S_IFREG {
         return None;
@@ -282,6 +283,7 @@ impl Drop for Errno {
 }
 
 fn send(session: &mut Session, channel: u32, amount: u64, content: u64) {
+    scheduler::wake(Wait::Look(channel));
     session.event(Kind::Send, 0, [channel.into(), amount, content]);
 }
 

@@ -17,6 +17,7 @@ use foretell_wire::{Kind, access, await_mark};
 use libc::c_char;
 
 use crate::channels;
+use crate::look;
 use crate::modules;
 use crate::outside;
 use crate::recorder::{Recorder, Text, head};
@@ -27,7 +28,7 @@ use crate::thread::{EMPTY_SLOTS, Session, built, peek, quickly};
 use crate::turn::TurnCell;
 use crate::wrappers::blocking::piece;
 use crate::wrappers::process::PASS_REPORTS;
-use crate::wrappers::{random, time};
+use crate::wrappers::{random, signals, time};
 
 /// How many expressions were concretised, by reason.
 static PINS: [AtomicU64; PinReason::COUNT] = [const { AtomicU64::new(0) }; PinReason::COUNT];
@@ -511,6 +512,10 @@ hooks! {
         }
     }
 
+    fn __foretell_await_look(session, comparison: u32, constant: u64, again: u32) => {
+        look::announce(&mut session, comparison, constant as i64, again != 0);
+    }
+
     fn __foretell_module(session, module: *const Module) => {
         // SAFETY: the module's description of itself; a session has the turn.
         unsafe { register(&mut session, &*module) };
@@ -647,6 +652,10 @@ unsafe fn register(session: &mut Session, module: &Module) {
     unsafe {
         modules::announce();
         modules::mark_pass((module as *const Module) as u64);
+        if module.abi_version == ABI_VERSION {
+            let quiet = (0..module.quiet_count).map(|n| *module.quiet.add(n as usize) as usize);
+            signals::are_quiet(quiet);
+        }
         for index in 0..module.global_count {
             let global = &*module.globals.add(index as usize);
             recorder.put_texts(

@@ -31,6 +31,7 @@ mod fiber;
 mod forced;
 mod hooks;
 mod local;
+mod look;
 mod modules;
 mod objects;
 mod outside;

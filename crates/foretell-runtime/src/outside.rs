@@ -10,12 +10,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use foretell_wire::Kind;
 use foretell_wire::outside::{AWAITED, Cause};
+use libc::c_int;
 
 use crate::objects::{self, Model};
 use crate::recorder::{Text, head, recorder};
 use crate::sys;
 use crate::thread::{Session, State, Thread, Wait};
 use crate::turn::TurnCell;
+use crate::wrappers::signals;
 
 /// The program has forked or started another program.
 pub static FORKED: AtomicBool = AtomicBool::new(false);
@@ -144,10 +146,11 @@ pub fn wakers(threads: &[*mut Thread]) -> Vec<Waker> {
     }
     // SAFETY: live threads.
     let blocked = || threads.iter().map(|&thread| unsafe { &*thread });
-    if blocked().any(a_handler_may_wake) {
-        let handled = HANDLED.load(Relaxed);
-        let signals = (1..=64).filter(|signal| handled >> (signal - 1) & 1 != 0);
-        wakers.extend(signals.map(|signal| waker(Cause::Handler, signal)));
+    let handled = HANDLED.load(Relaxed);
+    for signal in (1..=64).filter(|signal| handled >> (signal - 1) & 1 != 0) {
+        if blocked().any(|thread| a_handler_may_wake(thread, signal as c_int)) {
+            wakers.push(waker(Cause::Handler, signal));
+        }
     }
     if IS_CHILD.load(Relaxed) || blocked().any(another_process_may_wake) {
         wakers.push(waker(Cause::SharedObject, 0));
@@ -156,17 +159,23 @@ pub fn wakers(threads: &[*mut Thread]) -> Vec<Waker> {
     wakers
 }
 
-/// Whether a handler that runs in some thread may wake this one: it may post a semaphore, or store to what
-/// is waited for in a loop. (That it
-/// signals a condition is not allowed, and done.)
-fn a_handler_may_wake(thread: &Thread) -> bool {
+/// Whether the handler of a signal from outside may wake this thread: by what it does, such as to post a
+/// semaphore (that it signals a condition is not allowed, and done), or because the wait ends when it was
+/// interrupted. A handler that is known to do nothing of the kind leaves a thread that waits for a condition
+/// where it is, and with `SA_RESTART` one that waits for a semaphore or a futex, too.
+fn a_handler_may_wake(thread: &Thread, signal: c_int) -> bool {
+    let acts = || !signals::is_quiet(signal);
     thread.state == State::Blocked
         && match thread.wait {
-            Wait::Object(number) => matches!(
-                objects::by_number(number).model,
-                Model::Semaphore(_) | Model::Condition(_)
-            ),
-            Wait::Futex(_) | Wait::Kernel(_) | Wait::Change => true,
+            Wait::Object(number) => match objects::by_number(number).model {
+                Model::Condition(_) => acts(),
+                Model::Semaphore(_) => acts() || !signals::restarts(signal),
+                _ => false,
+            },
+            Wait::Futex(_) => acts() || !signals::restarts(signal),
+            // `poll`, `semop` and their kin never go on; a handler may write to a pipe, and store to what
+            // is waited for in a loop.
+            Wait::Files | Wait::Kernel(_) | Wait::Change => true,
             _ => false,
         }
 }

@@ -452,6 +452,33 @@ fn welcome_spinners(scheduler: &mut Scheduler) {
     }
 }
 
+/// Threads that wait for a change of what they look at look again from time to time: not every way to change
+/// a file is seen.
+fn welcome_lookers(scheduler: &mut Scheduler) {
+    for &thread in &scheduler.threads {
+        // SAFETY: live threads; their state belongs to us.
+        let thread = unsafe { &mut *thread };
+        if thread.state == State::Blocked
+            && matches!(thread.wait, Wait::Look(_))
+            && scheduler.work.wrapping_sub(thread.waits_since.work) > WORK_BETWEEN_LOOKS
+        {
+            thread.state = State::Runnable;
+        }
+    }
+}
+
+/// How much the others do before a thread looks again, see [`welcome_lookers`].
+const WORK_BETWEEN_LOOKS: u64 = 20_000;
+
+/// A thread that waits for a change of what it looks at, if there is one.
+fn looker(threads: &[*mut Thread]) -> Option<*mut Thread> {
+    threads.iter().copied().find(|&thread| {
+        // SAFETY: live threads.
+        let thread = unsafe { &*thread };
+        thread.state == State::Blocked && matches!(thread.wait, Wait::Look(_))
+    })
+}
+
 /// Whether nobody outside can make ready what is waited for.
 fn no_outside(threads: &[*mut Thread]) -> bool {
     let inside = |&thread: &*mut Thread| {
@@ -510,6 +537,7 @@ fn choose(me: *mut Thread) -> Next {
         wake_sleepers(scheduler);
         welcome_sharers(scheduler);
         welcome_spinners(scheduler);
+        welcome_lookers(scheduler);
         welcome_readers(scheduler, 0);
         let position = scheduler.threads.iter().position(|&thread| thread == me);
         let current = position.unwrap_or(scheduler.threads.len().saturating_sub(1));
@@ -588,6 +616,19 @@ fn choose(me: *mut Thread) -> Next {
                 } else {
                     welcome_readers(scheduler, LOOK_AGAIN);
                 }
+            }
+            // What it waits for may come from outside: it looks, and the program goes on with what it sees.
+            Choice::Nobody
+                if ends.is_none()
+                    && let Some(thread) = looker(&scheduler.threads) =>
+            {
+                sys::sleep(LOOK_AGAIN);
+                // SAFETY: a live thread.
+                unsafe {
+                    (*thread).state = State::Runnable;
+                    (*thread).timed_out = true;
+                }
+                return Next::Thread(thread);
             }
             Choice::Nobody if external && ends.is_some() && waited < PATIENCE_AT_END => {
                 waited += LOOK_AGAIN;
@@ -958,6 +999,7 @@ pub fn waits_for(thread: &Thread) -> String {
         Wait::Kernel(_) => "a message queue, a semaphore or a lock of the kernel".into(),
         Wait::Time => "time to pass".into(),
         Wait::Change => "a change of what it reads again and again".into(),
+        Wait::Look(_) => "a change of the file that it looks at again and again".into(),
         Wait::Others => "the other threads, to end the process".into(),
         Wait::None => "nothing".into(),
     }

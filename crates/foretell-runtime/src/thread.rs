@@ -39,6 +39,8 @@ pub struct Thread {
     pub parked: Parked,
     /// Signals whose handlers have to run at its next step, one bit each.
     pub signals: u64,
+    /// Those of them that no thread of the program sent.
+    pub signals_from_outside: u64,
     /// While above 0 it may not be preempted: it holds a lock inside libc.
     pub unpreemptible: u32,
     /// So many calls were open, and one more, when an assertion failed in it: until it has ended the
@@ -94,6 +96,8 @@ pub struct Thread {
     pub files: Vec<libc::pollfd>,
     /// The loop that waits in which it is, see `spin`.
     pub spin: Option<crate::spin::Spin>,
+    /// A look that was announced, see `look`.
+    pub look: Option<crate::look::Look>,
     /// What it read there, while it waits for a change: address, size and value.
     pub watched: Vec<(u64, u8, u64)>,
     /// A signal handler cut its wait short.
@@ -219,6 +223,8 @@ pub enum Wait {
     Time,
     /// A change of what it read in a loop that waits.
     Change,
+    /// A change of the channel with this number, which it looks at in a loop that waits.
+    Look(u32),
     /// Everybody else to finish: it is about to end the process.
     Others,
 }
@@ -240,6 +246,7 @@ impl Thread {
             expelled: AtomicU8::new(0),
             parked: Parked::No,
             signals: 0,
+            signals_from_outside: 0,
             unpreemptible: 0,
             fails: 0,
             looking: 0,
@@ -265,6 +272,7 @@ impl Thread {
             wait: Wait::None,
             files: Vec::new(),
             spin: None,
+            look: None,
             watched: Vec::new(),
             interrupted: false,
             handled: false,

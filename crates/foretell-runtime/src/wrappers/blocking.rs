@@ -10,6 +10,7 @@ use libc::{c_int, c_uint, c_void, off_t, size_t, ssize_t};
 
 use super::time::input;
 use crate::channels;
+use crate::look;
 use crate::outside;
 use crate::real::{interpose, real};
 use crate::recorder::head;
@@ -197,6 +198,7 @@ interpose! {
         let Some(mut session) = Session::begin() else {
             return crate::sync_only::read(file, buffer, count);
         };
+        let look = look::take(&mut session);
         // Plain files are read again: the log has only how much came.
         let plain = is_prompt(file);
         let logged = if plain { replay::input(session.me).map(|(result, _)| result) } else { None };
@@ -209,10 +211,22 @@ interpose! {
             super::random::fill(&mut session, "read", buffer, count);
             return count as ssize_t;
         }
-        let (mut session, result) = when_ready(session, file, libc::POLLIN, || real!(read(
-            file: c_int, buffer: *mut c_void, count: size_t) -> ssize_t));
+        let call = || real!(read(
+            file: c_int, buffer: *mut c_void, count: size_t) -> ssize_t);
+        let by_try = never_waits(file);
+        // A loop that tries until something is there waits for it.
+        let waits = by_try && !plain && look.is_some_and(|look| look.goes_round(-1));
+        let (mut session, result) = match waits {
+            true => {
+                let files = vec![libc::pollfd { fd: file, events: libc::POLLIN, revents: 0 }];
+                let (session, _) = await_files(session, files, None);
+                (session, call())
+            }
+            false => when_ready(session, file, libc::POLLIN, call),
+        };
         let got = bytes(buffer, result.max(0) as usize);
-        channels::received(&mut session, file, count, got, result, never_waits(file), false);
+        channels::received(&mut session, file, count, got, result, by_try, false);
+        look::done(&mut session, look.filter(|_| waits), result as i64);
         if logged.is_some_and(|logged| logged != result as u64) {
             scheduler::stop(End::Diverged, "a file that the program reads is not what it was");
         }
@@ -223,14 +237,18 @@ interpose! {
     }
 
     fn pread(file: c_int, buffer: *mut c_void, count: size_t, offset: off_t) -> ssize_t {
-        let result = real!(pread(file: c_int, buffer: *mut c_void, count: size_t,
+        let call = || real!(pread(file: c_int, buffer: *mut c_void, count: size_t,
             offset: off_t) -> ssize_t);
-        if let Some(mut session) = Session::begin() {
-            channels::received(&mut session, file, count, &[], result, true, true);
-            input(&mut session, "pread", result as u64);
-            written(&mut session, buffer as u64, result.max(0) as usize);
-            session.point();
-        }
+        let Some(mut session) = Session::begin() else { return call() };
+        let look = look::take(&mut session);
+        let content = channels::content_of(file);
+        let result = look::made(&mut session, look, content, |result| result <= 0, || call() as i64);
+        let result = result as ssize_t;
+        channels::received(&mut session, file, count, &[], result, true, true);
+        look::done(&mut session, look.filter(|_| content.is_some()), result as i64);
+        input(&mut session, "pread", result as u64);
+        written(&mut session, buffer as u64, result.max(0) as usize);
+        session.point();
         result
     }
 

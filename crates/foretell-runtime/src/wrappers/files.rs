@@ -4,6 +4,7 @@ use foretell_wire::outside::Cause;
 use libc::{c_char, c_int, c_uint, c_void};
 
 use crate::channels;
+use crate::look;
 use crate::outside;
 use crate::real::{interpose, real};
 use crate::sys;
@@ -70,13 +71,9 @@ fn note_varying(session: &Session, path: *const c_char) {
 }
 
 /// Opens a file by `call`.
-fn opened(
-    directory: c_int,
-    path: *const c_char,
-    flags: c_int,
-    call: impl FnOnce() -> c_int,
-) -> c_int {
+fn opened(directory: c_int, path: *const c_char, flags: c_int, call: impl Fn() -> c_int) -> c_int {
     let Some(mut session) = Session::begin() else { return call() };
+    let look = look::take(&mut session);
     session.point();
     if let Some(file) = super::random::opened(&mut session, path, false) {
         return file;
@@ -87,11 +84,14 @@ fn opened(
         return super::blocking::outside(session, call).1; // it waits for the other end
     }
     let name = channels::name_of(directory, path);
-    let result = call();
+    // With `O_EXCL` a look at what is there changes what others see.
+    let look = look.filter(|_| flags & (libc::O_CREAT | libc::O_TRUNC) == 0);
+    let result = look::made(&mut session, look, name, |result| result < 0, call);
     if result >= 0 && flags & libc::O_CREAT != 0 && before == Found::Nothing {
         channels::renamed(&mut session, name);
     } else {
         channels::looked_up(&mut session, name, result >= 0);
+        look::done(&mut session, look.filter(|_| name.is_some()), result.into());
     }
     if result >= 0 && flags & libc::O_TRUNC != 0 && before == Found::Something {
         channels::changed(&mut session, result);
@@ -101,12 +101,14 @@ fn opened(
 }
 
 /// Looks a name up by `call`, which gives 0 if it is there.
-fn looked_up(directory: c_int, path: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
+fn looked_up(directory: c_int, path: *const c_char, call: impl Fn() -> c_int) -> c_int {
     let Some(mut session) = Session::begin() else { return call() };
+    let look = look::take(&mut session);
     session.point();
     let name = channels::name_of(directory, path);
-    let result = call();
+    let result = look::made(&mut session, look, name, |_| true, call);
     channels::looked_up(&mut session, name, result == 0);
+    look::done(&mut session, look.filter(|_| name.is_some()), result.into());
     session.point();
     result
 }

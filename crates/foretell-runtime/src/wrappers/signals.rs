@@ -10,6 +10,7 @@
 //!
 //! The signals that end a program by its own fault go to the program as they are.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicI32, AtomicUsize};
 
@@ -23,6 +24,7 @@ use crate::real::{interpose, real};
 use crate::scheduler;
 use crate::sys;
 use crate::thread::{Parked, State, Thread};
+use crate::turn::TurnCell;
 
 /// One past the last signal.
 const SIGNALS: usize = 65;
@@ -30,6 +32,26 @@ const SIGNALS: usize = 65;
 /// The program's handlers, and the flags with which they were installed.
 static HANDLERS: [AtomicUsize; SIGNALS] = [const { AtomicUsize::new(0) }; SIGNALS];
 static FLAGS: [AtomicI32; SIGNALS] = [const { AtomicI32::new(0) }; SIGNALS];
+
+/// Functions of the program that wake nobody where they are handlers, as the pass says.
+static QUIET: TurnCell<BTreeSet<usize>> = TurnCell::new(BTreeSet::new());
+
+/// What the pass says of a module's functions, see `foretell_abi::Module::quiet`.
+pub fn are_quiet(functions: impl Iterator<Item = usize>) {
+    // SAFETY: who registers a module has the turn.
+    unsafe { QUIET.get() }.extend(functions);
+}
+
+/// Whether the handler of this signal wakes nobody by what it does.
+pub fn is_quiet(signal: c_int) -> bool {
+    // SAFETY: callers have the turn.
+    unsafe { QUIET.get() }.contains(&HANDLERS[signal as usize].load(SeqCst))
+}
+
+/// Whether a wait that this signal interrupts goes on after its handler, if the system can do that.
+pub fn restarts(signal: c_int) -> bool {
+    flags_of(signal) & libc::SA_RESTART != 0
+}
 
 type Simple = unsafe extern "C-unwind" fn(c_int);
 type Informed = unsafe extern "C-unwind" fn(c_int, *mut libc::siginfo_t, *mut c_void);
@@ -108,6 +130,9 @@ unsafe extern "C-unwind" fn deliver(
                 }
                 Parked::No => {
                     me.signals |= 1 << (signal - 1);
+                    if !is_from_program(&*information) {
+                        me.signals_from_outside |= 1 << (signal - 1);
+                    }
                     me.pause_at = 0;
                 }
             }
@@ -116,13 +141,19 @@ unsafe extern "C-unwind" fn deliver(
     }
 }
 
+/// Whether a thread of the program sent the signal.
+fn is_from_program(information: &libc::siginfo_t) -> bool {
+    // SAFETY: the fields of a signal that was sent.
+    let sender = unsafe { information.si_pid() } as u32;
+    information.si_code <= 0
+        && information.si_code != libc::SI_TIMER
+        && (sender == sys::process() || sender == 0)
+}
+
 /// A signal that came from a timer, the kernel or another process comes at another time in another
 /// run.
 fn note_arrival(me: &mut Thread, signal: c_int, information: &libc::siginfo_t) {
-    // SAFETY: the fields of a signal that was sent.
-    let sender = unsafe { information.si_pid() } as u32;
-    let by_program = information.si_code <= 0 && information.si_code != libc::SI_TIMER;
-    if by_program && (sender == sys::process() || sender == 0) || me.expelled.load(SeqCst) != 0 {
+    if is_from_program(information) || me.expelled.load(SeqCst) != 0 {
         return;
     }
     let outside = me.is_busy();
@@ -141,7 +172,11 @@ pub fn run_pending(me: &mut Thread) {
     while me.signals != 0 {
         let signal = me.signals.trailing_zeros() as c_int + 1;
         me.signals &= me.signals - 1;
-        outside::note(me.number, Cause::Signal, signal as u64, "", 0);
+        let bit = 1 << (signal - 1);
+        if me.signals_from_outside & bit != 0 {
+            me.signals_from_outside &= !bit;
+            outside::note(me.number, Cause::Signal, signal as u64, "", 0);
+        }
         let before = (me.state, me.wait, me.deadline);
         me.state = State::Runnable;
         // SAFETY: plain structures. What the kernel told is gone; the number is what most want.

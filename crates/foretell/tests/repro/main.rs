@@ -10,6 +10,7 @@ mod common;
 mod end;
 mod entry;
 mod every_example;
+mod handlers;
 mod ipc;
 mod library;
 mod misuse;

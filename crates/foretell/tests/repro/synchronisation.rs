@@ -35,13 +35,13 @@ static void both(void *(*v)(void *), void *(*w)(void *)) { pthread_create(&t, 0,
 type Case = (&'static str, &'static str);
 
 #[track_caller]
-fn tried(cases: &[Case], expected: i32) {
+fn tried(cases: &[Case], expected: &[i32]) {
     let workshop = Workshop::new();
     let mut wrong = Vec::new();
     for (name, code) in cases {
         let program = workshop.build_text(name, &format!("{HEAD}{code}"));
         let answer = workshop.test(&program, &["--time-limit", "300"], &[]);
-        if answer.code != Some(expected) {
+        if !answer.code.is_some_and(|code| expected.contains(&code)) {
             wrong.push(format!("{name}: {:?} {:#}\n{}", answer.code, answer.report, answer.stderr));
         }
     }
@@ -109,7 +109,7 @@ fn pipes_and_sockets_order_what_they_carry() {
                 int main(void) { pipe(p); both(v, w); read(p[0], b, 1); read(p[0], b, 1); assert(x == 1 && y == 1);
                   pthread_join(t, 0); pthread_join(u, 0); return 0; }"),
         ],
-        0,
+        &[0],
     );
 }
 
@@ -138,32 +138,55 @@ fn looking_at_descriptors_is_an_order() {
                 int main(void) { p[0] = eventfd(0, EFD_SEMAPHORE); both(v, w); uint64_t n; eventfd_read(p[0], &n); eventfd_read(p[0], &n);
                   assert(x == 1 && y == 1); pthread_join(t, 0); pthread_join(u, 0); return 0; }"),
         ],
-        0,
+        &[0],
     );
 }
 
-/// Which looks found a file as it was is luck; where that is not varied it is said.
+/// How often a thread looked, and whether it found anything, depends on the order, which is not varied.
 #[test]
-fn repeated_looks_at_a_file_are_an_order() {
-    for case in [
-            ("gone", "void *w(void *a) { x = 1; unlink(\"flag\"); return 0; }
-                int main(void) { close(creat(\"flag\", 0600)); go(w); while (!access(\"flag\", F_OK)) usleep(1000); assert(x == 1);
-                  pthread_join(t, 0); return 0; }"),
-            ("content", "void *w(void *a) { x = 1; write(p[1], \"a\", 1); return 0; }
-                int main(void) { p[1] = open(\"data\", O_CREAT | O_TRUNC | O_RDWR, 0600); go(w);
-                  while (pread(p[1], b, 1, 0) != 1) usleep(1000); assert(x == 1); pthread_join(t, 0); return 0; }"),
-        ] {
-        let workshop = Workshop::new();
-        let program = workshop.build_text(case.0, &format!("{HEAD}{}", case.1));
-        let answer = workshop.test(&program, &[], &[]);
-        assert!(matches!(answer.code, Some(0 | 12)), "{}: {:#}", case.0, answer.report);
-    }
+fn looks_of_which_something_is_left_are_said() {
+    tried(
+        &[
+            ("found", "void *w(void *a) { unlink(\"flag\"); return 0; }
+                int main(void) { close(creat(\"flag\", 0600)); go(w); int seen = 0;
+                  for (int i = 0; i < 2; i++) seen += !access(\"flag\", F_OK); assert(seen == 2); pthread_join(t, 0); return 0; }"),
+            ("tried", "void *w(void *a) { close(creat(\"flag\", 0600)); return 0; }
+                int main(void) { unlink(\"flag\"); go(w); int tries = 0;
+                  while (access(\"flag\", F_OK)) { tries++; usleep(10); } assert(tries < 2); pthread_join(t, 0); return 0; }"),
+            ("read_in_vain", "void *w(void *a) { write(p[1], \"a\", 1); return 0; }
+                int main(void) { pipe2(p, O_NONBLOCK); go(w); int tries = 0;
+                  while (read(p[0], b, 1) != 1) { tries++; sched_yield(); } assert(tries > 0); pthread_join(t, 0); return 0; }"),
+            ("read_twice", "void *w(void *a) { write(p[1], \"a\", 1); return 0; }
+                int main(void) { pipe2(p, O_NONBLOCK); go(w); int n = 0;
+                  for (int i = 0; i < 2; i++) n += read(p[0], b, 1) == 1; assert(n == 0); pthread_join(t, 0); return 0; }"),
+            ("until_stopped", "static volatile int stop; void *w(void *a) { close(creat(\"flag\", 0600)); stop = 1; return 0; }
+                int main(void) { unlink(\"flag\"); go(w); int gone; do gone = access(\"flag\", F_OK); while (gone && !stop);
+                  assert(gone || !stop); pthread_join(t, 0); return 0; }"),
+        ],
+        &[10, 12],
+    );
+}
+
+/// A thread that looks for what never comes waits for the world outside, and does not fill the disk.
+#[test]
+fn a_file_that_is_there_for_a_moment_only_is_missed() {
+    let workshop = Workshop::new();
+    let code = "void *w(void *a) { close(creat(\"flag\", 0600)); unlink(\"flag\"); return 0; }
+        int main(void) { unlink(\"flag\"); go(w); while (access(\"flag\", F_OK)) usleep(10); pthread_join(t, 0); return 0; }";
+    let program = workshop.build_text("moment", &format!("{HEAD}{code}"));
+    workshop.test(&program, &["--run-limit", "1", "--time-limit", "20"], &[]).ends_with(12);
 }
 
 #[test]
 fn files_and_signals_are_an_order() {
     tried(
         &[
+            ("gone", "void *w(void *a) { x = 1; unlink(\"flag\"); return 0; }
+                int main(void) { close(creat(\"flag\", 0600)); go(w); while (!access(\"flag\", F_OK)) usleep(1000); assert(x == 1);
+                  pthread_join(t, 0); return 0; }"),
+            ("content", "void *w(void *a) { x = 1; write(p[1], \"a\", 1); return 0; }
+                int main(void) { p[1] = open(\"data\", O_CREAT | O_TRUNC | O_RDWR, 0600); go(w);
+                  while (pread(p[1], b, 1, 0) != 1) usleep(1000); assert(x == 1); pthread_join(t, 0); return 0; }"),
             ("renamed", "void *w(void *a) { x = 1; close(open(\"tmp\", O_CREAT | O_WRONLY, 0600)); rename(\"tmp\", \"flag\"); return 0; }
                 int main(void) { unlink(\"flag\"); go(w); while (access(\"flag\", F_OK)) usleep(1000); assert(x == 1);
                   pthread_join(t, 0); return 0; }"),
@@ -180,7 +203,7 @@ fn files_and_signals_are_an_order() {
                 int main(void) { m = pthread_self(); sigemptyset(&s); sigaddset(&s, SIGUSR1); pthread_sigmask(SIG_BLOCK, &s, 0);
                   go(w); siginfo_t i; sigwaitinfo(&s, &i); assert(x == 1); pthread_join(t, 0); return 0; }"),
         ],
-        0,
+        &[0],
     );
 }
 
@@ -205,6 +228,9 @@ fn what_the_order_does_not_forbid_is_found() {
                 void *w(void *a) { pthread_mutex_lock(&m); x = 1; pthread_mutex_unlock(&m); write(p[1], \"a\", 1); return 0; }
                 int main(void) { pipe(p); go(w); sched_yield(); pthread_mutex_lock(&m); read(p[0], b, 1); pthread_mutex_unlock(&m);
                   pthread_join(t, 0); return 0; }"),
+            ("before_the_look", "void *w(void *a) { close(creat(\"flag\", 0600)); assert(x == 1); return 0; }
+                int main(void) { unlink(\"flag\"); go(w); x = 1; while (access(\"flag\", F_OK)) usleep(1000);
+                  pthread_join(t, 0); return 0; }"),
             ("flag_too_early", "void *w(void *a) { close(creat(\"flag\", 0600)); x = 1; return 0; }
                 int main(void) { unlink(\"flag\"); go(w); while (access(\"flag\", F_OK)) usleep(1000); assert(x == 1);
                   pthread_join(t, 0); return 0; }"),
@@ -212,6 +238,6 @@ fn what_the_order_does_not_forbid_is_found() {
                 int main(void) { m = pthread_self(); sigemptyset(&s); sigaddset(&s, SIGUSR1); pthread_sigmask(SIG_BLOCK, &s, 0);
                   go(w); int n; sigwait(&s, &n); assert(x == 1); pthread_join(t, 0); return 0; }"),
         ],
-        10,
+        &[10],
     );
 }
