@@ -44,8 +44,8 @@
 //! thread that a failure has cut off is followed further, and nothing times out or fails to wait but
 //! tries of locks and semaphores.
 //!
-//! **Random walks.** Where more questions are open than [`Limits::walks_from`], a run at random follows each
-//! visit of a class. A class that is found so is a class like any other, and nothing is concluded from what
+//! **Random walks.** Where more questions are open than [`Limits::walks_from`], every fifth run is one at
+//! random. A class that is found so is a class like any other, and nothing is concluded from what
 //! is not found: what is complete without walks is complete with them.
 //!
 //! **Fewer questions.** A choice that no other thread can have an influence on is not asked about
@@ -254,6 +254,7 @@ pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> E
         region: None,
         waiting: 0,
         unsettled: Vec::new(),
+        probes: 0,
     };
     explorer.add(first);
     if let (Some(part), Some(first)) = (limits.part, explorer.classes.first()) {
@@ -263,7 +264,6 @@ pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> E
     loop {
         while let Some(number) = explorer.next() {
             explorer.ask_about(number);
-            explorer.walk();
         }
         if !explorer.settle() {
             break;
@@ -272,6 +272,9 @@ pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> E
     explorer.result.classes = explorer.classes.len();
     explorer.result
 }
+
+/// A random walk comes after so many probes.
+const WALK_AFTER: usize = 4;
 
 /// What every thread did.
 type Identity = Vec<(Vec<u32>, Vec<Label>)>;
@@ -292,6 +295,8 @@ struct Explorer<'a> {
     /// Threads of classes, by their numbers, that were stopped and of which no class said what they
     /// stand before.
     unsettled: Vec<(usize, Choice)>,
+    /// Probes since the last random walk.
+    probes: usize,
 }
 
 /// What is left to ask about a class.
@@ -434,6 +439,7 @@ impl Explorer<'_> {
             if probes.is_empty() {
                 continue;
             }
+            self.probes += probes.len();
             let runs = self.program.execute(&class.trace, probes);
             // Where one was found, the same choice may have another deviation.
             for (mut asked, run) in asked.into_iter().zip(runs).rev() {
@@ -453,6 +459,7 @@ impl Explorer<'_> {
                     Err(doubt) => self.result.doubt(doubt, 1),
                 }
             }
+            self.walk(open.len() + later.len() + self.waiting());
         }
         for open in &mut later {
             open.found = 0;
@@ -461,11 +468,12 @@ impl Explorer<'_> {
         self.todo[number].open = Some(later);
     }
 
-    /// Makes a run at random if there is much that is not known.
-    fn walk(&mut self) {
-        if self.waiting() <= self.limits.walks_from || !self.program.goes_on() {
+    /// Makes a run at random from time to time, if there is much that is not known: `open` questions.
+    fn walk(&mut self, open: usize) {
+        if self.probes < WALK_AFTER || open <= self.limits.walks_from || !self.program.goes_on() {
             return;
         }
+        self.probes = 0;
         if let Some(run) = self.program.walk(self.result.walks as u64) {
             self.result.walks += 1;
             // What a walk does not show is asked for all the same.
