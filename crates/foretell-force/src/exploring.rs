@@ -139,7 +139,7 @@ impl Program for Exploring<'_, '_> {
             0 => Policy::Priorities { seed, events: recorded.events.len() as u32 },
             _ => Policy::Random { seed, mean: WALK },
         };
-        let run = campaign.runner.run(Vec::new(), policy, campaign.limits());
+        let run = campaign.runner.run(Vec::new(), policy, campaign.limits);
         let run = match run {
             Ok(run) => run,
             Err(error) => {
