@@ -11,6 +11,9 @@
 //!   does next, it sees that. If it woke in between, it removes the mark and keeps the turn.
 //! - *Running*: a signal makes it give the turn away by itself. (A signal would cut some system
 //!   calls short, so those who sleep get none.)
+//!
+//! A thread that was cancelled and lets itself be cancelled anywhere gets the same signal, and ends where
+//! it is: it may never come to a call.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
@@ -20,10 +23,12 @@ use libc::{c_int, c_void};
 
 use crate::local;
 use crate::outside;
+use crate::real::real;
 use crate::recorder::{self, recorder};
 use crate::scheduler;
 use crate::sys;
 use crate::thread::{State, Thread, Wait};
+use crate::wrappers::threads;
 
 /// In [`Thread::expelled`]: it has its turn, if it asks for it.
 const FREE: u8 = 0;
@@ -36,14 +41,19 @@ const EXPELLED: u8 = 2;
 pub const LOOK_AFTER: u64 = 20_000_000;
 /// Processor time without an event after which a thread spins, in nanoseconds.
 const SPINNING: u64 = 300_000_000;
+/// The same where others only wait for time or files: it may be at work, and nobody minds.
+const SPINNING_BESIDE_SLEEPERS: u64 = 3_000_000_000;
 /// The signal that makes a thread give its turn away.
 const SIGNAL: c_int = 61;
+
+/// The signal that makes a cancelled thread end.
+const CANCEL: c_int = 60;
 
 /// The thread that took the turn last.
 static RUNNING: AtomicPtr<Thread> = AtomicPtr::new(std::ptr::null_mut());
 /// How many turns there were.
 static TURNS: AtomicU64 = AtomicU64::new(0);
-/// [`SIGNAL`] has our handler.
+/// [`SIGNAL`] and [`CANCEL`] have our handlers.
 static READY: AtomicBool = AtomicBool::new(false);
 
 /// What a waiting thread saw last.
@@ -73,7 +83,14 @@ pub fn look(me: &mut Thread, last: &mut Look) -> bool {
     }
     // SAFETY: the states of threads are never freed.
     let holder = unsafe { &mut *holder };
-    if !scheduler::has_turn(holder) || holder.is_busy() || holder.task == 0 {
+    if !scheduler::has_turn(holder) || holder.task == 0 {
+        return false;
+    }
+    if holder.cancelled && holder.cancelled_anywhere {
+        ask_to_end(holder);
+        return false;
+    }
+    if holder.is_busy() {
         return false;
     }
     let call = outside::system_call(holder.task);
@@ -87,8 +104,11 @@ pub fn look(me: &mut Thread, last: &mut Look) -> bool {
     }
     match call {
         Some(call) if somebody_waits(me, true) => expel(me, holder, call),
-        None if processor.saturating_sub(last.processor) >= SPINNING
-            && somebody_waits(me, false) =>
+        None if {
+            let spent = processor.saturating_sub(last.processor);
+            spent >= SPINNING && somebody_waits(me, false)
+                || spent >= SPINNING_BESIDE_SLEEPERS && somebody_waits(me, true)
+        } =>
         {
             *last = Look::default();
             ask_to_leave(holder);
@@ -187,19 +207,66 @@ pub fn readmit(me: &mut Thread) -> bool {
 
 /// Asks a running thread to give its turn away.
 fn ask_to_leave(holder: &Thread) {
+    send(holder, SIGNAL);
+}
+
+/// Asks a thread that was cancelled to end where it is. Most of the time it may be inside the runtime, where
+/// it must not.
+fn ask_to_end(holder: &Thread) {
+    const TRIES: usize = 500;
+    const BETWEEN: u64 = 10_000;
+    for _ in 0..TRIES {
+        if !scheduler::has_turn(holder) || holder.state == State::Finished {
+            break;
+        }
+        send(holder, CANCEL);
+        sys::sleep(BETWEEN);
+    }
+}
+
+/// A thread that lets itself be cancelled anywhere was cancelled. If it goes on without the turn, nobody looks
+/// at it any more: it is asked to end at once.
+pub fn cancelled(thread: &Thread) {
+    if thread.expelled.load(SeqCst) == EXPELLED {
+        send(thread, CANCEL);
+    }
+}
+
+/// Sends one of our signals to a thread of the program.
+fn send(thread: &Thread, signal: c_int) {
     if !READY.swap(true, SeqCst) {
-        // SAFETY: a handler that does what it may where the thread is outside the runtime.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = leave as *const () as usize;
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-            crate::wrappers::signals::install(SIGNAL, &action);
+        let handlers = [(SIGNAL, leave as *const () as usize), (CANCEL, end as *const () as usize)];
+        for (signal, handler) in handlers {
+            // SAFETY: handlers that do what they may where the thread is outside the runtime.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = handler;
+                action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+                crate::wrappers::signals::install(signal, &action);
+            }
         }
     }
     let process = u64::from(sys::process());
     // SAFETY: a signal that has a handler.
     unsafe {
-        sys::call(libc::SYS_tgkill, [process, holder.task.into(), SIGNAL as u64, 0, 0, 0]);
+        sys::call(libc::SYS_tgkill, [process, thread.task.into(), signal as u64, 0, 0, 0]);
+    }
+}
+
+/// Runs in a thread that was cancelled and lets itself be cancelled anywhere: it ends, unless it is inside
+/// the runtime.
+unsafe extern "C-unwind" fn end(_signal: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+    let current = local::current();
+    if current.is_null() {
+        return;
+    }
+    // SAFETY: this thread's own state.
+    let me = unsafe { &mut *current };
+    if !me.is_busy() && me.expelled.load(SeqCst) == EXPELLED && readmit(me) {
+        me.leave();
+    }
+    if !me.is_inside() && scheduler::has_turn(me) && threads::is_cancelled(me) {
+        real!(pthread_testcancel() -> ());
     }
 }
 

@@ -23,6 +23,7 @@ use crate::scheduler::{self, scheduler};
 use crate::stacks;
 use crate::sys;
 use crate::thread::{Session, State, Thread, Wait};
+use crate::watchdog;
 
 unsafe extern "C" {
     fn pthread_attr_getdetachstate(attributes: *const pthread_attr_t, state: *mut c_int) -> c_int;
@@ -447,7 +448,14 @@ interpose! {
                 }
             }
         }
-        real!(pthread_cancel(handle: pthread_t) -> c_int)
+        let result = real!(pthread_cancel(handle: pthread_t) -> c_int);
+        if let Some(_session) = Session::begin()
+            && let Some(thread) = find(handle)
+            && thread.cancelled_anywhere
+        {
+            watchdog::cancelled(thread);
+        }
+        result
     }
 
     fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int {

@@ -228,6 +228,37 @@ fn asynchronous_cancellation_and_many_threads_are_understood() {
 }
 
 #[test]
+fn a_thread_that_is_cancelled_anywhere_ends_in_a_loop_without_calls() {
+    let workshop = Workshop::new();
+    let program = workshop.build_text(
+        "loops",
+        r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+volatile unsigned n;
+static void *stores(void *a) { pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, 0); for (unsigned k = 0;;) { k = k * 3 + 1; n = k; } return a; }
+static void *computes(void *a) {
+  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, 0); for (unsigned k = 1;;) { __asm__ volatile("" : "+r"(k)); k = k * 3 + 1; } return a; }
+int main(int count, char **arguments) {
+  pthread_t thread; void *result; pthread_create(&thread, 0, count > 1 ? computes : stores, 0);
+  usleep(1000); pthread_cancel(thread); pthread_join(thread, &result); puts(result == PTHREAD_CANCELED ? "cancelled" : "returned"); return 0; }
+"#,
+    );
+    for words in [&[][..], &["x"]] {
+        let mut command = workshop.foretell();
+        command
+            .args(["record", "--time-limit", "120", "-o", "c.ftrace", "--"])
+            .arg(&program)
+            .args(words);
+        let output = command.output().expect("foretell runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "cancelled\n", "{said}");
+        assert!(said.contains("cancelled asynchronously"), "{said}");
+    }
+}
+
+#[test]
 pub fn openmp_runs_and_is_said() {
     let library = std::path::Path::new("/usr/lib/llvm-22/lib/libomp.so");
     if !library.exists() {
