@@ -125,6 +125,10 @@ pub fn outcome(
         {
             return Outcome::Confirmed(effect);
         }
+        // The program calls `abort` by itself, where no assertion is seen to fail.
+        (Violation::Assertion, Some(effect @ Effect::Crash)) if aborts_last(schedule, forced) => {
+            return Outcome::Confirmed(effect);
+        }
         (Violation::Fault, Some(effect @ Effect::Crash))
         | (Violation::Deadlock, Some(effect @ Effect::Hang)) => return Outcome::Confirmed(effect),
         _ => {}
@@ -146,6 +150,15 @@ fn fails_last(schedule: &Schedule, forced: &Run) -> bool {
     let path = &forced.trace.threads[event.thread.index()].path;
     let last = schedule.steps.iter().rfind(|step| &*step.operation == "assert");
     last.is_none_or(|step| step.thread.0 == *path && step.index == event.index)
+}
+
+/// Did the thread of the schedule's last step call `abort`? Who ended the process did so in its turn, after
+/// the last event.
+fn aborts_last(schedule: &Schedule, forced: &Run) -> bool {
+    let by =
+        forced.trace.events.last().map(|event| &forced.trace.threads[event.thread.index()].path);
+    let last = schedule.steps.last().map(|step| &step.thread.0);
+    forced.end == RunEnd::Signal(libc::SIGABRT) && by.is_some() && by == last
 }
 
 #[cfg(test)]

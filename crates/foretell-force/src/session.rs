@@ -288,9 +288,10 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     let started = Instant::now();
     let digest = program.digest().map_err(TestError::Input)?;
     let runner = Runner::new(program).map_err(TestError::Run)?.with_store(options.store.clone());
-    let runner = runner.until(started.checked_add(options.time));
     let first = Limits { time: options.run_time, points: MOST_POINTS };
+    // The recorded run is made in any case: without it there is nothing to report.
     let recorded = runner.run(Vec::new(), options.base.clone(), first).map_err(TestError::Run)?;
+    let runner = runner.until(started.checked_add(options.time));
     if let RunEnd::Refused(why) = &recorded.end {
         return Err(TestError::Trace(format!("the program cannot be controlled: {why}")));
     }

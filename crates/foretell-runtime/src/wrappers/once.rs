@@ -1,14 +1,15 @@
 //! Initialisation that happens once: `pthread_once`, `call_once` and C++'s guards of local statics.
 //!
-//! In the trace these are two semaphores. The first is at one, and everybody tries to take it: who gets it
-//! initialises. The second is at zero: whoever has initialised posts it, and everybody who came later waits
-//! for it and posts it again, so that the initialisation stays before its uses in every interleaving.
+//! In the trace this is a mutex with a semaphore at one: everybody takes the mutex and then tries to take the
+//! semaphore. Who gets it initialises, and gives the mutex back afterwards; who does not gives it back at
+//! once. So the initialisation stays before its uses in every interleaving, and who is first is a choice.
 
 use foretell_abi::Order;
 use foretell_wire::sync_log::Kind as Logged;
-use foretell_wire::{BY_TRY, Kind, access};
+use foretell_wire::{BY_TRY, Kind, ObjectKind, access};
 use libc::c_int;
 
+use super::mutex;
 use crate::objects::{self, Model};
 use crate::real::{interpose, real};
 use crate::recorder::head;
@@ -25,8 +26,8 @@ const DONE: c_int = 2;
 enum Progress {
     /// Nobody has begun.
     Fresh,
-    /// This thread is at it.
-    Running(u32),
+    /// A thread is at it.
+    Running,
     /// It is complete.
     Done,
 }
@@ -45,10 +46,21 @@ fn progress(address: u64) -> &'static mut Progress {
     &mut seen[position].1
 }
 
-/// The semaphore that says that the initialisation is complete.
-fn semaphore(address: u64) -> u64 {
-    let fits = |model: &Model| matches!(model, Model::Semaphore(_));
-    objects::get(address, fits, || Model::Semaphore(0)).number.into()
+/// The mutex that whoever initialises holds.
+fn lock(address: u64) -> u32 {
+    let fits = |model: &Model| matches!(model, Model::Mutex(_));
+    objects::get(address, fits, || mutex::unlocked(ObjectKind::Mutex)).number
+}
+
+/// Gives the mutex back.
+fn unlock(session: &mut Session, address: u64) {
+    let lock = lock(address);
+    let held = mutex::state(lock);
+    (held.owner, held.depth) = (None, 0);
+    session.event(Kind::Release, 0, [lock.into()]);
+    scheduler::wake(Wait::Object(lock));
+    scheduler::wake(Wait::Once(address));
+    session.point();
 }
 
 /// The semaphore that says who initialises.
@@ -61,54 +73,41 @@ fn claim(address: u64) -> u64 {
 fn give_up(session: &mut Session, address: u64) {
     *progress(address) = Progress::Fresh;
     session.event(Kind::SemaphorePost, 0, [claim(address)]);
-    scheduler::wake(Wait::Once(address));
+    session.point();
+    unlock(session, address);
 }
 
 /// Waits until nobody initialises; says whether the caller must. `logged`: whether it did in the
 /// run whose log is followed.
 pub fn begin(session: &mut Session, address: u64, logged: Option<bool>) -> bool {
     session.point();
-    let me = session.me.number;
-    let mut came_late = false;
-    loop {
-        let progress = progress(address);
-        if *progress != Progress::Fresh && !came_late {
-            came_late = true;
-            session.event(Kind::SemaphoreWaitFailed, 0, [claim(address)]);
-            session.point();
-            continue;
-        }
-        match *progress {
-            Progress::Fresh if logged == Some(false) => {
-                scheduler::block(session.me, Wait::Once(address), None);
-            }
-            Progress::Fresh => {
-                *progress = Progress::Running(me);
-                session.event(Kind::SemaphoreWait, BY_TRY, [claim(address)]);
-                session.point();
-                return true;
-            }
-            Progress::Running(_) => {
-                scheduler::block(session.me, Wait::Once(address), None);
-            }
-            Progress::Done => {
-                let semaphore = semaphore(address);
-                session.event(Kind::SemaphoreWait, 0, [semaphore]);
-                session.event(Kind::SemaphorePost, 0, [semaphore]);
-                session.point();
-                return false;
-            }
-        }
+    while *progress(address) == Progress::Fresh && logged == Some(false) {
+        scheduler::block(session.me, Wait::Once(address), None);
     }
+    let lock = lock(address);
+    while mutex::state(lock).owner.is_some() {
+        scheduler::block(session.me, Wait::Object(lock), None);
+    }
+    let held = mutex::state(lock);
+    (held.owner, held.depth) = (Some(session.me.number), 1);
+    session.event(Kind::Acquire, 0, [lock.into()]);
+    session.point();
+    if *progress(address) == Progress::Fresh {
+        *progress(address) = Progress::Running;
+        session.event(Kind::SemaphoreWait, BY_TRY, [claim(address)]);
+        session.point();
+        return true;
+    }
+    session.event(Kind::SemaphoreWaitFailed, 0, [claim(address)]);
+    session.point();
+    unlock(session, address);
+    false
 }
 
 /// The initialisation is complete.
 pub fn end(session: &mut Session, address: u64) {
-    let semaphore = semaphore(address);
-    session.event(Kind::SemaphorePost, 0, [semaphore]);
     *progress(address) = Progress::Done;
-    scheduler::wake(Wait::Once(address));
-    session.point();
+    unlock(session, address);
 }
 
 /// Lets another thread try when the initialisation was left by an exception.
