@@ -48,6 +48,18 @@
 //! ([`foretell_predict::influence`]); nor is one of C for which a class that is done has the thread's
 //! choices before it and all that C's other threads do: every prefix that would be asked for was asked for
 //! there.
+//!
+//! **Cheaper questions.** What all questions about a class have in common is encoded once
+//! (`question.rs`), and the first question of a visit is whether any of its choices can come out
+//! differently: no answers all of them. Of the clauses of the known classes only those are given from which
+//! the others follow. A thread that has taken a step has taken all before it; so where another class has at
+//! least as many steps of every thread in common with C, its clause implies that of the one with fewer.
+//!
+//! **Beside it.** [`Program::found`] may decide the properties of a class later, in other threads: nothing
+//! here depends on them but further runs, which it may give with a later class, or when no question is left
+//! ([`Program::found_late`]). Then the order in which classes are found depends on timing. What is covered
+//! does not: a class that came to its end is a path of every thread that some execution takes to its end, and
+//! no other class covers that execution; so a complete exploration has all of them, and no others.
 
 mod class;
 mod part;
@@ -64,7 +76,7 @@ use foretell_trace::{EventId, Trace};
 use class::{Class, Label, Labels};
 pub use part::Part;
 use part::Region;
-use question::{Answer, Choice, Questions};
+use question::{Answer, Choice, Questions, Shared};
 
 /// How much may be asked.
 #[derive(Clone, Debug)]
@@ -135,6 +147,12 @@ pub trait Program {
     /// A class that was not known, and whether its run came to its end. May give further runs, whose
     /// classes are added.
     fn found(&mut self, number: usize, class: &Trace, ended: bool) -> Vec<Executed>;
+
+    /// Runs that came of classes that were told before, and that [`Program::found`] did not give yet. Asked
+    /// for when no question is left; none: there will be no more.
+    fn found_late(&mut self) -> Vec<Executed> {
+        Vec::new()
+    }
 
     /// How far the exploration is: classes that are known, and questions about them that are open.
     fn progress(&mut self, classes: usize, open: usize) {
@@ -242,8 +260,17 @@ pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> E
         explorer.region = Some(Region::new(part, first));
         explorer.result.doubt(Doubt::OtherPart, usize::from(part.of > 1));
     }
-    while let Some(number) = explorer.next() {
-        explorer.ask_about(number);
+    loop {
+        while let Some(number) = explorer.next() {
+            explorer.ask_about(number);
+        }
+        let late = explorer.program.found_late();
+        if late.is_empty() {
+            break;
+        }
+        for run in late {
+            explorer.add(run);
+        }
     }
     explorer.result.classes = explorer.classes.len();
     explorer.result
@@ -354,6 +381,15 @@ impl Explorer<'_> {
         let Ok(mut questions) = Questions::new(&class, &choices, self.limits) else {
             return self.result.doubt(Doubt::Undecided, open.len());
         };
+        let mut shared = Vec::new();
+        self.share(number, &mut shared);
+        if open.len() > 1 {
+            let asked = open.iter().map(|open| (open.choice, open.faults.as_slice()));
+            if questions.is_settled(asked, &shared, self.region.as_ref()) {
+                self.result.asked += open.len();
+                return;
+            }
+        }
         let mut open = VecDeque::from(open);
         let mut later: Vec<Open> = Vec::new();
         while !open.is_empty() {
@@ -361,6 +397,7 @@ impl Explorer<'_> {
                 return self.result.doubt(Doubt::Limit, open.len() + later.len());
             }
             let known = self.classes.len();
+            self.share(number, &mut shared);
             self.program.progress(known, open.len() + later.len() + self.waiting());
             let mut asked = Vec::new();
             let mut probes = Vec::new();
@@ -369,10 +406,7 @@ impl Explorer<'_> {
                 && let Some(next) = open.pop_front()
             {
                 self.result.asked += 1;
-                let others = self.classes.iter().enumerate();
-                let others = others.filter(|(other, _)| *other != number);
-                let others = others.map(|(_, class)| &**class);
-                match questions.ask(next.choice, others, &next.faults, self.region.as_ref()) {
+                match questions.ask(next.choice, &shared, &next.faults, self.region.as_ref()) {
                     Answer::No => {}
                     Answer::Unknown => self.result.doubt(Doubt::Undecided, 1),
                     Answer::Refused => self.result.doubt(Doubt::Refused, 1),
@@ -410,14 +444,24 @@ impl Explorer<'_> {
         self.todo[number].open = Some(later);
     }
 
+    /// Adds what the class has in common with those that are not among `shared` yet: all others, and nothing
+    /// with itself.
+    fn share(&self, number: usize, shared: &mut Vec<Shared>) {
+        let class = &self.classes[number];
+        let known = shared.len() + usize::from(shared.len() > number);
+        for (other, there) in self.classes.iter().enumerate().skip(known) {
+            if other != number {
+                shared.push(Shared::new(class, there));
+            }
+        }
+    }
+
     /// What is to be asked about a class. Branches first: other addresses are mostly other data.
     fn choices(&self, number: usize) -> Vec<Open> {
         let class = &self.classes[number];
-        let done = || {
-            let done = self.classes.iter().zip(&self.todo).filter(|(_, todo)| todo.is_done);
-            done.map(|(class, _)| class)
-        };
-        let new = |choice: &Choice| !done().any(|other| class.was_asked_in(*choice, other));
+        let done = self.classes.iter().zip(&self.todo).filter(|(_, todo)| todo.is_done);
+        let done: Vec<Shared> = done.map(|(other, _)| Shared::new(class, other)).collect();
+        let new = |choice: &Choice| !done.iter().any(|other| class.was_asked_in(*choice, other));
         let mut choices: Vec<Choice> = class.choices().into_iter().filter(new).collect();
         choices.sort_by_key(|choice| class.is_address(*choice));
         choices.into_iter().map(|choice| Open { choice, faults: Vec::new(), found: 0 }).collect()
