@@ -308,7 +308,7 @@ impl<'a> Engine<'a> {
 
     /// Can one of the goals be reached? They are many, so none is tried by itself first. `formulas` are
     /// theirs, by [`Engine::formula`].
-    pub fn ask_together(&mut self, goals: &[&Goal], formulas: &[TermId]) -> Verdict {
+    pub(crate) fn ask_together(&mut self, goals: &[&Goal], formulas: &[TermId]) -> Verdict {
         let formula = self.solver.terms().or(formulas);
         match self.solver.check(&[formula], self.budget) {
             Answer::Satisfiable(model) => self.believe(goals, &model),

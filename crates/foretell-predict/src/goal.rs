@@ -42,7 +42,7 @@ impl Goal {
     }
 
     /// The goal that all of these are reached at once.
-    pub fn all(goals: &[Goal]) -> Goal {
+    pub(crate) fn all(goals: &[Goal]) -> Goal {
         let (mut terms, mut values) = (TermStore::default(), Vec::new());
         let mut symbols: HashMap<(Moment, VariableId), TermId> = HashMap::new();
         let mut parts = Vec::new();

@@ -139,7 +139,7 @@ fn decided(
         }
         let is_open =
             |question: &&Question| !possible.iter().any(|&one| std::ptr::eq(one, *question));
-        for question in questions.iter().copied().filter(|question| is_open(&question)) {
+        for question in questions.iter().copied().filter(is_open) {
             let verdict = Verdict::Impossible { in_all_interleavings: true };
             let answer = Answered { ctp: &ctp, ways: &[], verdict, recorded: 0 };
             recorder.record(question, &question.instances, answer);
