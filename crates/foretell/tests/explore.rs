@@ -251,7 +251,7 @@ fn check_programs(name: &str, one_in: u64, check: Check) -> Tally {
             if seed >= last {
                 return;
             }
-            if seed % one_in != 0 {
+            if !seed.is_multiple_of(one_in) {
                 continue;
             }
             let shape = Shape {
