@@ -151,11 +151,6 @@ impl Class {
         Some(Self { trace, ctp, order, threads, ended })
     }
 
-    /// The thread with this creation path.
-    pub fn thread(&self, creation: &[u32]) -> Option<&ThreadPath> {
-        self.threads.iter().find(|thread| *thread.creation == *creation)
-    }
-
     /// Calls that find something or do not, by what other threads did, which is not asked about.
     pub fn held_outcomes(&self) -> usize {
         let all = || (0..self.trace.events.len()).map(EventId::from);
@@ -252,13 +247,12 @@ impl ThreadPath {
         self.events[..number].iter().rev().find(|event| event.kind.is_step()).map(|event| event.id)
     }
 
-    /// The step of this thread that is no longer covered by the other run of it; `None` if all are.
+    /// The step of this thread that is no longer covered by another run of it with so many events in common;
+    /// `None` if all are.
     ///
     /// Where the difference is a choice, it is the step before the choice. The earlier step is always
     /// safe: it only makes a question be asked once more.
-    pub fn first_uncovered(&self, other: Option<&ThreadPath>) -> Option<EventId> {
-        let theirs = other.map_or(&[][..], |other| &other.events);
-        let number = self.agreement(theirs);
+    pub fn first_uncovered(&self, number: usize) -> Option<EventId> {
         let event = self.events.get(number)?;
         let here = match event.kind {
             Kind::Step | Kind::Try => Some(event.id),
@@ -274,11 +268,6 @@ impl ThreadPath {
     /// How many first events are the same in the other run of the thread.
     pub fn agreement(&self, theirs: &[PathEvent]) -> usize {
         self.events.iter().zip(theirs).take_while(|(one, two)| one.label == two.label).count()
-    }
-
-    /// Is everything before the event with this number the same in the other run of the thread?
-    pub fn agrees_before(&self, number: usize, other: &ThreadPath) -> bool {
-        self.agreement(&other.events) >= number
     }
 }
 

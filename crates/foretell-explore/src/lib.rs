@@ -5,7 +5,8 @@
 //! interleavings but **classes of paths**: for each thread the sequence of its choices.
 //!
 //! - A *choice* is whatever a thread's later events depend on and the trace holds fixed: the outcome of
-//!   a branch, an address that was computed from what was read, the outcome of a try.
+//!   a branch, an address that was computed from what was read, the outcome of a try or of a wait with a
+//!   time limit.
 //! - A *step* is an event together with all choices that follow it up to the thread's next event: who
 //!   has read a value has also decided by it. Prefixes consist of whole steps.
 //! - A *deviation* of a class at a choice of thread t is a feasible prefix in which t stands right
@@ -42,7 +43,13 @@
 //! **What must hold for the claim** is checked, and what does not hold is a [`Doubt`]: nothing but
 //! scheduling differs between runs, a forced prefix does what was forced, every question is decided, a
 //! thread that a failure has cut off is followed further, and nothing times out or fails to wait but
-//! tries of locks and semaphores.
+//! what is a choice.
+//!
+//! **Threads that were cut off.** What such a thread stands before is what it did next in another class
+//! (`pending.rs`), and it is asked for a prefix in which that is possible. As long as no class says so, it is
+//! asked for any prefix, so no is a no here as well; a run in which the thread then has to wait shows
+//! nothing, and the question stays unsettled. It is asked again when no other question is left and no class
+//! comes late any more; what no class says something about even then is a doubt.
 //!
 //! **Random walks.** Where more questions are open than [`Limits::walks_from`], every fifth run is one at
 //! random. A class that is found so is a class like any other, and nothing is concluded from what
@@ -52,6 +59,18 @@
 //! ([`foretell_predict::influence`]); nor is one of C for which a class that is done has the thread's
 //! choices before it and all that C's other threads do: every prefix that would be asked for was asked for
 //! there.
+//!
+//! **Cheaper questions.** What all questions about a class have in common is encoded once
+//! (`question.rs`), and the first question of a visit is whether any of its choices can come out
+//! differently: no answers all of them. Of the clauses of the known classes only those are given from which
+//! the others follow. A thread that has taken a step has taken all before it; so where another class has at
+//! least as many steps of every thread in common with C, its clause implies that of the one with fewer.
+//!
+//! **Beside it.** [`Program::found`] may decide the properties of a class later, in other threads: nothing
+//! here depends on them but further runs, which it may give with a later class, or when no question is left
+//! ([`Program::found_late`]). Then the order in which classes are found depends on timing. What is covered
+//! does not: a class that came to its end is a path of every thread that some execution takes to its end, and
+//! no other class covers that execution; so a complete exploration has all of them, and no others.
 
 mod class;
 mod part;
@@ -70,7 +89,7 @@ use class::{Class, Label, Labels};
 pub use part::Part;
 use part::Region;
 use pending::Pending;
-use question::{Answer, Asked, Choice, Questions};
+use question::{Answer, Asked, Choice, Questions, Shared};
 
 /// How much may be asked.
 #[derive(Clone, Debug)]
@@ -149,6 +168,12 @@ pub trait Program {
     fn walk(&mut self, number: u64) -> Option<Result<Executed, Doubt>> {
         let _ = number;
         None
+    }
+
+    /// Runs that came of classes that were told before, and that [`Program::found`] did not give yet. Asked
+    /// for when no question is left; none: there will be no more.
+    fn found_late(&mut self) -> Vec<Executed> {
+        Vec::new()
     }
 
     /// How far the exploration is: classes that are known, and questions about them that are open.
@@ -265,8 +290,13 @@ pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> E
         while let Some(number) = explorer.next() {
             explorer.ask_about(number);
         }
-        if !explorer.settle() {
+        let late = explorer.program.found_late();
+        // Classes that come late may say what a stopped thread stands before.
+        if late.is_empty() && !explorer.settle() {
             break;
+        }
+        for run in late {
+            explorer.add(run);
         }
     }
     explorer.result.classes = explorer.classes.len();
@@ -400,12 +430,22 @@ impl Explorer<'_> {
         let Ok(mut questions) = Questions::new(asked, &choices, self.limits) else {
             return self.result.doubt(Doubt::Undecided, open.len());
         };
+        let mut shared = Vec::new();
+        self.share(number, &mut shared);
+        if open.len() > 1 {
+            let asked = open.iter().map(|open| (open.choice, open.faults.as_slice()));
+            if questions.is_settled(asked, &shared, self.region.as_ref()) {
+                self.result.asked += open.len();
+                return;
+            }
+        }
         let mut later: Vec<Open> = Vec::new();
         while !open.is_empty() {
             if !self.program.goes_on() {
                 return self.result.doubt(Doubt::Limit, open.len() + later.len());
             }
             let known = self.classes.len();
+            self.share(number, &mut shared);
             self.program.progress(known, open.len() + later.len() + self.waiting());
             let mut asked = Vec::new();
             let mut probes = Vec::new();
@@ -414,10 +454,7 @@ impl Explorer<'_> {
                 && let Some(next) = open.pop_front()
             {
                 self.result.asked += 1;
-                let others = self.classes.iter().enumerate();
-                let others = others.filter(|(other, _)| *other != number);
-                let others = others.map(|(_, class)| &**class);
-                match questions.ask(next.choice, others, &next.faults, self.region.as_ref()) {
+                match questions.ask(next.choice, &shared, &next.faults, self.region.as_ref()) {
                     Answer::No => {}
                     Answer::Unknown => self.result.doubt(Doubt::Undecided, 1),
                     Answer::Refused => self.result.doubt(Doubt::Refused, 1),
@@ -468,6 +505,18 @@ impl Explorer<'_> {
         self.todo[number].open = Some(later);
     }
 
+    /// Adds what the class has in common with those that are not among `shared` yet: all others, and nothing
+    /// with itself.
+    fn share(&self, number: usize, shared: &mut Vec<Shared>) {
+        let class = &self.classes[number];
+        let known = shared.len() + usize::from(shared.len() > number);
+        for (other, there) in self.classes.iter().enumerate().skip(known) {
+            if other != number {
+                shared.push(Shared::new(class, there));
+            }
+        }
+    }
+
     /// Makes a run at random from time to time, if there is much that is not known: `open` questions.
     fn walk(&mut self, open: usize) {
         if self.probes < WALK_AFTER || open <= self.limits.walks_from || !self.program.goes_on() {
@@ -483,55 +532,14 @@ impl Explorer<'_> {
         }
     }
 
-    /// What the threads stand before that are asked to go on. Those that wait for the end of a thread that
-    /// does not end here do not.
-    fn pending(&self, number: usize, open: &mut VecDeque<Open>) -> HashMap<usize, Pending> {
-        let class = &self.classes[number];
-        let mut pending = HashMap::new();
-        open.retain(|open| {
-            let thread = open.choice.thread();
-            if !open.choice.is_cut() {
-                return true;
-            }
-            let known = self.classes.iter().map(|class| &**class);
-            let before = class.pending(thread, known);
-            let never = before == Pending::Never;
-            pending.insert(thread, before);
-            !never
-        });
-        pending
-    }
-
-    /// When every other question is answered: are there classes now that say what threads stand before
-    /// that were stopped? Then it is asked again whether they go on. What is not settled is open.
-    fn settle(&mut self) -> bool {
-        let mut again = false;
-        for (number, choice) in std::mem::take(&mut self.unsettled) {
-            let known = self.classes.iter().map(|class| &**class);
-            match self.classes[number].pending(choice.thread(), known) {
-                Pending::Unknown => self.result.doubt(Doubt::CutOff, 1),
-                _ => {
-                    let todo = &mut self.todo[number];
-                    todo.is_done = false;
-                    let open = Open { choice, faults: Vec::new(), found: 0 };
-                    todo.open.get_or_insert_default().push(open);
-                    again = true;
-                }
-            }
-        }
-        again
-    }
-
     /// What is to be asked about a class. Branches first: other addresses are mostly other data. Threads that
     /// were created last first: they came last in the first run, and what they do before the others is most
     /// unlike it.
     fn choices(&self, number: usize) -> Vec<Open> {
         let class = &self.classes[number];
-        let done = || {
-            let done = self.classes.iter().zip(&self.todo).filter(|(_, todo)| todo.is_done);
-            done.map(|(class, _)| class)
-        };
-        let new = |choice: &Choice| !done().any(|other| class.was_asked_in(*choice, other));
+        let done = self.classes.iter().zip(&self.todo).filter(|(_, todo)| todo.is_done);
+        let done: Vec<Shared> = done.map(|(other, _)| Shared::new(class, other)).collect();
+        let new = |choice: &Choice| !done.iter().any(|other| class.was_asked_in(*choice, other));
         let mut choices: Vec<Choice> = class.choices().into_iter().filter(new).collect();
         choices
             .sort_by_key(|choice| (class.is_address(*choice), std::cmp::Reverse(choice.thread())));

@@ -148,7 +148,7 @@ impl Region {
             return step.map_or(Decided::Open, |step| Decided::With(step, false));
         }
         // A thread that only ends earlier has not left the path.
-        match path.events.get(same).and_then(|_| path.first_uncovered(Some(first))) {
+        match path.first_uncovered(same) {
             Some(step) => Decided::With(step, true),
             None => Decided::Open,
         }

@@ -7,12 +7,15 @@
 //! the class's trace as an event that never takes place: of that event it is asked whether the state at the
 //! end of a prefix lets it take place. Any other operation can always be taken.
 
+use std::collections::{HashMap, VecDeque};
+
 use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::must_order::MustOrder;
 use foretell_trace::schedule::{CreationPath, Schedule, Step};
 use foretell_trace::{Event, EventId, ObjectId, Op, ThreadId, Trace};
 
 use crate::class::Class;
+use crate::{Doubt, Explorer, Open};
 
 /// What a thread stands before.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,9 +45,11 @@ impl Class {
     pub fn pending<'k>(&self, thread: usize, known: impl Iterator<Item = &'k Class>) -> Pending {
         let path = &self.threads[thread];
         let further = known.into_iter().find_map(|class| {
-            let theirs = class.thread(&path.creation)?;
+            let mut threads = class.threads.iter();
+            let theirs = threads.find(|theirs| theirs.creation == path.creation)?;
             let next = theirs.events.get(path.events.len())?;
-            path.agrees_before(path.events.len(), theirs).then_some((class, next.id))
+            let agrees = path.agreement(&theirs.events) == path.events.len();
+            agrees.then_some((class, next.id))
         });
         let Some((class, next)) = further else { return Pending::Unknown };
         let op = &class.trace.event(class.ctp.event(next).origin).op;
@@ -116,6 +121,53 @@ impl Class {
         let next = next.into_iter().map(|event| event.and_then(|event| ctp.event_of(event)));
         let next = next.collect();
         Some(Model { ctp, order, next, steps })
+    }
+}
+
+impl Explorer<'_> {
+    /// What the threads stand before that are asked to go on. Those that wait for the end of a thread that
+    /// does not end here do not.
+    pub fn pending(&self, number: usize, open: &mut VecDeque<Open>) -> HashMap<usize, Pending> {
+        let class = &self.classes[number];
+        let mut pending = HashMap::new();
+        open.retain(|open| {
+            let thread = open.choice.thread();
+            if !open.choice.is_cut() {
+                return true;
+            }
+            let known = self.classes.iter().map(|class| &**class);
+            let before = class.pending(thread, known);
+            let never = before == Pending::Never;
+            pending.insert(thread, before);
+            !never
+        });
+        pending
+    }
+
+    /// When every other question is answered: are there classes now that say what threads stand before
+    /// that were stopped? Then it is asked again whether they go on. What is not settled is open.
+    pub fn settle(&mut self) -> bool {
+        let mut again = false;
+        let mut unsettled = Vec::new();
+        for (number, choice) in std::mem::take(&mut self.unsettled) {
+            let known = self.classes.iter().map(|class| &**class);
+            match self.classes[number].pending(choice.thread(), known) {
+                Pending::Unknown => unsettled.push((number, choice)),
+                _ => {
+                    let todo = &mut self.todo[number];
+                    todo.is_done = false;
+                    let open = Open { choice, faults: Vec::new(), found: 0 };
+                    todo.open.get_or_insert_default().push(open);
+                    again = true;
+                }
+            }
+        }
+        // What is asked again may lead to classes that settle the others.
+        match again {
+            true => self.unsettled = unsettled,
+            false => self.result.doubt(Doubt::CutOff, unsettled.len()),
+        }
+        again
     }
 }
 

@@ -1,6 +1,9 @@
 //! The questions about one class: can this choice come out differently in a way that no known class
 //! covers?
 
+use std::collections::HashSet;
+use std::rc::Rc;
+
 use foretell_model::ctp::{Action, ConcurrentTraceProgram, Role, WOKEN};
 use foretell_model::must_order::MustOrder;
 use foretell_predict::engine::{Engine, Setting, Verdict};
@@ -102,10 +105,10 @@ impl Class {
 
     /// Was the question asked about the other class, of which everything is known? That is so where its
     /// thread has the same choices before this one, and all other threads do there all that they do here.
-    pub fn was_asked_in(&self, choice: Choice, other: &Class) -> bool {
+    pub fn was_asked_in(&self, choice: Choice, shared: &Shared) -> bool {
         self.threads.iter().enumerate().all(|(thread, path)| {
-            let Some(theirs) = other.thread(&path.creation) else { return path.events.is_empty() };
-            let same = path.agreement(&theirs.events);
+            let (theirs, same) = shared.thread(thread);
+            let Some(theirs) = theirs else { return path.events.is_empty() };
             match thread == choice.thread {
                 // There has to be something that was asked about.
                 true => {
@@ -133,10 +136,43 @@ impl Class {
     }
 }
 
+/// What a class has in common with another one.
+pub(crate) struct Shared {
+    other: Rc<Class>,
+    /// For each thread of the class: which it is in the other, and how many first events are the same.
+    threads: Vec<(Option<usize>, usize)>,
+}
+
+impl Shared {
+    pub fn new(class: &Class, other: &Rc<Class>) -> Self {
+        let threads = class.threads.iter().map(|path| {
+            let mut theirs = other.threads.iter();
+            let there = theirs.position(|theirs| theirs.creation == path.creation);
+            let same = |there: usize| path.agreement(&other.threads[there].events);
+            (there, there.map_or(0, same))
+        });
+        Self { threads: threads.collect(), other: Rc::clone(other) }
+    }
+
+    /// What the thread did in the other class, and how many first events are the same.
+    fn thread(&self, thread: usize) -> (Option<&ThreadPath>, usize) {
+        let (there, same) = self.threads[thread];
+        (there.map(|there| &self.other.threads[there]), same)
+    }
+}
+
 /// Asks about one class.
+///
+/// What all its questions have in common is in the solver once: that who has taken a step has taken the
+/// choices after it as in the class ([`whole_steps`]), as one term for each choice of a thread, which holds
+/// for that choice and all before it. A question takes of each thread the last of these terms, of the thread
+/// that chooses the last one before its choice, and adds what is its own: where the thread stands, that it
+/// comes out differently, and a clause for each known class.
 pub(crate) struct Questions<'c> {
     asked: Asked<'c>,
     engine: Engine<'c>,
+    /// For each thread: numbers of choices, and that these and all before them come out as in the class.
+    common: Vec<Vec<(usize, TermId)>>,
 }
 
 /// What is asked about.
@@ -162,7 +198,9 @@ impl<'c> Asked<'c> {
 impl<'c> Questions<'c> {
     /// Encodes the class once for all its questions.
     pub fn new(asked: Asked<'c>, choices: &[Choice], limits: &Limits) -> Result<Self, SolveError> {
-        let goals: Vec<Goal> =
+        let common: Vec<Vec<(usize, Goal)>> =
+            asked.class.threads.iter().map(|path| whole_steps(asked, path)).collect();
+        let own: Vec<Goal> =
             choices.iter().filter_map(|&choice| goal(asked, choice, &[], &[], None)).collect();
         let setting = Setting {
             mode: Mode::Prefix,
@@ -172,29 +210,67 @@ impl<'c> Questions<'c> {
             deadline: limits.deadline,
             dump: None,
         };
-        let engine = Engine::unsliced(asked.ctp, asked.order, goals.iter(), &setting)?;
-        Ok(Self { asked, engine })
+        let all = common.iter().flatten().map(|(_, goal)| goal).chain(&own);
+        let mut engine = Engine::unsliced(asked.ctp, asked.order, all, &setting)?;
+        let common = common
+            .into_iter()
+            .map(|of_thread| {
+                let mut so_far = engine.terms().bool(true);
+                let together = |(number, goal): (usize, Goal)| {
+                    let here = engine.formula(&goal);
+                    so_far = engine.terms().and(&[so_far, here]);
+                    (number, so_far)
+                };
+                of_thread.into_iter().map(together).collect()
+            })
+            .collect();
+        Ok(Self { asked, engine, common })
+    }
+
+    /// Do all of these come out as they did wherever no known class covers it? Asked at once: at the end of
+    /// an exploration nearly all answers are no. (False: ask one by one.) It is the same formulas that
+    /// [`Questions::ask`] asks about, also of threads that were cut off: so it says no to each of them.
+    pub fn is_settled<'f>(
+        &mut self,
+        choices: impl Iterator<Item = (Choice, &'f [u64])>,
+        known: &[Shared],
+        region: Option<&Region>,
+    ) -> bool {
+        let mut formulas = Vec::new();
+        for (choice, faults) in choices {
+            formulas.extend(self.formula(choice, known, faults, region));
+        }
+        let any = self.engine.terms().or(&formulas);
+        formulas.is_empty() || self.engine.is_impossible(any)
     }
 
     /// Can it come out differently in a way that none of the known classes covers?
-    pub fn ask<'k>(
+    pub fn ask(
         &mut self,
         choice: Choice,
-        known: impl Iterator<Item = &'k Class>,
+        known: &[Shared],
         faults: &[u64],
         region: Option<&Region>,
     ) -> Answer {
-        let known: Vec<&Class> =
-            known.filter(|known| may_cover(self.asked.class, choice, known)).collect();
-        let Some(goal) = goal(self.asked, choice, &known, faults, region) else {
+        let asked = self.asked;
+        let Some(formula) = self.formula(choice, known, faults, region) else {
             return Answer::No;
         };
-        if goal.is_impossible() {
-            return Answer::No;
-        }
-        match self.engine.ask(&[&goal]) {
+        let whole = || {
+            let threads = asked.class.threads.iter().enumerate();
+            let mut goals: Vec<Goal> = threads
+                .flat_map(|(thread, path)| {
+                    let until = choice.of_thread(thread).unwrap_or(usize::MAX);
+                    let before = whole_steps(asked, path).into_iter();
+                    before.take_while(move |(number, _)| *number < until).map(|(_, goal)| goal)
+                })
+                .collect();
+            goals.extend(goal(asked, choice, known, faults, region));
+            goals
+        };
+        match self.engine.ask_for(formula, whole) {
             Verdict::Possible(_, witness) => {
-                let origin = |&event: &EventId| self.asked.ctp.event(event).origin;
+                let origin = |&event: &EventId| asked.ctp.event(event).origin;
                 Answer::Yes(witness.order.iter().map(origin).collect())
             }
             Verdict::Impossible { .. } => Answer::No,
@@ -202,14 +278,35 @@ impl<'c> Questions<'c> {
             Verdict::Refused(_) => Answer::Refused,
         }
     }
+
+    /// The prefixes that are asked for; `None` if there cannot be any.
+    fn formula(
+        &mut self,
+        choice: Choice,
+        known: &[Shared],
+        faults: &[u64],
+        region: Option<&Region>,
+    ) -> Option<TermId> {
+        let goal = goal(self.asked, choice, known, faults, region)?;
+        if goal.is_impossible() {
+            return None;
+        }
+        let mut parts = vec![self.engine.formula(&goal)];
+        for (thread, common) in self.common.iter().enumerate() {
+            let until = choice.of_thread(thread).unwrap_or(usize::MAX);
+            let before = common.partition_point(|(number, _)| *number < until);
+            parts.extend(before.checked_sub(1).map(|last| common[last].1));
+        }
+        Some(self.engine.terms().and(&parts))
+    }
 }
 
 /// Does the known class have the thread's choices up to the one in question, and another outcome of
 /// that?
-fn may_cover(class: &Class, choice: Choice, known: &Class) -> bool {
+fn may_cover(class: &Class, choice: Choice, known: &Shared) -> bool {
     let path = &class.threads[choice.thread];
-    let Some(other) = known.thread(&path.creation) else { return false };
-    let agrees = path.agrees_before(choice.number, other);
+    let (Some(other), same) = known.thread(choice.thread) else { return false };
+    let agrees = same >= choice.number;
     let theirs = other.events.get(choice.number);
     let ours = path.events.get(choice.number);
     let label = |event: Option<&PathEvent>| event.map(|event| event.label);
@@ -219,14 +316,15 @@ fn may_cover(class: &Class, choice: Choice, known: &Class) -> bool {
     agrees && theirs.is_some() && label(theirs) != label(ours) && !other_round
 }
 
-/// The prefixes that are asked for.
+/// What is asked for besides whole steps: the thread stands before the choice, which comes out differently,
+/// and no known class covers it.
 ///
 /// `faults` are addresses at which the program is known to crash there: that is a failure, which no
 /// step follows. `None`: none is of interest in the region.
 fn goal(
     asked: Asked<'_>,
     choice: Choice,
-    known: &[&Class],
+    known: &[Shared],
     faults: &[u64],
     region: Option<&Region>,
 ) -> Option<Goal> {
@@ -242,10 +340,6 @@ fn goal(
     }
     if let Some(region) = region {
         parts.extend(region.holds(&mut builder, class, choice)?);
-    }
-    for (thread, path) in class.threads.iter().enumerate() {
-        let until = if thread == choice.thread { choice.number } else { path.events.len() };
-        whole_steps(&mut builder, path, until, &mut parts);
     }
     let path = &class.threads[choice.thread];
     if let Some(before) = path.step_before(choice.number) {
@@ -273,9 +367,9 @@ fn goal(
         }
         parts.push(differs);
     }
-    for known in known {
-        let clause = not_covered(&mut builder, class, choice, known);
-        parts.push(clause);
+    let known = known.iter().filter(|known| may_cover(class, choice, known));
+    for reasons in strongest(known.map(|known| Reasons::new(class, choice, known))) {
+        parts.push(reasons.clause(&mut builder, path.events.get(choice.number)));
     }
     if let Some(event) = path.events.get(choice.number) {
         for &address in faults {
@@ -289,27 +383,27 @@ fn goal(
 /// Who has taken a step has taken the choices after it as in the class. A step that a failing
 /// assertion follows is not taken at all: the run would be over. Nor is the last one of a round that leads
 /// to another: such rounds are left out.
-fn whole_steps(
-    builder: &mut GoalBuilder<'_>,
-    path: &ThreadPath,
-    until: usize,
-    parts: &mut Vec<TermId>,
-) {
-    for (number, event) in path.events[..until].iter().enumerate() {
+///
+/// For each choice of the thread, by its number.
+fn whole_steps(asked: Asked<'_>, path: &ThreadPath) -> Vec<(usize, Goal)> {
+    let mut goals = Vec::new();
+    for (number, event) in path.events.iter().enumerate() {
         if !event.kind.decides() {
             continue;
         }
         let Some(step) = path.step_before(number) else { continue };
+        let mut builder = GoalBuilder::new(asked.ctp);
         let taken = builder.taken(step);
         let part = match event.kind {
             Kind::Assertion(false) | Kind::AwaitFailed => builder.terms.not(taken),
             _ => {
-                let same = as_in_class(builder, event.id, event.kind);
+                let same = as_in_class(&mut builder, event.id, event.kind);
                 builder.terms.implies(taken, same)
             }
         };
-        parts.push(part);
+        goals.push((number, builder.finish(part)));
     }
+    goals
 }
 
 /// The event can take place at the end of the prefix.
@@ -382,33 +476,67 @@ fn as_in_class(builder: &mut GoalBuilder<'_>, event: EventId, kind: Kind) -> Ter
     }
 }
 
-/// The known class does not cover the prefix: the outcome is another one than its, or a thread has
-/// taken a step that it does not take there.
-fn not_covered(
-    builder: &mut GoalBuilder<'_>,
-    class: &Class,
-    choice: Choice,
-    known: &Class,
-) -> TermId {
-    let mut literals = Vec::new();
-    for (thread, path) in class.threads.iter().enumerate() {
-        if thread == choice.thread {
-            continue;
+/// Why a known class does not cover a prefix: the outcome is another one than its, or a thread has taken a
+/// step that it does not take there.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Reasons {
+    /// For each thread, that step; `None` if there is none.
+    steps: Vec<Option<EventId>>,
+    /// What the choice demands there, if it demands a constant and another one than here.
+    value: Option<u64>,
+}
+
+impl Reasons {
+    fn new(class: &Class, choice: Choice, known: &Shared) -> Self {
+        let step = |(thread, path): (usize, &ThreadPath)| match thread == choice.thread {
+            true => None,
+            false => path.first_uncovered(known.thread(thread).1),
+        };
+        let path = &class.threads[choice.thread];
+        let ours = path.events.get(choice.number);
+        let theirs = known.thread(choice.thread).0;
+        let theirs = theirs.and_then(|path| path.events.get(choice.number));
+        let value = ours
+            .zip(theirs)
+            .and_then(|(ours, theirs)| theirs.value.filter(|_| theirs.value != ours.value));
+        Self { steps: class.threads.iter().enumerate().map(step).collect(), value }
+    }
+
+    /// Does the other's clause follow from this one's? Who has taken a step has taken those before it.
+    fn implies(&self, other: &Self) -> bool {
+        let mut steps = self.steps.iter().zip(&other.steps);
+        (self.value.is_none() || self.value == other.value)
+            && steps.all(|(this, other)| this.is_none() || (other.is_some() && this >= other))
+    }
+
+    fn clause(&self, builder: &mut GoalBuilder<'_>, event: Option<&PathEvent>) -> TermId {
+        let steps = self.steps.iter().flatten();
+        let mut literals: Vec<TermId> = steps.map(|&step| builder.taken(step)).collect();
+        if let (Some(event), Some(value)) = (event, self.value) {
+            literals.extend(is_other_than(builder, event.id, value));
         }
-        if let Some(step) = path.first_uncovered(known.thread(&path.creation)) {
-            literals.push(builder.taken(step));
+        builder.terms.or(&literals)
+    }
+}
+
+/// Those that the others follow from: the classes that have most in common with the one that is asked about.
+/// There are few, however many classes are known.
+fn strongest(all: impl Iterator<Item = Reasons>) -> Vec<Reasons> {
+    let mut known = HashSet::new();
+    let mut different: Vec<Reasons> = all.filter(|reasons| known.insert(reasons.clone())).collect();
+    // What follows from another comes after it.
+    let place = |step: &Option<EventId>| step.map_or(u64::MAX >> 16, |step| u64::from(step.0));
+    different.sort_by_key(|reasons| {
+        let sum: u64 = reasons.steps.iter().map(place).sum();
+        (std::cmp::Reverse(sum), reasons.value.is_some())
+    });
+    let mut strongest: Vec<Reasons> = Vec::new();
+    for reasons in different {
+        if !strongest.iter().any(|known| known.implies(&reasons)) {
+            strongest.push(reasons);
         }
     }
-    let path = &class.threads[choice.thread];
-    if let (Some(event), Some(other)) =
-        (path.events.get(choice.number), known.thread(&path.creation))
-        && let Some(theirs) = other.events.get(choice.number)
-        && let Some(value) = theirs.value
-        && theirs.value != event.value
-    {
-        literals.extend(is_other_than(builder, event.id, value));
-    }
-    builder.terms.or(&literals)
+    strongest
 }
 
 /// What the choice demands to be a certain constant is not this one. `None` where the choice is not of

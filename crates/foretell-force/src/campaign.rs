@@ -4,15 +4,15 @@
 //! What was predicted at places that are known already is not forced again, unless it is an end that
 //! nobody has seen yet: a failing assertion, a crash, a deadlock.
 
-use std::collections::HashSet;
-use std::sync::Mutex;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use foretell_predict::finding::access_info;
 use foretell_predict::progress::{Found, Phase};
 use foretell_predict::{
-    Finding, FindingKind, NOT_ASKED, PredictError, Prediction, Status, predict,
+    Finding, FindingKind, NOT_ASKED, PredictError, Prediction, Status, predict, predict_together,
 };
 use foretell_record::{Cause, RunEnd};
 use foretell_trace::schedule::Schedule;
@@ -52,6 +52,49 @@ struct Forced {
     run: Option<Run>,
 }
 
+/// Predicts from traces, within the time of a test.
+#[derive(Clone, Copy)]
+pub(crate) struct Predictor<'a> {
+    options: &'a Options,
+    started: Instant,
+    is_outside: bool,
+}
+
+impl Predictor<'_> {
+    /// What can be predicted from the trace of a class of paths, besides what is of no interest any more
+    /// ([`Campaign::settled`]).
+    pub fn predict_class(
+        self,
+        trace: &Arc<Trace>,
+        settled: HashSet<String>,
+    ) -> Result<Prediction, TestError> {
+        self.predict(trace, move |trace, options| predict_together(trace, options, &settled))
+    }
+
+    fn predict(
+        self,
+        trace: &Arc<Trace>,
+        predict: impl FnOnce(&Trace, &foretell_predict::Options) -> Result<Prediction, PredictError>
+        + Send
+        + 'static,
+    ) -> Result<Prediction, TestError> {
+        if self.is_outside {
+            // What is ordered by means that are not seen would be predicted in any order.
+            let unseen = trace.metadata.gaps.iter().map(ToString::to_string).collect();
+            return Ok(Prediction { unseen, ..Prediction::default() });
+        }
+        let mut options = self.options.predict.clone();
+        let (time, elapsed) = (self.options.time, self.started.elapsed());
+        // Half of the time is for runs. A single question may take longer than what was left when it
+        // was asked.
+        let asking = (time / 2).max(elapsed + time.saturating_sub(elapsed) / 2);
+        options.deadline = self.started.checked_add(asking);
+        let left = (asking + time.saturating_sub(asking) / 4).saturating_sub(elapsed);
+        let trace = Arc::clone(trace);
+        result(bounded(left, move || predict(&trace, &options)))
+    }
+}
+
 /// A test while it goes on.
 pub(crate) struct Campaign<'a> {
     pub options: &'a Options,
@@ -61,8 +104,8 @@ pub(crate) struct Campaign<'a> {
     pub limits: Limits,
     pub started: Instant,
     pub controls: Controls<'a>,
-    /// Places of predictions that were forced.
-    groups: HashSet<String>,
+    /// Places of predictions that were forced, and what goes wrong there.
+    groups: HashMap<String, Violation>,
     /// Canonical forms of the runs.
     pub orders: HashSet<u64>,
     /// Traces that findings are about.
@@ -92,7 +135,7 @@ impl<'a> Campaign<'a> {
             limits,
             started,
             controls: Controls::new(runner, recorded, &options.base, limits),
-            groups: HashSet::new(),
+            groups: HashMap::new(),
             orders: HashSet::from([canonical::order(&recorded.trace, all_events(&recorded.trace))]),
             bases: vec![recorded.trace.clone()],
             tested: Vec::new(),
@@ -128,70 +171,19 @@ impl<'a> Campaign<'a> {
             || foretell_guard::stop::asked().is_some()
     }
 
-    /// The findings that can be predicted from a trace, some properties beside the others.
-    pub fn predict_beside(&self, trace: &Trace) -> Result<Prediction, TestError> {
-        let all = &self.options.predict.properties;
-        let blocks = |kind: &FindingKind| {
-            matches!(kind, FindingKind::Atomicity | FindingKind::Order | FindingKind::Misuse)
-        };
-        let (some, others): (Vec<FindingKind>, Vec<FindingKind>) =
-            all.iter().copied().partition(blocks);
-        if self.options.jobs < 2 || some.is_empty() || others.is_empty() {
-            return self.predict(trace);
-        }
-        let (mut one, two) = std::thread::scope(|scope| {
-            let beside = || self.predict_some(trace, some.clone());
-            let begun = std::thread::Builder::new().spawn_scoped(scope, beside);
-            let two = self.predict_some(trace, others);
-            let one = match begun {
-                Ok(thread) => {
-                    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                }
-                Err(_) => beside(),
-            };
-            Ok((one?, two?))
-        })?;
-        one.findings.extend(two.findings);
-        one.unseen.extend(two.unseen);
-        one.internal_errors.extend(two.internal_errors);
-        Ok(one)
-    }
-
     /// What can be predicted from a trace.
     pub fn predict(&self, trace: &Trace) -> Result<Prediction, TestError> {
-        self.predict_some(trace, self.options.predict.properties.clone())
+        self.predictor().predict(&Arc::new(trace.clone()), predict)
     }
 
-    fn predict_some(
-        &self,
-        trace: &Trace,
-        properties: Vec<FindingKind>,
-    ) -> Result<Prediction, TestError> {
-        if self.is_outside() {
-            // What is ordered by means that are not seen would be predicted in any order.
-            let unseen = trace.metadata.gaps.iter().map(ToString::to_string).collect();
-            return Ok(Prediction { unseen, ..Prediction::default() });
-        }
-        let mut options = self.options.predict.clone();
-        options.properties = properties;
-        let time = self.options.time;
-        // Half of the time is for runs. A single question may take longer than what was left when it
-        // was asked.
-        let asking = (time / 2).max(self.started.elapsed() + self.time_left() / 2);
-        options.deadline = self.started.checked_add(asking);
-        let left =
-            (asking + time.saturating_sub(asking) / 4).saturating_sub(self.started.elapsed());
-        let trace = trace.clone();
-        result(bounded(left, move || predict(&trace, &options)))
+    /// Who predicts, also beside this campaign.
+    pub fn predictor(&self) -> Predictor<'a> {
+        Predictor { options: self.options, started: self.started, is_outside: self.is_outside() }
     }
 
     /// Is something ordered by a library that is not seen?
     pub fn is_outside(&self) -> bool {
         self.recorded.outside.iter().any(|outside| outside.cause == Cause::Library)
-    }
-
-    fn time_left(&self) -> Duration {
-        self.options.time.saturating_sub(self.started.elapsed())
     }
 
     /// What is new in what can be predicted from a trace, the most severe first. What is not decided
@@ -215,7 +207,7 @@ impl<'a> Campaign<'a> {
                 continue;
             }
             let violation = Violation::of(finding, marked);
-            let new = self.groups.insert(finding.group.clone());
+            let new = self.groups.insert(finding.group.clone(), violation).is_none();
             if new || (is_an_end(violation) && !self.was_confirmed(&finding.group)) {
                 let base = self.base(class, trace);
                 jobs.push(Job { base, violation, members: vec![finding.clone()] });
@@ -224,6 +216,14 @@ impl<'a> Campaign<'a> {
         // A race alone shows nothing: what goes wrong by it is more.
         jobs.sort_by_key(|job| (job.violation == Violation::Race, job.violation));
         jobs
+    }
+
+    /// Places at which nothing that is predicted would be forced again.
+    pub fn settled(&self) -> HashSet<String> {
+        let groups = self.groups.iter();
+        let settled = groups
+            .filter(|(group, violation)| !is_an_end(**violation) || self.was_confirmed(group));
+        settled.map(|(group, _)| group.clone()).collect()
     }
 
     fn was_confirmed(&self, group: &str) -> bool {

@@ -1,22 +1,24 @@
 //! The exploration of a program under the scheduler: its probes are forced, what ends badly is a
 //! finding, and every class of paths that is found is predicted from.
 
+use std::sync::Arc;
 use std::thread::ScopedJoinHandle;
 
 use foretell_explore::{Doubt, Executed, Exploration, Limits, Probe, Program};
 use foretell_predict::access::Accesses;
 use foretell_predict::finding::access_info;
 use foretell_predict::progress::Explored;
-use foretell_predict::{Finding, FindingKind, Status};
+use foretell_predict::{Finding, FindingKind, Prediction, Status};
 use foretell_record::{Cause, Policy, RunEnd};
 use foretell_trace::schedule::Schedule;
 use foretell_trace::{EventId, ObjectId, ObjectKind, Op, Site, Term, Trace};
 
-use crate::campaign::{Campaign, named_by_its_effect};
+use crate::beside::{Beside, Class};
+use crate::campaign::{Campaign, Predictor, named_by_its_effect};
 use crate::canonical;
 use crate::forced::Violation;
 use crate::run::{Run, RunError};
-use crate::session::{Paths, Tested, all_events};
+use crate::session::{Paths, TestError, Tested, all_events};
 
 /// Explores from the recorded run. `others` are runs that were made before: their classes are known at
 /// once.
@@ -45,9 +47,13 @@ pub(crate) fn explore(
     // Predictions that were forced may have left the recorded path.
     let others = others.into_iter().filter(|_| campaign.options.paths == Paths::All);
     let others = others.map(|run| executed(run, 0)).collect();
-    let mut exploring = Exploring { campaign, others };
     let first = executed(recorded.clone(), 0);
-    foretell_explore::explore(first, &mut exploring, &limits)
+    let (jobs, predictor) = (campaign.options.jobs, campaign.predictor());
+    std::thread::scope(|scope| {
+        let beside = Beside::new(scope, jobs, predictor);
+        let mut exploring = Exploring { campaign, others, predictor, beside };
+        foretell_explore::explore(first, &mut exploring, &limits)
+    })
 }
 
 /// Events of a turn in a random walk, on average.
@@ -56,6 +62,8 @@ const WALK: u32 = 3;
 struct Exploring<'c, 'a> {
     campaign: &'c mut Campaign<'a>,
     others: Vec<Executed>,
+    predictor: Predictor<'a>,
+    beside: Beside,
 }
 
 impl Program for Exploring<'_, '_> {
@@ -110,21 +118,19 @@ impl Program for Exploring<'_, '_> {
         if number == 0 {
             return std::mem::take(&mut self.others);
         }
-        let campaign = &mut *self.campaign;
-        let runs = match campaign.predict_beside(class) {
-            Ok(prediction) => {
-                // What would have followed a bad end is asked for by the exploration.
-                let unseen = prediction.unseen.iter().filter(|_| ended);
-                campaign.unseen.extend(unseen.cloned());
-                let jobs = campaign.jobs(number, class, &prediction);
-                campaign.force(jobs)
+        let class = Class { number, trace: Arc::new(class.clone()), ended };
+        match self.beside.take(class, self.campaign.settled()) {
+            Ok(()) => self.predicted(false),
+            Err(class) => {
+                let settled = self.campaign.settled();
+                let prediction = self.predictor.predict_class(&class.trace, settled);
+                self.force(&class, prediction)
             }
-            Err(error) => {
-                campaign.lost(error);
-                Vec::new()
-            }
-        };
-        runs.into_iter().map(|run| executed(run, 0)).collect()
+        }
+    }
+
+    fn found_late(&mut self) -> Vec<Executed> {
+        self.predicted(true)
     }
 
     fn walk(&mut self, number: u64) -> Option<Result<Executed, Doubt>> {
@@ -161,6 +167,34 @@ impl Program for Exploring<'_, '_> {
 }
 
 impl Exploring<'_, '_> {
+    /// Runs of what was predicted meanwhile; `last`: of all that is still being predicted.
+    fn predicted(&mut self, last: bool) -> Vec<Executed> {
+        let mut runs = Vec::new();
+        while let Some((class, prediction)) = self.beside.next(last) {
+            runs.extend(self.force(&class, prediction));
+        }
+        runs
+    }
+
+    /// Forces what was predicted from a class and is new.
+    fn force(&mut self, class: &Class, prediction: Result<Prediction, TestError>) -> Vec<Executed> {
+        let campaign = &mut *self.campaign;
+        let runs = match prediction {
+            Ok(prediction) => {
+                // What would have followed a bad end is asked for by the exploration.
+                let unseen = prediction.unseen.iter().filter(|_| class.ended);
+                campaign.unseen.extend(unseen.cloned());
+                let jobs = campaign.jobs(class.number, &class.trace, &prediction);
+                campaign.force(jobs)
+            }
+            Err(error) => {
+                campaign.lost(error);
+                Vec::new()
+            }
+        };
+        runs.into_iter().map(|run| executed(run, 0)).collect()
+    }
+
     /// Judges a run, which is a finding if it ended badly.
     fn learn(&mut self, class: &Trace, probe: &Probe, run: Run) -> Result<Executed, Doubt> {
         let campaign = &mut *self.campaign;

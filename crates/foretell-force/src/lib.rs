@@ -13,6 +13,7 @@
 //! violation that needs other input, or a path that a limit left open, which is said; see [`program`] and [`effect`] for what
 //! is held constant and what is compared.
 
+mod beside;
 pub mod bounded;
 mod campaign;
 pub mod canonical;

@@ -13,6 +13,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::cleanup::{self, Registry};
@@ -24,6 +25,8 @@ static LEFT_ALONE: AtomicBool = AtomicBool::new(false);
 
 /// A killed process ends within this time, unless the kernel holds it.
 const LONGEST_END: Duration = Duration::from_secs(2);
+/// All our children are looked at for adopted ones that have ended at most so often.
+const NOW_AND_THEN: Duration = Duration::from_millis(20);
 
 /// Says which program a process descends from.
 ///
@@ -113,15 +116,31 @@ pub fn reap() {
     if !ADOPTS.load(Ordering::Relaxed) {
         return;
     }
+    while let Some(process) = ended_child() {
+        let registry = cleanup::registry();
+        if registry.children().iter().any(|own| own.process == process) {
+            // There may be others behind it, which the kernel does not tell before somebody has waited for
+            // this one. That is soon, unless that somebody waits for one of the others.
+            static LAST: Mutex<Option<Instant>> = Mutex::new(None);
+            let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.is_none_or(|last| last.elapsed() > NOW_AND_THEN) {
+                adopted(&registry).into_iter().for_each(reap_one);
+                *last = Some(Instant::now());
+            }
+            return;
+        }
+        reap_one(process);
+    }
+}
+
+/// A child that has ended and was not waited for.
+fn ended_child() -> Option<i32> {
     // SAFETY: the structure is only written to.
-    let some_ended = unsafe {
+    unsafe {
         let mut information: libc::siginfo_t = std::mem::zeroed();
         let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        libc::waitid(libc::P_ALL, 0, &mut information, flags) == 0 && information.si_pid() != 0
-    };
-    if some_ended {
-        let registry = cleanup::registry();
-        adopted(&registry).into_iter().for_each(reap_one);
+        let asked = libc::waitid(libc::P_ALL, 0, &mut information, flags);
+        Some(information.si_pid()).filter(|&process| asked == 0 && process != 0)
     }
 }
 

@@ -200,7 +200,8 @@ pub(crate) fn in_windows(trace: &Trace, options: &Options) -> bool {
         && trace.metadata.observed_order
 }
 
-fn setting<'s>(trace: &'s Trace, options: &'s Options) -> Setting<'s> {
+/// How to ask about the trace.
+pub(crate) fn setting<'s>(trace: &'s Trace, options: &'s Options) -> Setting<'s> {
     Setting {
         mode: options.mode,
         backend: &options.backend,

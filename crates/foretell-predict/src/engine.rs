@@ -249,7 +249,7 @@ impl<'a> Engine<'a> {
 
     /// Can one of the goals be reached?
     pub fn ask(&mut self, goals: &[&Goal]) -> Verdict {
-        let formulas: Vec<TermId> = goals.iter().map(|goal| self.import(goal)).collect();
+        let formulas: Vec<TermId> = goals.iter().map(|goal| self.formula(goal)).collect();
         let formula = self.solver.terms().or(&formulas);
         let Some((bound, most)) = self.bound.clone() else {
             for (goal, &formula) in goals.iter().zip(&formulas).take(CONES) {
@@ -281,6 +281,40 @@ impl<'a> Engine<'a> {
         let answer = self.solver.check(&[formula], self.budget);
         let in_all_interleavings = matches!(answer, Answer::Unsatisfiable { .. });
         Verdict::Impossible { in_all_interleavings }
+    }
+
+    /// The terms of the problem, to make formulas of those of goals ([`Engine::formula`]).
+    pub fn terms(&mut self) -> &mut TermStore {
+        self.solver.terms()
+    }
+
+    /// Is the formula known to hold of nothing?
+    pub fn is_impossible(&mut self, formula: TermId) -> bool {
+        matches!(self.solver.check(&[formula], self.budget), Answer::Unsatisfiable { .. })
+    }
+
+    /// Can the formula, which says that all goals are reached, hold? The goals are made when there is
+    /// a solution to check.
+    pub fn ask_for(&mut self, formula: TermId, goals: impl FnOnce() -> Vec<Goal>) -> Verdict {
+        match self.solver.check(&[formula], self.budget) {
+            Answer::Satisfiable(model) => {
+                let goals = goals();
+                self.believe(&[&Goal::all(&goals)], &model)
+            }
+            Answer::Unsatisfiable { .. } => Verdict::Impossible { in_all_interleavings: true },
+            Answer::Unknown(reason) => Verdict::Unknown(told(reason)),
+        }
+    }
+
+    /// Can one of the goals be reached? They are many, so none is tried by itself first. `formulas` are
+    /// theirs, by [`Engine::formula`].
+    pub(crate) fn ask_together(&mut self, goals: &[&Goal], formulas: &[TermId]) -> Verdict {
+        let formula = self.solver.terms().or(formulas);
+        match self.solver.check(&[formula], self.budget) {
+            Answer::Satisfiable(model) => self.believe(goals, &model),
+            Answer::Unsatisfiable { .. } => Verdict::Impossible { in_all_interleavings: true },
+            Answer::Unknown(reason) => Verdict::Unknown(told(reason)),
+        }
     }
 
     /// That nothing takes place but what has to come before the goal's events, and the releases of
@@ -345,7 +379,7 @@ impl<'a> Engine<'a> {
     }
 
     /// The goal's formula over the terms of the problem.
-    fn import(&mut self, goal: &Goal) -> TermId {
+    pub fn formula(&mut self, goal: &Goal) -> TermId {
         let Self { solver, values, encoding, part, .. } = self;
         let end = encoding.end;
         let mut replace = |terms: &mut TermStore, leaf: TermId| match *goal.terms.term(leaf) {

@@ -41,6 +41,29 @@ impl Goal {
         self.terms.is_false(self.formula)
     }
 
+    /// The goal that all of these are reached at once.
+    pub(crate) fn all(goals: &[Goal]) -> Goal {
+        let (mut terms, mut values) = (TermStore::default(), Vec::new());
+        let mut symbols: HashMap<(Moment, VariableId), TermId> = HashMap::new();
+        let mut parts = Vec::new();
+        for goal in goals {
+            let mut replace = |terms: &mut TermStore, leaf: TermId| match *goal.terms.term(leaf) {
+                Term::Symbol(symbol) => {
+                    let value = goal.values[symbol.index()];
+                    *symbols.entry(value).or_insert_with(|| {
+                        values.push(value);
+                        terms.fresh_symbol(format!("{value:?}"), goal.terms.sort(leaf))
+                    })
+                }
+                Term::Before(first, second) => terms.before(first, second),
+                ref other => unreachable!("{other:?} in a goal"),
+            };
+            parts.push(terms.import(&goal.terms, goal.formula, &mut HashMap::new(), &mut replace));
+        }
+        let formula = terms.and(&parts);
+        Goal { terms, formula, values }
+    }
+
     /// The events that the formula orders or asks to take place.
     pub fn events(&self) -> Vec<EventId> {
         let mut events = Vec::new();
@@ -82,13 +105,25 @@ impl Goal {
             Moment::Before(event) => place(event).min(end),
             Moment::End => end,
         };
-        let mut states: HashMap<usize, Vec<Value>> = HashMap::new();
-        for &(moment, _) in &self.values {
-            let steps = steps(moment);
-            states.entry(steps).or_insert_with(|| run.values_after(steps));
+        // What becomes of the variables that the goal speaks of.
+        let mut changes: HashMap<VariableId, Vec<(usize, &Value)>> = HashMap::new();
+        for &(_, variable) in &self.values {
+            changes.entry(variable).or_default();
+        }
+        for (step, changed) in run.changes.iter().enumerate() {
+            for (variable, value) in changed {
+                if let Some(changes) = changes.get_mut(variable) {
+                    changes.push((step, value));
+                }
+            }
         }
         self.evaluate(place, |moment, variable| {
-            states[&steps(moment)].get(variable.index()).cloned()
+            let (steps, changes) = (steps(moment), &changes[&variable]);
+            let before = changes.partition_point(|(step, _)| *step < steps);
+            match before.checked_sub(1) {
+                Some(last) => Some(changes[last].1.clone()),
+                None => run.start.values.get(variable.index()).cloned(),
+            }
         })
     }
 }

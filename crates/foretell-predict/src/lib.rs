@@ -41,6 +41,7 @@ pub mod region;
 mod rest;
 pub mod sample;
 mod stale;
+mod together;
 pub mod window;
 pub mod witness;
 
@@ -54,3 +55,4 @@ pub use options::{Model, NOT_ASKED, Options, Window};
 pub use pattern::{AccessPattern, PatternKind};
 pub use predict::{PredictError, predict};
 pub use question::FindingKind;
+pub use together::predict_together;

@@ -400,14 +400,14 @@ impl Way for Instance {
 }
 
 /// Turns verdicts into findings.
-struct Recorder<'a> {
-    trace: &'a Trace,
-    options: &'a Options,
-    prediction: Prediction,
+pub(crate) struct Recorder<'a> {
+    pub trace: &'a Trace,
+    pub options: &'a Options,
+    pub prediction: Prediction,
     /// The answers are about the whole trace, and all questions are asked.
-    whole: bool,
+    pub whole: bool,
     /// Instances of questions that are not decided for all of them.
-    unexamined: BTreeMap<FindingKind, u64>,
+    pub unexamined: BTreeMap<FindingKind, u64>,
 }
 
 impl Recorder<'_> {
@@ -430,12 +430,13 @@ impl Recorder<'_> {
         rest::ask(asker, &again, options, self)
     }
 
-    fn count_unexamined(&mut self) {
+    /// Says what was not examined.
+    pub fn count_unexamined(&mut self) {
         say_unexamined(&self.unexamined, &mut self.prediction);
     }
 
     /// Kinds that nothing was asked about hold trivially.
-    fn summarise_empty(&mut self) {
+    pub fn summarise_empty(&mut self) {
         // That nothing is misused is the rule, and not worth a line.
         for &kind in self.options.properties.iter().filter(|&&kind| kind != FindingKind::Misuse) {
             summary(&mut self.prediction, kind);
@@ -443,7 +444,8 @@ impl Recorder<'_> {
         self.prediction.properties.sort_by_key(|summary| summary.kind);
     }
 
-    fn record(&mut self, question: &Question, instances: &[Instance], answer: Answered<'_>) {
+    /// Keeps the answer to a question about these instances.
+    pub fn record(&mut self, question: &Question, instances: &[Instance], answer: Answered<'_>) {
         let whole = self.whole;
         let summary = summary(&mut self.prediction, question.kind);
         summary.questions += 1;

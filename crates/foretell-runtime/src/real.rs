@@ -36,15 +36,20 @@ impl Real {
         if pointer.is_null() { self.look_up() } else { pointer }
     }
 
-    #[cold]
-    fn look_up(&self) -> *mut c_void {
+    /// Null when there is none.
+    fn find(&self) -> *mut c_void {
         // SAFETY: names end in NUL.
-        let pointer = unsafe {
+        unsafe {
             match self.version {
                 None => libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()),
                 Some(version) => dlvsym(libc::RTLD_NEXT, self.name.as_ptr(), version.as_ptr()),
             }
-        };
+        }
+    }
+
+    #[cold]
+    fn look_up(&self) -> *mut c_void {
+        let pointer = self.find();
         if pointer.is_null() {
             crate::sys::write(2, b"foretell: libc lacks ");
             crate::sys::write(2, self.name.to_bytes());
@@ -53,6 +58,27 @@ impl Real {
         }
         self.pointer.store(pointer, Relaxed);
         pointer
+    }
+}
+
+/// Looks up every function now, so that copies of this process need not. One that libc lacks is nobody's
+/// concern before it is called.
+pub fn look_up_all() {
+    unsafe extern "C" {
+        #[link_name = "__start_foretell_real"]
+        static FIRST: u8;
+        #[link_name = "__stop_foretell_real"]
+        static END: u8;
+    }
+    let (mut real, end) = ((&raw const FIRST).cast::<Real>(), (&raw const END).cast::<Real>());
+    while real < end {
+        // SAFETY: between the two, which the linker defines, lie the functions of `real!` and nothing else.
+        let one = unsafe { &*real };
+        if one.pointer.load(Relaxed).is_null() {
+            one.pointer.store(one.find(), Relaxed);
+        }
+        // SAFETY: as above.
+        real = unsafe { real.add(1) };
     }
 }
 
@@ -67,6 +93,7 @@ macro_rules! real {
     };
     (@call $make:path, $name:ident, ($($version:literal)?), ($($argument:ident : $type:ty),*),
         $result:ty) => {{
+        #[unsafe(link_section = "foretell_real")]
         static REAL: $crate::real::Real = {
             const NAME: &std::ffi::CStr =
                 match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {

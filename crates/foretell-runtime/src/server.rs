@@ -10,6 +10,7 @@
 use foretell_wire::server::{DESCRIPTORS, Hello, MOST_BYTES, Request};
 use libc::{c_int, c_void};
 
+use crate::real;
 use crate::start::Wishes;
 use crate::sys;
 
@@ -18,6 +19,7 @@ pub fn serve(socket: c_int) -> Wishes {
     let hello = Hello { threads: entries(b"/proc/self/task\0"), descriptors: descriptors(socket) };
     send(socket, &hello.bytes());
     let recorder = parent();
+    real::look_up_all();
     loop {
         let Some((request, files)) = receive(socket) else { sys::exit(0) };
         let number = copy();

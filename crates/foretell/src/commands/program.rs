@@ -118,9 +118,7 @@ fn build(
             let beside = beside.into_iter().flat_map(|folder| ["-iquote".into(), folder.into()]);
             foretell_build::command(language, words.chain(beside))
         }
-        Source::Rust => {
-            rust_host(None).and_then(|_| Ok(foretell_build::rust::command(source, binary)))?
-        }
+        Source::Rust => rust_host(None).map(|_| foretell_build::rust::command(source, binary))?,
     };
     let mut command = command.map_err(|error| Failure::Input(error.to_string()))?;
     // What the compiler leaves when it is ended goes with the folder.
