@@ -122,6 +122,8 @@ pub struct Module {
 
 /// The module keeps shadows; without it, it only reports concrete accesses and calls.
 pub const MODULE_SYMBOLIC: u32 = 1;
+/// The module was written in Rust.
+pub const MODULE_RUST: u32 = 2;
 
 /// How many leading arguments travel with a shadow; later ones are pinned.
 pub const ARGUMENT_SLOTS: usize = 12;

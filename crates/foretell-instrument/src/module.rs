@@ -5,7 +5,7 @@ use crate::function;
 use crate::handlers;
 use crate::llvm::{self, Builder, Location, Type, Value};
 use crate::{rust, rust_names};
-use foretell_abi::{ABI_VERSION, AccessInfo, MODULE_SYMBOLIC, NEVER};
+use foretell_abi::{ABI_VERSION, AccessInfo, MODULE_RUST, MODULE_SYMBOLIC, NEVER};
 use llvm_sys::LLVMLinkage;
 use std::collections::HashMap;
 
@@ -55,6 +55,7 @@ pub fn instrument(module: llvm::Module, mode: Mode) {
         sites: HashMap::new(),
         met: HashMap::new(),
         demangled: HashMap::new(),
+        is_rust: functions.iter().any(|function| rust_names::is_mangled(&function.name())),
     };
     rust::replace_locks(&mut context, &functions);
     let quiet = handlers::quiet(&functions);
@@ -122,6 +123,7 @@ pub struct ModuleContext {
     sites: HashMap<(String, String, u32, u32), Value>,
     met: HashMap<(Value, Recurring), Value>,
     demangled: HashMap<String, String>,
+    is_rust: bool,
 }
 
 impl ModuleContext {
@@ -206,7 +208,10 @@ impl ModuleContext {
         let entries = self.table(&table, "foretell.globals");
         let handlers = self.table(quiet, "foretell.quiet");
         let name = self.module.source_name();
-        let flags = if self.mode == Mode::Symbolic { MODULE_SYMBOLIC } else { 0 };
+        let mut flags = if self.mode == Mode::Symbolic { MODULE_SYMBOLIC } else { 0 };
+        if self.is_rust {
+            flags |= MODULE_RUST;
+        }
         let members = [
             self.module.constant32(ABI_VERSION),
             self.module.constant32(flags),

@@ -14,6 +14,7 @@
 use crate::llvm::{self, Opcode, Value};
 use crate::module::ModuleContext;
 use crate::rust_names::{is_mangled, plain_path};
+use foretell_abi::Unseen;
 use foretell_abi::rust_lock::{READER_WRITER, SHARED, TRY};
 use std::collections::HashMap;
 
@@ -129,6 +130,7 @@ pub fn replace_locks(context: &mut ModuleContext, functions: &[Value]) {
                     }
                     Opcode::LLVMCall | Opcode::LLVMInvoke => {
                         let Some(callee) = instruction.callee().as_function() else { continue };
+                        say_stream_lock(context, function, instruction, callee);
                         let make = || detour(context, callee);
                         if let Some(detour) = *detours.entry(callee).or_insert_with(make) {
                             let site = context.site(instruction, function);
@@ -142,6 +144,27 @@ pub fn replace_locks(context: &mut ModuleContext, functions: &[Value]) {
             }
         }
     }
+}
+
+/// The locks of the standard streams, which the compiled library keeps for itself.
+const STREAM_LOCKS: &[&str] = &[
+    "std::io::stdio::Stdin::lock",
+    "std::io::stdio::Stdout::lock",
+    "std::io::stdio::Stderr::lock",
+];
+
+/// Says that the program takes the lock of a stream, which is not seen.
+fn say_stream_lock(context: &mut ModuleContext, function: Value, call: Value, callee: Value) {
+    if !callee.is_declaration()
+        || !path(&callee.name()).is_some_and(|path| STREAM_LOCKS.contains(&path.as_str()))
+    {
+        return;
+    }
+    let site = context.site(call, function);
+    let text = context.string("the lock of a standard stream");
+    context.builder.place_before(call);
+    let what = context.module.constant32(Unseen::Assembler as u32);
+    context.hook("unseen", context.module.void, &[what, text, site]);
 }
 
 fn role_of(symbol: &str) -> Option<Role> {

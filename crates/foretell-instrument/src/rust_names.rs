@@ -25,14 +25,16 @@ pub fn plain_path(demangled: &str) -> String {
         path.push_str(&plain_path(of.split(" as ").next().unwrap_or(of)));
         rest = after.strip_prefix('>').unwrap_or(after);
     }
-    let mut depth = 0usize;
+    let (mut depth, mut before) = (0usize, ' ');
     for character in rest.chars() {
         match character {
             '<' => depth += 1,
+            '>' if before == '-' => {}
             '>' => depth = depth.saturating_sub(1),
             _ if depth == 0 => path.push(character),
             _ => {}
         }
+        before = character;
     }
     while let Some(shorter) = path.strip_suffix("::") {
         path.truncate(shorter.len());

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use foretell_abi::{
     ABI_VERSION, AccessInfo, BinaryOp, COPY_SYMBOLIC, CallSlots, LOCAL_DESTINATION, LOCAL_SOURCE,
-    MODULE_SYMBOLIC, Met, Module, PinReason, RmwKind, Site, Source, Unseen,
+    MODULE_RUST, MODULE_SYMBOLIC, Met, Module, PinReason, RmwKind, Site, Source, Unseen,
 };
 use foretell_wire::outside::Cause;
 use foretell_wire::{Kind, access, await_mark};
@@ -647,6 +647,9 @@ unsafe fn register(session: &mut Session, module: &Module) {
     }
     let symbolic = wanted(module.flags & MODULE_SYMBOLIC != 0);
     PASS_REPORTS.store(true, Relaxed);
+    if module.flags & MODULE_RUST != 0 {
+        crate::wrappers::rust::IS_RUST.store(true, Relaxed);
+    }
     recorder.put_notable([head(Kind::Instrumented, symbolic.into(), 0)]);
     // SAFETY: the module's own tables.
     unsafe {

@@ -108,7 +108,7 @@ fn a_panic_is_a_failure_at_its_place_and_replays() {
         "{ended}"
     );
     for word in ["{closure#", "{shim", "/rustc/", "library/", "_RNv", "spawn_unchecked"] {
-        let headline = finding["headline"].as_str().unwrap_or_default();
+        let headline = finding["detail"].as_str().unwrap_or_default();
         assert!(!headline.contains(word), "{headline}");
     }
     let schedule = std::fs::read_dir(workshop.0.join("schedules")).expect("schedules").next();

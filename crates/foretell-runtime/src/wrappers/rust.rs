@@ -9,7 +9,7 @@
 //! thread's word it looked at is known by the futex it slept on, or by the token that is gone.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use foretell_abi::rust_lock::{READER_WRITER, SHARED, TRY};
 use foretell_abi::{BinaryOp, Order, Site};
@@ -30,8 +30,10 @@ use crate::turn::TurnCell;
 /// The number of the lock at the word. A word at 0 is a lock that nobody has: one that the model knows as
 /// taken was freed and made anew.
 fn number(word: &AtomicU32, flags: u32) -> u32 {
-    let free = word.load(Relaxed) == 0;
     let address = word.as_ptr() as u64;
+    // SAFETY: callers have the turn.
+    let is_waited_with = unsafe { WAITING.get() }.contains(&address);
+    let free = word.load(Relaxed) == 0 && !is_waited_with;
     let object = match flags & READER_WRITER {
         0 => objects::get(
             address,
@@ -46,6 +48,13 @@ fn number(word: &AtomicU32, flags: u32) -> u32 {
     };
     object.number
 }
+
+/// The words of mutexes that threads have given back in order to wait for a condition. When such a thread has
+/// it again, the word follows a moment later.
+static WAITING: TurnCell<Vec<u64>> = TurnCell::new(Vec::new());
+
+/// A module was written in Rust.
+pub static IS_RUST: AtomicBool = AtomicBool::new(false);
 
 fn is_free(lock: &ReaderWriter) -> bool {
     lock.writer.is_none() && lock.readers.is_empty()
@@ -86,6 +95,10 @@ pub unsafe extern "C" fn __foretell_rust_acquire(
     session.place = session.recorder().site(site);
     let number = number(word, flags);
     let shared = flags & SHARED != 0;
+    if shared && is_held(&session, number) {
+        // A writer that waits keeps new readers out, also those that read already.
+        outside::note_outcome(&session, "RwLock::read");
+    }
     let patience = || if flags & TRY != 0 { Patience::Try } else { Patience::Until(None) };
     let result = match flags & READER_WRITER {
         0 => mutex::acquire(&mut session, number, patience()),
@@ -176,8 +189,16 @@ unsafe fn wait(
     let number = condition::object_at(condition as u64).number;
     let deadline = limit.map(|limit| scheduler::now().saturating_add(limit));
     word.store(0, SeqCst);
+    // SAFETY: a session has the turn.
+    unsafe { WAITING.get() }.push(mutex as u64);
     let result = condition::wait_modelled(session, number, lock, deadline);
+    let _session = Session::begin();
     word.store(1, SeqCst);
+    // SAFETY: the thread has the turn.
+    let waiting = unsafe { WAITING.get() };
+    if let Some(at) = waiting.iter().position(|&address| address == mutex as u64) {
+        waiting.swap_remove(at);
+    }
     Some(result == libc::ETIMEDOUT)
 }
 

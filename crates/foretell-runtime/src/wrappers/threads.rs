@@ -408,7 +408,9 @@ interpose! {
     ) -> c_int {
         let result = real!(pthread_key_create(key: *mut libc::pthread_key_t,
             destructor: Option<unsafe extern "C" fn(*mut c_void)>) -> c_int);
-        if result == 0 && let Some(mut session) = Session::begin() {
+        // Rust's library makes its keys when it first needs one, and nobody else sees them.
+        let seen = result == 0 && !super::rust::IS_RUST.load(Relaxed);
+        if seen && let Some(mut session) = Session::begin() {
             session.point();
             written(&mut session, key as u64, size_of::<libc::pthread_key_t>());
             session.point();

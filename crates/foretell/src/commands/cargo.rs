@@ -205,6 +205,8 @@ fn test(
         };
         chosen.extend(names.iter().filter(wanted).map(|name| (executable, name.clone())));
     }
+    // Cargo tells of what it has built in an order that depends on what was there before.
+    chosen.sort_by(|(one, first), (other, second)| (&one.name, first).cmp(&(&other.name, second)));
     if let Some((part, of)) = arguments.partition {
         let mine = |position: usize| position as u32 % of == part;
         chosen =
@@ -313,7 +315,7 @@ fn test_one(
     };
     let headline = |finding: &Value| {
         let word = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
-        format!("{}[{}]: {}", word("status"), word("kind"), word("headline"))
+        format!("{}[{}]: {}", word("status"), word("kind"), word("detail"))
     };
     let explored = &report["exploration"];
     let summary = match (explored["classes"].as_u64(), explored["covered"].as_bool()) {

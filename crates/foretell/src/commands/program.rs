@@ -58,7 +58,9 @@ pub fn prepare_text(
 ) -> Result<Option<Prepared>, Failure> {
     let (first, rest) = typed.split_first().expect("clap demands a program");
     let original = Path::new(first);
-    let (Some(language), Some(name)) = (language_of(original), original.file_name()) else {
+    let (Some(language @ Source::Clang(_)), Some(name)) =
+        (language_of(original), original.file_name())
+    else {
         return Ok(None);
     };
     let folder = temporary()?;
