@@ -142,14 +142,18 @@ pub fn outcome(
     }
 }
 
-/// Is the assertion that ended the run the last one of the schedule? Another one that failed says
-/// nothing about it.
+/// Is the assertion that ended the run the one that the schedule leads to: its last assertion, or, where the
+/// schedule ends before it, one of the thread that took the last step? Another one that failed says nothing.
 fn fails_last(schedule: &Schedule, forced: &Run) -> bool {
     let Some(failed) = forced.failed() else { return false };
     let event = forced.trace.event(failed);
     let path = &forced.trace.threads[event.thread.index()].path;
-    let last = schedule.steps.iter().rfind(|step| &*step.operation == "assert");
-    last.is_none_or(|step| step.thread.0 == *path && step.index == event.index)
+    let asserts = schedule.steps.iter().rfind(|step| &*step.operation == "assert");
+    let is_it = asserts.is_some_and(|step| step.thread.0 == *path && step.index == event.index);
+    let follows = schedule.steps.last().is_none_or(|step| {
+        &*step.operation != "assert" && step.thread.0 == *path && event.index > step.index
+    });
+    is_it || follows
 }
 
 /// Did the thread of the schedule's last step call `abort`? Who ended the process did so in its turn, after
