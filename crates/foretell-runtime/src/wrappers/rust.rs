@@ -32,8 +32,8 @@ use crate::turn::TurnCell;
 fn number(word: &AtomicU32, flags: u32) -> u32 {
     let address = word.as_ptr() as u64;
     // SAFETY: callers have the turn.
-    let is_waited_with = unsafe { WAITING.get() }.contains(&address);
-    let free = word.load(Relaxed) == 0 && !is_waited_with;
+    let is_busy = unsafe { BUSY.get() }.contains(&address);
+    let free = word.load(Relaxed) == 0 && !is_busy;
     let object = match flags & READER_WRITER {
         0 => objects::get(
             address,
@@ -49,9 +49,31 @@ fn number(word: &AtomicU32, flags: u32) -> u32 {
     object.number
 }
 
-/// The words of mutexes that threads have given back in order to wait for a condition. When such a thread has
-/// it again, the word follows a moment later.
-static WAITING: TurnCell<Vec<u64>> = TurnCell::new(Vec::new());
+/// The words of locks that are being taken or given back: model and word may differ for a moment, in which
+/// other threads run.
+static BUSY: TurnCell<Vec<u64>> = TurnCell::new(Vec::new());
+
+/// A lock whose word will follow the model; ends while the thread has the turn.
+struct Busy(u64);
+
+impl Busy {
+    fn new(word: &AtomicU32) -> Self {
+        let address = word.as_ptr() as u64;
+        // SAFETY: callers have the turn.
+        unsafe { BUSY.get() }.push(address);
+        Self(address)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        let busy = unsafe { BUSY.get() };
+        if let Some(at) = busy.iter().position(|&address| address == self.0) {
+            busy.swap_remove(at);
+        }
+    }
+}
 
 /// A module was written in Rust.
 pub static IS_RUST: AtomicBool = AtomicBool::new(false);
@@ -94,6 +116,7 @@ pub unsafe extern "C" fn __foretell_rust_acquire(
     };
     session.place = session.recorder().site(site);
     let number = number(word, flags);
+    let _busy = Busy::new(word);
     let shared = flags & SHARED != 0;
     if shared && is_held(&session, number) {
         // A writer that waits keeps new readers out, also those that read already.
@@ -144,6 +167,7 @@ pub unsafe extern "C" fn __foretell_rust_release(
     // SAFETY: the program's lock.
     let word = unsafe { &*word };
     let session = Session::begin_hook();
+    let busy = session.as_ref().map(|_| Busy::new(word));
     let old = match flags & READER_WRITER {
         0 => word.swap(operand, SeqCst),
         _ => word.fetch_sub(operand, SeqCst),
@@ -154,6 +178,7 @@ pub unsafe extern "C" fn __foretell_rust_release(
         if let Some(number) = held.filter(|&number| is_held(&session, number)) {
             give_back(&mut session, number);
         }
+        drop(busy);
     }
     old
 }
@@ -189,16 +214,11 @@ unsafe fn wait(
     let number = condition::object_at(condition as u64).number;
     let deadline = limit.map(|limit| scheduler::now().saturating_add(limit));
     word.store(0, SeqCst);
-    // SAFETY: a session has the turn.
-    unsafe { WAITING.get() }.push(mutex as u64);
+    let busy = Busy::new(word);
     let result = condition::wait_modelled(session, number, lock, deadline);
     let _session = Session::begin();
     word.store(1, SeqCst);
-    // SAFETY: the thread has the turn.
-    let waiting = unsafe { WAITING.get() };
-    if let Some(at) = waiting.iter().position(|&address| address == mutex as u64) {
-        waiting.swap_remove(at);
-    }
+    drop(busy);
     Some(result == libc::ETIMEDOUT)
 }
 
