@@ -467,6 +467,8 @@ pub enum Unseen {
     Varying = 0,
     /// Inline assembly that accesses memory or makes system calls; the text says which.
     Assembler = 1,
+    /// A call of compiled code that synchronises threads; the text says which.
+    Call = 2,
 }
 
 /// In the flags of `__foretell_memcpy` and `__foretell_memset`: the destination is local memory.

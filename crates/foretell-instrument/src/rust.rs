@@ -65,7 +65,7 @@ const DETOURS: &[(&str, &str)] = &[
     ("std::thread::scoped::ScopeData::decrement_num_running_threads", "__foretell_rust_scope_end"),
 ];
 
-/// Where the functions are that panic or abort, and what else is in these modules.
+/// How the paths of functions begin that panic or abort.
 const PANICS: &[&str] = &[
     "core::panicking::",
     "core::option::unwrap_failed",
@@ -146,7 +146,7 @@ pub fn replace_locks(context: &mut ModuleContext, functions: &[Value]) {
     }
 }
 
-/// The locks of the standard streams, which the compiled library keeps for itself.
+/// Functions that take the lock of a standard stream, which only the compiled library sees.
 const STREAM_LOCKS: &[&str] = &[
     "std::io::stdio::Stdin::lock",
     "std::io::stdio::Stdout::lock",
@@ -155,15 +155,17 @@ const STREAM_LOCKS: &[&str] = &[
 
 /// Says that the program takes the lock of a stream, which is not seen.
 fn say_stream_lock(context: &mut ModuleContext, function: Value, call: Value, callee: Value) {
-    if !callee.is_declaration()
-        || !path(&callee.name()).is_some_and(|path| STREAM_LOCKS.contains(&path.as_str()))
-    {
+    if !callee.is_declaration() {
         return;
     }
+    let Some(path) = path(&callee.name()).filter(|path| STREAM_LOCKS.contains(&path.as_str()))
+    else {
+        return;
+    };
     let site = context.site(call, function);
-    let text = context.string("the lock of a standard stream");
+    let text = context.string(&path);
     context.builder.place_before(call);
-    let what = context.module.constant32(Unseen::Assembler as u32);
+    let what = context.module.constant32(Unseen::Call as u32);
     context.hook("unseen", context.module.void, &[what, text, site]);
 }
 
@@ -187,14 +189,20 @@ fn replace_access(context: &mut ModuleContext, function: Value, access: Value, r
     let word = access.operand(0);
     let site = context.site(access, function);
     let constants = context.module;
+    if access.opcode() == Opcode::LLVMLoad {
+        if matches!(role, Role::Acquire(_)) {
+            access.replace_by(constants.null_of(access.ty()));
+        }
+        return;
+    }
+    // What is added, exchanged or expected is as wide as the word.
+    if access.operand(1).ty().scalar_width() != Some(WIDTH) {
+        return;
+    }
     context.builder.place_before(access);
     match (access.opcode(), role) {
-        (Opcode::LLVMLoad, Role::Acquire(_)) => access.replace_by(constants.null_of(access.ty())),
         (Opcode::LLVMAtomicCmpXchg, Role::Acquire(flags)) => {
             let (expected, desired) = (access.operand(1), access.operand(2));
-            if expected.ty().scalar_width() != Some(WIDTH) {
-                return;
-            }
             let arguments = [word, expected, desired, constants.constant32(flags), site];
             let old = context.hook("rust_acquire", constants.int32, &arguments);
             let success = context.builder.equal(old, expected);
@@ -202,19 +210,11 @@ fn replace_access(context: &mut ModuleContext, function: Value, access: Value, r
             access.replace_by(context.builder.insert(result, success, 1));
         }
         (Opcode::LLVMAtomicRMW, Role::Release(flags)) => {
-            let operand = access.operand(1);
-            if operand.ty().scalar_width() != Some(WIDTH) {
-                return;
-            }
-            let arguments = [word, operand, constants.constant32(flags), site];
+            let arguments = [word, access.operand(1), constants.constant32(flags), site];
             access.replace_by(context.hook("rust_release", constants.int32, &arguments));
         }
         (Opcode::LLVMAtomicRMW, Role::Unpark) => {
-            let operand = access.operand(1);
-            if operand.ty().scalar_width() != Some(WIDTH) {
-                return;
-            }
-            let arguments = [word, operand, site];
+            let arguments = [word, access.operand(1), site];
             access.replace_by(context.hook("rust_unpark", constants.int32, &arguments));
         }
         _ => {}

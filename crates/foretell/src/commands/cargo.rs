@@ -305,9 +305,8 @@ fn test_one(
     if !name.is_empty() {
         command.args(["--exact", name, "--test-threads=1", "--nocapture"]);
     }
-    command.stderr(Stdio::null());
-    let finished = process::run(&mut command, None, RESULT_BYTES).map_err(not_started)?;
-    let report: Value = serde_json::from_slice(&finished.output).unwrap_or_default();
+    let finished = process::output(&mut command).map_err(not_started)?;
+    let report: Value = serde_json::from_slice(&finished.stdout).unwrap_or_default();
     let findings = report["findings"].as_array().into_iter().flatten();
     let counts = |finding: &&Value| {
         let status = finding["status"].as_str().unwrap_or_default();
@@ -321,7 +320,11 @@ fn test_one(
     let summary = match (explored["classes"].as_u64(), explored["covered"].as_bool()) {
         (Some(classes), Some(true)) => format!("all behaviours covered, {classes} classes"),
         (Some(classes), _) => format!("not all behaviours covered, {classes} classes"),
-        _ => "no result".into(),
+        // What foretell said last is why.
+        _ => {
+            let said = String::from_utf8_lossy(&finished.stderr).into_owned();
+            format!("no result: {}", said.lines().last().unwrap_or("nothing was said"))
+        }
     };
     Ok(Tested {
         executable: executable.name.clone(),
