@@ -38,6 +38,8 @@ pub(crate) struct PathEvent {
     pub kind: Kind,
     /// Equal in two runs where the thread did the same.
     pub label: Label,
+    /// Where in the code it happened and how it came out, whatever it was done to.
+    pub place: Label,
     /// The address that was computed, or the value that a choice demands.
     pub value: Option<u64>,
     /// Another thread can have an influence on how a choice comes out.
@@ -72,7 +74,7 @@ impl Labels {
 }
 
 /// What happened, where, to what, and how it came out.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Signature {
     operation: &'static str,
     place: Option<(Box<str>, u32, u32)>,
@@ -364,22 +366,25 @@ fn path_event(
         (Kind::Branch, _) => demanded(ctp, id).map(|(_, value)| value),
         _ => None,
     };
-    let label = labels.of(Signature {
+    let here = Signature {
         operation: event.op.keyword(),
         place: place.map(|site| (site.file.clone(), site.line, site.column)),
-        object: event.op.object().map(|object| trace.objects[object.index()].name.clone()),
+        object: None,
         outcome: match event.op {
             Op::Branch(condition) | Op::Assert(condition) => Some(condition.outcome),
             _ => None,
         },
-        value,
-    });
+        value: None,
+    };
+    let object = event.op.object().map(|object| trace.objects[object.index()].name.clone());
+    let label = labels.of(Signature { object, value, ..here.clone() });
+    let place = labels.of(here);
     let influenced = match kind {
         // What its address or guard is made of is not always in the operation's own term.
         Kind::Addressed if !has_address_term(&event.op) => true,
         _ => influence.reaches(&event.op),
     };
-    PathEvent { id, kind, label, value, influenced }
+    PathEvent { id, kind, label, place, value, influenced }
 }
 
 /// May a thread that waits be able to go on after it?

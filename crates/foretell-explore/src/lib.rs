@@ -51,6 +51,12 @@
 //! nothing, and the question stays unsettled. It is asked again when no other question is left and no class
 //! comes late any more; what no class says something about even then is a doubt.
 //!
+//! **What is asked first.** A place in the code at which a thread decides is met again and again, in loops, in
+//! threads that do the same and in every class. What the other outcome leads to is mostly the same, so
+//! each place is probed once before any is probed again, in whatever class it is met; then four times,
+//! sixteen times, and so on. A class is done when every question about it is answered with no, so that the
+//! order decides only when a behaviour is seen, not whether.
+//!
 //! **Random walks.** Where more questions are open than [`Limits::walks_from`], every fifth run is one at
 //! random. A class that is found so is a class like any other, and nothing is concluded from what
 //! is not found: what is complete without walks is complete with them.
@@ -89,7 +95,7 @@ use class::{Class, Label, Labels};
 pub use part::Part;
 use part::Region;
 use pending::Pending;
-use question::{Answer, Asked, Choice, Questions, Shared};
+use question::{Answer, Asked, Choice, Place, Questions, Shared};
 
 /// How much may be asked.
 #[derive(Clone, Debug)]
@@ -280,6 +286,7 @@ pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> E
         waiting: 0,
         unsettled: Vec::new(),
         probes: 0,
+        places: HashMap::new(),
     };
     explorer.add(first);
     if let (Some(part), Some(first)) = (limits.part, explorer.classes.first()) {
@@ -327,6 +334,8 @@ struct Explorer<'a> {
     unsettled: Vec<(usize, Choice)>,
     /// Probes since the last random walk.
     probes: usize,
+    /// How often a choice at a place in the code was probed, by that place and how it came out.
+    places: HashMap<Place, usize>,
 }
 
 /// What is left to ask about a class.
@@ -345,8 +354,6 @@ struct Todo {
 struct Open {
     choice: Choice,
     faults: Vec<u64>,
-    /// Deviations that this visit found.
-    found: usize,
 }
 
 impl Explorer<'_> {
@@ -389,10 +396,10 @@ impl Explorer<'_> {
         first
     }
 
-    /// Asks every question about a class until it is answered with no, or has been answered with yes
-    /// twice as often as in the last visit: then it waits for the next one.
+    /// Asks every question about a class until it is answered with no, or its place in the code has been
+    /// probed as often as this visit allows: then it waits for the next one.
     fn ask_about(&mut self, number: usize) {
-        let visits = self.todo[number].visits;
+        let share = 1 << (2 * self.todo[number].visits).min(60);
         self.todo[number].visits += 1;
         let open = match self.todo[number].open.take() {
             Some(open) => open,
@@ -406,6 +413,11 @@ impl Explorer<'_> {
             return;
         }
         let class = Rc::clone(&self.classes[number]);
+        if open.iter().all(|open| self.probed(&class, open.choice) >= share) {
+            self.todo[number].is_done = false;
+            self.todo[number].open = Some(open);
+            return;
+        }
         if class.trace.events.len() > self.limits.events {
             return self.result.doubt(Doubt::LongRun, open.len());
         }
@@ -453,6 +465,10 @@ impl Explorer<'_> {
                 && self.program.goes_on()
                 && let Some(next) = open.pop_front()
             {
+                if self.probed(&class, next.choice) >= share {
+                    later.push(next);
+                    continue;
+                }
                 self.result.asked += 1;
                 match questions.ask(next.choice, &shared, &next.faults, self.region.as_ref()) {
                     Answer::No => {}
@@ -468,6 +484,7 @@ impl Explorer<'_> {
                             steps.push(known.unwrap_or_else(|| class.any_step(thread)));
                         }
                         let choice = class.chosen(next.choice);
+                        *self.places.entry(class.place(next.choice)).or_default() += 1;
                         probes.push(Probe { class: number, prefix, choice, steps });
                         asked.push(next);
                     }
@@ -481,13 +498,7 @@ impl Explorer<'_> {
             // Where one was found, the same choice may have another deviation.
             for (mut asked, run) in asked.into_iter().zip(runs).rev() {
                 match self.learn(number, known, &mut asked, run) {
-                    Ok(()) => {
-                        asked.found += 1;
-                        match asked.found < 1 << visits.min(16) {
-                            true => open.push_front(asked),
-                            false => later.push(asked),
-                        }
-                    }
+                    Ok(()) => open.push_front(asked),
                     Err(Doubt::CutOff)
                         if pending.get(&asked.choice.thread()) == Some(&Pending::Unknown) =>
                     {
@@ -498,11 +509,13 @@ impl Explorer<'_> {
             }
             self.walk(open.len() + later.len() + self.waiting());
         }
-        for open in &mut later {
-            open.found = 0;
-        }
         self.todo[number].is_done = later.is_empty();
         self.todo[number].open = Some(later);
+    }
+
+    /// How often the place in the code at which the thread chooses was probed, in all classes.
+    fn probed(&self, class: &Class, choice: Choice) -> usize {
+        self.places.get(&class.place(choice)).copied().unwrap_or_default()
     }
 
     /// Adds what the class has in common with those that are not among `shared` yet: all others, and nothing
@@ -543,7 +556,7 @@ impl Explorer<'_> {
         let mut choices: Vec<Choice> = class.choices().into_iter().filter(new).collect();
         choices
             .sort_by_key(|choice| (class.is_address(*choice), std::cmp::Reverse(choice.thread())));
-        choices.into_iter().map(|choice| Open { choice, faults: Vec::new(), found: 0 }).collect()
+        choices.into_iter().map(|choice| Open { choice, faults: Vec::new() }).collect()
     }
 
     /// Adds what came of a probe of a class; `known` classes were known when it was asked for.

@@ -156,7 +156,7 @@ impl Explorer<'_> {
                 _ => {
                     let todo = &mut self.todo[number];
                     todo.is_done = false;
-                    let open = Open { choice, faults: Vec::new(), found: 0 };
+                    let open = Open { choice, faults: Vec::new() };
                     todo.open.get_or_insert_default().push(open);
                     again = true;
                 }

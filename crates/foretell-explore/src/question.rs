@@ -14,7 +14,7 @@ use foretell_trace::schedule::{Schedule, Step};
 use foretell_trace::{EventId, Op, Scope, TermId, Value};
 
 use crate::Limits;
-use crate::class::{Class, Kind, PathEvent, ThreadPath, demanded};
+use crate::class::{Class, Kind, Label, PathEvent, ThreadPath, demanded};
 use crate::part::Region;
 use crate::pending::Model;
 
@@ -47,6 +47,13 @@ impl Choice {
     pub fn of_thread(self, thread: usize) -> Option<usize> {
         (self.thread == thread).then_some(self.number)
     }
+}
+
+/// A place in the code at which threads choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    cut: bool,
+    event: Option<Label>,
 }
 
 /// What came of a question.
@@ -127,6 +134,17 @@ impl Class {
     pub fn is_address(&self, choice: Choice) -> bool {
         let event = self.threads[choice.thread].events.get(choice.number);
         event.is_some_and(|event| event.kind == Kind::Addressed)
+    }
+
+    /// The place in the code at which the thread chooses, and how it came out; where its run was cut off,
+    /// that of what it did last.
+    pub fn place(&self, choice: Choice) -> Place {
+        let events = &self.threads[choice.thread].events;
+        let event = match choice.cut {
+            true => events.last(),
+            false => events.get(choice.number),
+        };
+        Place { cut: choice.cut, event: event.map(|event| event.place) }
     }
 
     /// The event of the trace at which the thread chooses.

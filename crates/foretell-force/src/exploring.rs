@@ -269,7 +269,7 @@ fn finding(class: &Trace, probe: &Probe) -> Finding {
     let source = look.and_then(|look| seen_write(class, &probe.prefix, look));
     let detail = match (look, probe.choice) {
         (Some(look), Some(choice)) => decided(class, look, source, choice),
-        _ => "a thread that was stopped in another run goes on".to_owned(),
+        _ => went_on(class, probe),
     };
     let id = format!(
         "{:08x}-{}-{}",
@@ -287,6 +287,22 @@ fn finding(class: &Trace, probe: &Probe) -> Finding {
         detail,
         schedule: None,
     }
+}
+
+/// ``client#1 goes on after a.c:7, where it was stopped in another run``.
+fn went_on(class: &Trace, probe: &Probe) -> String {
+    let Some(step) = probe.steps.last().filter(|_| !probe.prefix.is_empty()) else {
+        return "the threads take turns in another order".into();
+    };
+    let thread = class.threads.iter().position(|thread| thread.path == step.thread.0);
+    let Some(thread) = thread else { return "a thread goes on".into() };
+    let last = class.events.iter().rev().find(|event| event.thread.index() == thread);
+    let site = last.and_then(|event| event.site).map(|site| &class.sites[site.index()]);
+    let place = match site.filter(|site| site.line > 0) {
+        Some(site) => format!(" after {}:{}", site.file, site.line),
+        None => String::new(),
+    };
+    format!("{} goes on{place}, where it was stopped in another run", class.threads[thread].name)
 }
 
 /// The last read that a choice depends on.

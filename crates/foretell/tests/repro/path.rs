@@ -327,6 +327,15 @@ fn branches_that_come_out_differently_are_found_whatever_the_reason() {
 }
 
 #[test]
+fn a_stack_without_locks_and_a_cache_that_two_workers_miss_fail_in_few_runs() {
+    let workshop = Workshop::new();
+    for (name, runs) in [("aba", "40"), ("pool", "150")] {
+        let program = workshop.build(&source(&format!("cpp/{name}.cpp")), &["-O1", "-std=c++20"]);
+        workshop.test(&program, &["--runs", runs], &[]).ends_with(10);
+    }
+}
+
+#[test]
 fn values_are_followed_to_the_branch() {
     const MAIN: &str = "void *u(void *a) { x = 1; return 0; }
         int main() { two(t, u); assert(!bad); return 0; }";
