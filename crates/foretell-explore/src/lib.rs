@@ -115,7 +115,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         let budget = Budget { conflicts: 100_000 };
-        Self { budget, events: 4_096, deadline: None, walks_from: 100, part: None }
+        Self { budget, events: 8_192, deadline: None, walks_from: 100, part: None }
     }
 }
 

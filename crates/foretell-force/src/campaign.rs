@@ -168,7 +168,7 @@ impl<'a> Campaign<'a> {
     pub fn is_spent(&self) -> bool {
         self.runner.runs_made() >= self.options.runs
             || self.started.elapsed() >= self.options.time
-            || foretell_guard::stop::asked().is_some()
+            || foretell_guard::stop::is_over()
     }
 
     /// What can be predicted from a trace.

@@ -17,6 +17,7 @@ mod memory;
 mod output;
 mod outside;
 mod path;
+mod processor;
 mod read;
 mod recording;
 mod ring;

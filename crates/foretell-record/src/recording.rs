@@ -22,6 +22,7 @@ use foretell_wire::{End, environment, format_turns};
 use crate::forced::{self, Comparison, Divergence};
 use crate::log::About;
 use crate::outside::{Cause, Noted};
+use crate::processor::Seat;
 use crate::ring::{DAMAGED, Ring};
 use crate::server::ForkServer;
 use crate::signals::{self, Requests, SignalsPassOn};
@@ -139,18 +140,21 @@ fn recorded(
     let mut passing = options.capture.is_none().then(SignalsPassOn::begin);
     let forked = server.and_then(|server| server.fork(options, &ring, &streams, mark));
     let was_forked = forked.is_some();
-    let child = match forked {
-        Some(child) => child,
-        None => launch(options, prepared, &ring, &streams, mark)?,
+    let (child, seat) = match forked {
+        Some((child, seat)) => (child, Some(seat)),
+        None => (launch(options, prepared, &ring, &streams, mark)?, None),
     };
     drop(streams);
     if let Some(passing) = &mut passing {
         passing.pass_to(child.id() as i32);
     }
     let start = begin.elapsed();
-    let mut running = Running { options, mark, requests, ring: &ring, convert: Duration::ZERO };
+    let convert = Duration::ZERO;
+    let mut running =
+        Running { options, mark, requests, ring: &ring, seat: seat.as_ref(), convert };
     let (status, ended) = running.follow(child, &mut sink)?;
     let (run, convert) = (begin.elapsed() - start - running.convert, running.convert);
+    drop(seat);
     drop(passing);
     let converting = Instant::now();
     let (said, message) = ring.end();
@@ -358,6 +362,8 @@ struct Running<'r> {
     mark: Mark,
     requests: Requests,
     ring: &'r Ring,
+    /// Our thread keeps to the processor of the run.
+    seat: Option<&'r Seat<'r>>,
     /// What converting took meanwhile.
     convert: Duration,
 }
@@ -423,6 +429,9 @@ impl Running<'_> {
     /// one that writes faster than we read is never done.
     fn take(&mut self, sink: &mut Sink, all: bool, begin: Instant) {
         while let Some(chunk) = self.ring.full_chunk() {
+            if let Some(seat) = self.seat.take() {
+                seat.leave();
+            }
             let converting = Instant::now();
             sink.chunk(&chunk);
             self.convert += converting.elapsed();

@@ -23,6 +23,7 @@ use foretell_guard::process::Owned;
 use foretell_wire::environment;
 use foretell_wire::server::{DESCRIPTORS, Hello, MOST_BYTES, Request};
 
+use crate::processor::{self, Processor, Seat};
 use crate::recording::{Prepared, signals_of_program};
 use crate::ring::Ring;
 use crate::{RecordError, RecordOptions, layout};
@@ -30,12 +31,24 @@ use crate::{RecordError, RecordOptions, layout};
 /// A server that has not answered for so long does not.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A program that is run again and again, always with the same arguments.
-#[derive(Debug, Default)]
+/// A program that is run again and again, always with the same arguments: a server for each processor.
+#[derive(Debug)]
 pub struct ForkServer {
     prepared: OnceLock<Prepared>,
     state: Mutex<State>,
     forked: AtomicUsize,
+    processors: Vec<Processor>,
+    /// For each of them, once a run was made there.
+    servers: Vec<Mutex<Option<Server>>>,
+}
+
+impl Default for ForkServer {
+    fn default() -> Self {
+        let processors = processor::all();
+        let servers = processors.iter().map(|_| Mutex::default()).collect();
+        let (prepared, state, forked) = Default::default();
+        Self { prepared, state, forked, processors, servers }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -45,7 +58,6 @@ enum State {
     Untried,
     /// It does.
     Possible,
-    Serves(Server),
     /// Why there is none.
     Refused(String),
 }
@@ -97,27 +109,31 @@ impl ForkServer {
         }
     }
 
-    /// A run, if the server can make it.
+    /// A run, if a server can make it, and the place of the calling thread until it is over.
     pub(crate) fn fork(
         &self,
         options: &RecordOptions,
         ring: &Ring,
         streams: &[Option<File>; 3],
         mark: Mark,
-    ) -> Option<Owned> {
+    ) -> Option<(Owned, Seat<'_>)> {
         let [Some(input), Some(output), Some(error)] = streams else { return None };
         if options.debugger.is_some() || options.replay.is_some() || options.capture.is_none() {
             return None;
         }
         let prepared = self.prepared.get()?;
-        let mut state = self.state();
-        if matches!(*state, State::Possible) {
-            *state = match Server::start(options, prepared) {
-                Ok(server) => State::Serves(server),
-                Err(why) => State::Refused(why),
-            };
+        if !matches!(*self.state(), State::Possible) {
+            return None;
         }
-        let State::Serves(server) = &*state else { return None };
+        let (at, seat) = processor::seat(&self.processors)?;
+        let mut server = self.servers[at].lock().unwrap_or_else(PoisonError::into_inner);
+        if server.is_none() {
+            match Server::start(options, prepared, self.processors[at].number) {
+                Ok(started) => *server = Some(started),
+                Err(why) => self.refuse(&why),
+            }
+        }
+        let server = server.as_ref()?;
         let request = Request {
             mark: mark.value(),
             points: options.point_limit.unwrap_or(0),
@@ -128,10 +144,10 @@ impl ForkServer {
         match Owned::forked(|| server.fork(&request, files)) {
             Ok(child) => {
                 self.forked.fetch_add(1, Ordering::Relaxed);
-                Some(child)
+                Some((child, seat))
             }
             Err(error) => {
-                *state = State::Refused(format!("the fork server failed: {error}"));
+                self.refuse(&format!("the fork server failed: {error}"));
                 None
             }
         }
@@ -140,12 +156,13 @@ impl ForkServer {
 
 impl Server {
     /// Starts the program as a server; says why that is not possible.
-    fn start(options: &RecordOptions, prepared: &Prepared) -> Result<Self, String> {
+    fn start(options: &RecordOptions, prepared: &Prepared, processor: u32) -> Result<Self, String> {
         let failed = |error: io::Error| format!("the fork server cannot be started: {error}");
         let (socket, theirs) = sockets().map_err(failed)?;
         let descriptors = 3 + inherited().map_err(failed)?;
         let mut command = prepared.command(options);
         command.env(environment::SERVER, theirs.as_raw_fd().to_string());
+        command.env(environment::PROCESSOR, processor.to_string());
         layout::fix(&mut command, &options.program, &prepared.program);
         let called = options.program.clone();
         let nothing = || File::options().read(true).write(true).open("/dev/null").map(Some);

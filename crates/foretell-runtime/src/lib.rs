@@ -38,6 +38,7 @@ mod outside;
 mod pace;
 mod path;
 mod policy;
+mod processor;
 mod real;
 mod recorder;
 mod replay;

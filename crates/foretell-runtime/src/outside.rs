@@ -248,7 +248,7 @@ pub fn state_of(status: &[u8]) -> Option<u8> {
 }
 
 /// The numbers of all tasks of this process.
-fn tasks() -> Option<Vec<u32>> {
+pub fn tasks() -> Option<Vec<u32>> {
     numbers_in(b"/proc/self/task\0")
 }
 

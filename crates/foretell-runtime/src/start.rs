@@ -9,6 +9,7 @@ use crate::hooks;
 use crate::modules;
 use crate::path;
 use crate::policy;
+use crate::processor;
 use crate::recorder::recorder;
 use crate::replay;
 use crate::scheduler::{self, say};
@@ -42,6 +43,7 @@ extern "C" fn constructor(
     let ring = take(environment::RING);
     let base = take(environment::POLICY);
     let serving = take(environment::SERVER);
+    let processor = take(environment::PROCESSOR);
     let points = take(environment::POINTS);
     let path = take(environment::PATH);
     let switching = take(environment::SWITCH);
@@ -61,6 +63,9 @@ extern "C" fn constructor(
                 points: points.and_then(|points| points.parse().ok()),
                 path: path.is_some(),
             };
+            if let Some(number) = processor.and_then(|number| number.parse().ok()) {
+                processor::keep_to(number);
+            }
             if let Some(socket) = serving.and_then(|number| number.parse().ok()) {
                 wishes = server::serve(socket);
             }

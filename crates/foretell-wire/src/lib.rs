@@ -72,6 +72,8 @@ pub mod environment {
     /// Number of the file descriptor of a socket: the process is no run, it makes runs by `fork`, see
     /// [`crate::server`].
     pub const SERVER: &str = "FORETELL_SERVER";
+    /// The processor that a server and the runs that it makes keep to.
+    pub const PROCESSOR: &str = "FORETELL_PROCESSOR";
     /// The executable that is meant; other programs it starts are left alone.
     pub const EXECUTABLE: &str = "FORETELL_EXECUTABLE";
     /// The base schedule: `os`, `round-robin:QUANTUM`, `random:SEED:MEAN`.

@@ -8,6 +8,7 @@ use foretell_wire::outside::Cause;
 use libc::{c_char, c_int, c_void};
 
 use crate::outside;
+use crate::processor::with_all;
 use crate::real::{interpose, real};
 use crate::thread::Session;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,7 +18,7 @@ type Strings = *const *const c_char;
 /// The program is about to be replaced by the file. `call` returns only if that fails.
 unsafe fn replace(file: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
     let session = super::process::in_recorded_process().then(Session::begin).flatten();
-    let Some(mut session) = session else { return call() };
+    let Some(mut session) = session else { return with_all(call) };
     session.point();
     let name = match file.is_null() {
         true => "another program".into(),
@@ -25,7 +26,7 @@ unsafe fn replace(file: *const c_char, call: impl FnOnce() -> c_int) -> c_int {
         false => unsafe { std::ffi::CStr::from_ptr(file) }.to_string_lossy(),
     };
     session.recorder().announce_end(End::Replaced, &name);
-    let result = call();
+    let result = with_all(call);
     session.recorder().announce_end(End::Unsaid, "");
     result
 }
@@ -37,7 +38,7 @@ unsafe fn start<R>(name: &str, call: impl FnOnce() -> R) -> R {
         outside::FORKED.store(true, Relaxed);
         outside::note(session.me.number, Cause::Process, 0, name, session.place);
     }
-    call()
+    with_all(call)
 }
 
 interpose! {
@@ -97,10 +98,10 @@ interpose! {
     fn system(command: *const c_char) -> c_int {
         start("system", || ());
         let Some(session) = Session::begin() else {
-            return real!(system(command: *const c_char) -> c_int);
+            return with_all(|| real!(system(command: *const c_char) -> c_int));
         };
         let (mut session, result) = super::blocking::outside(session,
-            || real!(system(command: *const c_char) -> c_int));
+            || with_all(|| real!(system(command: *const c_char) -> c_int)));
         super::time::input(&mut session, "system", result as u64);
         session.point();
         result

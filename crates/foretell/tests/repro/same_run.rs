@@ -233,3 +233,31 @@ fn addresses_and_random_numbers_do_not_depend_on_the_interleaving() {
         }
     }
 }
+
+#[test]
+fn a_run_has_the_processors_that_the_program_was_started_with() {
+    let workshop = Workshop::new();
+    // How many processors libc, the kernel and another program say there are; then the program chooses one.
+    let code = "#define _GNU_SOURCE\n#include <pthread.h>\n#include <sched.h>\n#include <stdio.h>\n\
+        #include <stdlib.h>\n#include <unistd.h>\n\
+        int x; void *add(void *_) { int s = x; x = s + 1; return 0; }\n\
+        int main(void) { cpu_set_t all, one, again; int first = 0;\n\
+        pthread_t a, b; pthread_create(&a, 0, add, 0); pthread_create(&b, 0, add, 0);\n\
+        pthread_join(a, 0); pthread_join(b, 0);\n\
+        sched_getaffinity(0, sizeof all, &all);\n\
+        pthread_getaffinity_np(pthread_self(), sizeof again, &again);\n\
+        char other[100] = \"\"; FILE *nproc = popen(\"nproc\", \"r\");\n\
+        if (!nproc || !fgets(other, sizeof other, nproc)) return 3; pclose(nproc);\n\
+        while (!CPU_ISSET(first, &all)) first++;\n\
+        CPU_ZERO(&one); CPU_SET(first, &one); sched_setaffinity(0, sizeof one, &one);\n\
+        sched_getaffinity(0, sizeof one, &one);\n\
+        if (x == 2) return 0;\n\
+        fprintf(stderr, \"processors %d %d %d %d\\n\", CPU_COUNT(&all), CPU_COUNT(&again),\n\
+          atoi(other), CPU_COUNT(&one));\n\
+        return 7; }";
+    let program = workshop.build_text("processors", code);
+    let answer = workshop.test(&program, &[], &[]).ends_with(10);
+    let given = std::thread::available_parallelism().expect("a number").get();
+    let expected = format!("processors {given} {given} {given} 1");
+    assert!(answer.report.to_string().contains(&expected), "{expected}: {:#}", answer.report);
+}
