@@ -14,7 +14,7 @@ use foretell_trace::schedule::{Schedule, Step};
 use foretell_trace::{EventId, Op, Scope, TermId, Value};
 
 use crate::Limits;
-use crate::class::{Class, Kind, PathEvent, ThreadPath, demanded};
+use crate::class::{Class, Kind, PathEvent, Paths, ThreadPath, demanded};
 use crate::part::Region;
 use crate::pending::Model;
 
@@ -138,13 +138,13 @@ impl Class {
 
 /// What a class has in common with another one.
 pub(crate) struct Shared {
-    other: Rc<Class>,
+    other: Rc<Paths>,
     /// For each thread of the class: which it is in the other, and how many first events are the same.
     threads: Vec<(Option<usize>, usize)>,
 }
 
 impl Shared {
-    pub fn new(class: &Class, other: &Rc<Class>) -> Self {
+    pub fn new(class: &Paths, other: &Rc<Paths>) -> Self {
         let threads = class.threads.iter().map(|path| {
             let mut theirs = other.threads.iter();
             let there = theirs.position(|theirs| theirs.creation == path.creation);
