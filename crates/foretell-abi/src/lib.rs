@@ -459,6 +459,42 @@ pub mod rust_lock {
     pub const TRY: u32 = 4;
 }
 
+/// What is done to a channel of Rust's standard library: for the hooks `rust_channel_begin` and
+/// `rust_channel_end`.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChannelCall {
+    /// A message is sent.
+    Send = 0,
+    /// A message is sent, if there is room for it.
+    TrySend = 1,
+    /// A message is received.
+    Receive = 2,
+    /// A message is received, if there is one.
+    TryReceive = 3,
+    /// There is another sender.
+    AddSender = 4,
+    /// A sender goes.
+    DropSender = 5,
+    /// The receiver goes.
+    DropReceiver = 6,
+}
+
+impl ChannelCall {
+    /// All of them, by their numbers.
+    pub const ALL: [ChannelCall; 7] = [
+        ChannelCall::Send,
+        ChannelCall::TrySend,
+        ChannelCall::Receive,
+        ChannelCall::TryReceive,
+        ChannelCall::AddSender,
+        ChannelCall::DropSender,
+        ChannelCall::DropReceiver,
+    ];
+    /// The nanoseconds of a call without a time limit.
+    pub const NO_LIMIT: u32 = 1_000_000_000;
+}
+
 /// What an `unseen` hook is about.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -570,6 +606,30 @@ pub mod hooks {
     /// runtime stands in for.
     #[allow(non_camel_case_types)]
     pub type rust_place = unsafe extern "C" fn(site: *const Site);
+
+    /// `rust_scope_wait`: waits for the threads of a scope, of which the word counts those that run, instead
+    /// of reading it. Gives what the word is then.
+    #[allow(non_camel_case_types)]
+    pub type rust_scope_wait = unsafe extern "C" fn(word: *const u64, site: *const Site) -> u64;
+
+    /// `rust_catch`: code that handles panics begins (1) or ends (0).
+    #[allow(non_camel_case_types)]
+    pub type rust_catch = unsafe extern "C" fn(begins: u32);
+
+    /// `rust_channel_begin`: the library is about to do something to a channel, see
+    /// [`super::ChannelCall`]; whether it has a bound, and until when it may take (`CLOCK_MONOTONIC`).
+    #[allow(non_camel_case_types)]
+    pub type rust_channel_begin = unsafe extern "C" fn(
+        call: u32,
+        channel: *const u8,
+        bounded: u32,
+        seconds: u64,
+        nanoseconds: u32,
+    );
+
+    /// `rust_channel_end`: it has done so.
+    #[allow(non_camel_case_types)]
+    pub type rust_channel_end = unsafe extern "C" fn(call: u32, channel: *const u8);
 
     /// `fence`: a memory fence; `order` as in [`super::Order`].
     #[allow(non_camel_case_types)]

@@ -2,23 +2,76 @@
 //! trace of one of them.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Deref;
+use std::rc::Rc;
 
 use foretell_model::ctp::{Action, ConcurrentTraceProgram};
 use foretell_model::must_order::MustOrder;
 use foretell_predict::goal::GoalBuilder;
 use foretell_predict::influence::{influenced_reads, mentions};
+use foretell_trace::format::binary;
 use foretell_trace::{AwaitMark, EventId, Op, Operator, Term, TermId, Trace, Value};
 
 use crate::part;
 
-/// A class.
+/// A class, with all that is needed to ask about it.
 pub(crate) struct Class {
     pub trace: Trace,
     pub ctp: ConcurrentTraceProgram,
     pub order: MustOrder,
+    paths: Rc<Paths>,
+}
+
+/// What the threads of a class did.
+pub(crate) struct Paths {
     pub threads: Vec<ThreadPath>,
     /// The program came to its end by itself.
     ended: bool,
+}
+
+impl Deref for Class {
+    type Target = Paths;
+
+    fn deref(&self) -> &Paths {
+        &self.paths
+    }
+}
+
+/// A class while nothing is asked about it. There may be thousands, and what asking needs is a hundred
+/// times as large as what was recorded: so the trace is kept as a file would be, and read again.
+pub(crate) struct Kept {
+    pub paths: Rc<Paths>,
+    /// How many places it has at which a thread may do something else.
+    pub choices: usize,
+    trace: Box<[u8]>,
+}
+
+impl Kept {
+    /// Keeps a class.
+    pub fn new(class: &Class) -> Self {
+        let mut bytes = Vec::new();
+        binary::write(&class.trace, &mut bytes).expect("a vector takes everything");
+        Self {
+            paths: class.paths(),
+            choices: class.choices().len(),
+            trace: bytes.into_boxed_slice(),
+        }
+    }
+
+    /// The class as it was.
+    pub fn open(&self) -> Class {
+        let trace = binary::read(&self.trace).expect("what was written can be read");
+        let ctp = ConcurrentTraceProgram::build(&trace).expect("it was built before");
+        let order = MustOrder::new(&trace).expect("it was made before");
+        Class { trace, ctp, order, paths: Rc::clone(&self.paths) }
+    }
+
+    /// About how many bytes it takes.
+    pub fn bytes(&self) -> usize {
+        let events: usize = self.paths.threads.iter().map(|path| path.events.len()).sum();
+        // A label of each event is in the identity, too.
+        self.trace.len() + events * (size_of::<PathEvent>() + size_of::<Label>())
+    }
 }
 
 /// What one thread did.
@@ -150,7 +203,12 @@ impl Class {
                 }
             })
             .collect();
-        Some(Self { trace, ctp, order, threads, ended })
+        Some(Self { trace, ctp, order, paths: Rc::new(Paths { threads, ended }) })
+    }
+
+    /// What its threads did.
+    pub fn paths(&self) -> Rc<Paths> {
+        Rc::clone(&self.paths)
     }
 
     /// Calls that find something or do not, by what other threads did, which is not asked about.

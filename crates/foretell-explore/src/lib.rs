@@ -85,13 +85,12 @@ mod question;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
-use std::rc::Rc;
 
 use foretell_solve::Budget;
 use foretell_trace::schedule::{Schedule, Step};
 use foretell_trace::{EventId, Op, Trace};
 
-use class::{Class, Label, Labels};
+use class::{Class, Kept, Label, Labels, Paths};
 pub use part::Part;
 use part::Region;
 use pending::Pending;
@@ -106,6 +105,8 @@ pub struct Limits {
     pub events: usize,
     /// No question is asked after it.
     pub deadline: Option<std::time::Instant>,
+    /// So many bytes of known classes are kept, about; no question is asked when there are more.
+    pub bytes: usize,
     /// There are random walks while more questions are open.
     pub walks_from: usize,
     /// Only these executions are covered here, the others by others (`part.rs`).
@@ -115,7 +116,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         let budget = Budget { conflicts: 100_000 };
-        Self { budget, events: 8_192, deadline: None, walks_from: 100, part: None }
+        let bytes = 1 << 30;
+        Self { budget, events: 8_192, deadline: None, bytes, walks_from: 100, part: None }
     }
 }
 
@@ -279,6 +281,7 @@ pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> E
         limits,
         labels: Labels::default(),
         classes: Vec::new(),
+        bytes: 0,
         numbers: HashMap::new(),
         todo: Vec::new(),
         result: Exploration::default(),
@@ -290,7 +293,7 @@ pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> E
     };
     explorer.add(first);
     if let (Some(part), Some(first)) = (limits.part, explorer.classes.first()) {
-        explorer.region = Some(Region::new(part, first));
+        explorer.region = Some(Region::new(part, &first.open()));
         explorer.result.doubt(Doubt::OtherPart, usize::from(part.of > 1));
     }
     loop {
@@ -320,7 +323,9 @@ struct Explorer<'a> {
     program: &'a mut dyn Program,
     limits: &'a Limits,
     labels: Labels,
-    classes: Vec<Rc<Class>>,
+    classes: Vec<Kept>,
+    /// So many they take, about.
+    bytes: usize,
     numbers: HashMap<Identity, usize>,
     /// For each class.
     todo: Vec<Todo>,
@@ -371,6 +376,11 @@ impl Explorer<'_> {
         self.waiting + visited.map(Vec::len).sum::<usize>()
     }
 
+    /// May another question be asked?
+    fn goes_on(&self) -> bool {
+        self.program.goes_on() && self.bytes < self.limits.bytes
+    }
+
     /// The number of the run's class, which is added if it is new.
     fn add(&mut self, run: Executed) -> Option<usize> {
         let mut runs = VecDeque::from([run]);
@@ -386,9 +396,10 @@ impl Explorer<'_> {
             if number == next {
                 self.result.doubt(Doubt::HeldOutcome, run.held + class.held_outcomes());
                 self.result.digests.push(class.digest(&self.labels));
-                self.waiting += class.choices().len();
-                let class = Rc::new(class);
-                self.classes.push(Rc::clone(&class));
+                let kept = Kept::new(&class);
+                self.waiting += kept.choices;
+                self.bytes += kept.bytes();
+                self.classes.push(kept);
                 self.todo.push(Todo::default());
                 runs.extend(self.program.found(number, &class.trace, run.ended));
             }
@@ -401,31 +412,35 @@ impl Explorer<'_> {
     fn ask_about(&mut self, number: usize) {
         let share = 1 << (2 * self.todo[number].visits).min(60);
         self.todo[number].visits += 1;
-        let open = match self.todo[number].open.take() {
-            Some(open) => open,
-            None => {
-                self.waiting -= self.classes[number].choices().len();
-                self.choices(number)
-            }
-        };
-        self.todo[number].is_done = true;
-        if open.is_empty() {
+        if self.todo[number].open.as_ref().is_some_and(|open| self.all_probed(number, open, share))
+        {
             return;
         }
-        let class = Rc::clone(&self.classes[number]);
-        if open.iter().all(|open| self.probed(&class, open.choice) >= share) {
-            self.todo[number].is_done = false;
+        let open = self.todo[number].open.take();
+        let choices = self.classes[number].choices;
+        if open.is_none() {
+            self.waiting -= choices;
+        }
+        if !self.goes_on() {
+            // To look at what is not asked would take as long again.
+            self.todo[number].is_done = true;
+            return self.result.doubt(Doubt::Limit, open.map_or(choices, |open| open.len()));
+        }
+        let class = self.classes[number].open();
+        let open = open.unwrap_or_else(|| self.choices(&class));
+        if !open.is_empty() && self.all_probed(number, &open, share) {
             self.todo[number].open = Some(open);
+            return;
+        }
+        self.todo[number].is_done = true;
+        if open.is_empty() {
             return;
         }
         if class.trace.events.len() > self.limits.events {
             return self.result.doubt(Doubt::LongRun, open.len());
         }
-        if !self.program.goes_on() {
-            return self.result.doubt(Doubt::Limit, open.len());
-        }
         let mut open = VecDeque::from(open);
-        let pending = self.pending(number, &mut open);
+        let pending = self.pending(&class, &mut open);
         let operations: Vec<(usize, Op)> = pending
             .iter()
             .filter_map(|(thread, pending)| match pending {
@@ -443,7 +458,7 @@ impl Explorer<'_> {
             return self.result.doubt(Doubt::Undecided, open.len());
         };
         let mut shared = Vec::new();
-        self.share(number, &mut shared);
+        self.share(number, &class, &mut shared);
         if open.len() > 1 {
             let asked = open.iter().map(|open| (open.choice, open.faults.as_slice()));
             if questions.is_settled(asked, &shared, self.region.as_ref()) {
@@ -453,11 +468,11 @@ impl Explorer<'_> {
         }
         let mut later: Vec<Open> = Vec::new();
         while !open.is_empty() {
-            if !self.program.goes_on() {
+            if !self.goes_on() {
                 return self.result.doubt(Doubt::Limit, open.len() + later.len());
             }
             let known = self.classes.len();
-            self.share(number, &mut shared);
+            self.share(number, &class, &mut shared);
             self.program.progress(known, open.len() + later.len() + self.waiting());
             let mut asked = Vec::new();
             let mut probes = Vec::new();
@@ -513,19 +528,24 @@ impl Explorer<'_> {
         self.todo[number].open = Some(later);
     }
 
+    /// Were the places of all these choices probed so often?
+    fn all_probed(&self, number: usize, open: &[Open], share: usize) -> bool {
+        let paths = &self.classes[number].paths;
+        open.iter().all(|open| self.probed(paths, open.choice) >= share)
+    }
+
     /// How often the place in the code at which the thread chooses was probed, in all classes.
-    fn probed(&self, class: &Class, choice: Choice) -> usize {
+    fn probed(&self, class: &Paths, choice: Choice) -> usize {
         self.places.get(&class.place(choice)).copied().unwrap_or_default()
     }
 
     /// Adds what the class has in common with those that are not among `shared` yet: all others, and nothing
     /// with itself.
-    fn share(&self, number: usize, shared: &mut Vec<Shared>) {
-        let class = &self.classes[number];
+    fn share(&self, number: usize, class: &Class, shared: &mut Vec<Shared>) {
         let known = shared.len() + usize::from(shared.len() > number);
         for (other, there) in self.classes.iter().enumerate().skip(known) {
             if other != number {
-                shared.push(Shared::new(class, there));
+                shared.push(Shared::new(class, &there.paths));
             }
         }
     }
@@ -548,10 +568,9 @@ impl Explorer<'_> {
     /// What is to be asked about a class. Branches first: other addresses are mostly other data. Threads that
     /// were created last first: they came last in the first run, and what they do before the others is most
     /// unlike it.
-    fn choices(&self, number: usize) -> Vec<Open> {
-        let class = &self.classes[number];
+    fn choices(&self, class: &Class) -> Vec<Open> {
         let done = self.classes.iter().zip(&self.todo).filter(|(_, todo)| todo.is_done);
-        let done: Vec<Shared> = done.map(|(other, _)| Shared::new(class, other)).collect();
+        let done: Vec<Shared> = done.map(|(other, _)| Shared::new(class, &other.paths)).collect();
         let new = |choice: &Choice| !done.iter().any(|other| class.was_asked_in(*choice, other));
         let mut choices: Vec<Choice> = class.choices().into_iter().filter(new).collect();
         choices

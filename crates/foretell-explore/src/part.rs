@@ -28,7 +28,7 @@ use std::rc::Rc;
 use foretell_predict::goal::GoalBuilder;
 use foretell_trace::{EventId, TermId};
 
-use crate::class::{Class, Kind};
+use crate::class::{Class, Kind, Paths};
 use crate::question::Choice;
 
 /// Which part of the exploration is done.
@@ -43,7 +43,7 @@ pub struct Part {
 /// The executions that a part has to cover.
 pub(crate) struct Region {
     /// The class of the recorded run.
-    first: Rc<Class>,
+    first: Rc<Paths>,
     /// Thread and choice of the first class.
     points: Vec<(usize, usize)>,
     /// For each region of the part: which points are left.
@@ -63,7 +63,7 @@ enum Decided {
 
 impl Region {
     /// The regions of a part of an exploration that begins with this class.
-    pub fn new(part: Part, first: &Rc<Class>) -> Self {
+    pub fn new(part: Part, first: &Class) -> Self {
         let wanted = u32::BITS - (part.of - 1).leading_zeros();
         let mut of_thread: Vec<Vec<usize>> = vec![Vec::new(); first.threads.len()];
         for choice in first.choices() {
@@ -80,7 +80,7 @@ impl Region {
         let ours = (0..1u64 << points.len())
             .filter(|region| region % u64::from(part.of) == u64::from(part.number));
         let left = |region: u64| (0..points.len()).map(|point| region >> point & 1 == 1).collect();
-        Self { first: Rc::clone(first), left: ours.map(left).collect(), points }
+        Self { first: first.paths(), left: ours.map(left).collect(), points }
     }
 
     /// What must hold of a prefix of the class that ends before the choice, for it to be of interest here:

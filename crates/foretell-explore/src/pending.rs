@@ -14,7 +14,7 @@ use foretell_model::must_order::MustOrder;
 use foretell_trace::schedule::{CreationPath, Schedule, Step};
 use foretell_trace::{Event, EventId, ObjectId, Op, ThreadId, Trace};
 
-use crate::class::Class;
+use crate::class::{Class, Kept, Paths};
 use crate::{Doubt, Explorer, Open};
 
 /// What a thread stands before.
@@ -42,16 +42,9 @@ pub(crate) struct Model {
 
 impl Class {
     /// What the thread, whose run was cut off, stands before.
-    pub fn pending<'k>(&self, thread: usize, known: impl Iterator<Item = &'k Class>) -> Pending {
-        let path = &self.threads[thread];
-        let further = known.into_iter().find_map(|class| {
-            let mut threads = class.threads.iter();
-            let theirs = threads.find(|theirs| theirs.creation == path.creation)?;
-            let next = theirs.events.get(path.events.len())?;
-            let agrees = path.agreement(&theirs.events) == path.events.len();
-            agrees.then_some((class, next.id))
-        });
-        let Some((class, next)) = further else { return Pending::Unknown };
+    fn pending(&self, thread: usize, known: &[Kept]) -> Pending {
+        let Some((class, next)) = further(self, thread, known) else { return Pending::Unknown };
+        let class = class.open();
         let op = &class.trace.event(class.ctp.event(next).origin).op;
         let object = |object: ObjectId| {
             let name = &class.trace.objects[object.index()].name;
@@ -124,19 +117,29 @@ impl Class {
     }
 }
 
+/// A class in which the thread goes on where its run was cut off, and what it does next there.
+fn further<'k>(paths: &Paths, thread: usize, known: &'k [Kept]) -> Option<(&'k Kept, EventId)> {
+    let path = &paths.threads[thread];
+    known.iter().find_map(|class| {
+        let mut threads = class.paths.threads.iter();
+        let theirs = threads.find(|theirs| theirs.creation == path.creation)?;
+        let next = theirs.events.get(path.events.len())?;
+        let agrees = path.agreement(&theirs.events) == path.events.len();
+        agrees.then_some((class, next.id))
+    })
+}
+
 impl Explorer<'_> {
-    /// What the threads stand before that are asked to go on. Those that wait for the end of a thread that
-    /// does not end here do not.
-    pub fn pending(&self, number: usize, open: &mut VecDeque<Open>) -> HashMap<usize, Pending> {
-        let class = &self.classes[number];
+    /// What the threads of a class stand before that are asked to go on. Those that wait for the end of a
+    /// thread that does not end here do not.
+    pub fn pending(&self, class: &Class, open: &mut VecDeque<Open>) -> HashMap<usize, Pending> {
         let mut pending = HashMap::new();
         open.retain(|open| {
             let thread = open.choice.thread();
             if !open.choice.is_cut() {
                 return true;
             }
-            let known = self.classes.iter().map(|class| &**class);
-            let before = class.pending(thread, known);
+            let before = class.pending(thread, &self.classes);
             let never = before == Pending::Never;
             pending.insert(thread, before);
             !never
@@ -150,10 +153,12 @@ impl Explorer<'_> {
         let mut again = false;
         let mut unsettled = Vec::new();
         for (number, choice) in std::mem::take(&mut self.unsettled) {
-            let known = self.classes.iter().map(|class| &**class);
-            match self.classes[number].pending(choice.thread(), known) {
-                Pending::Unknown => unsettled.push((number, choice)),
-                _ => {
+            let (kept, thread) = (&self.classes[number], choice.thread());
+            let is_known = further(&kept.paths, thread, &self.classes).is_some()
+                && kept.open().pending(thread, &self.classes) != Pending::Unknown;
+            match is_known {
+                false => unsettled.push((number, choice)),
+                true => {
                     let todo = &mut self.todo[number];
                     todo.is_done = false;
                     let open = Open { choice, faults: Vec::new() };

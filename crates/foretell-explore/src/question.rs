@@ -14,7 +14,7 @@ use foretell_trace::schedule::{Schedule, Step};
 use foretell_trace::{EventId, Op, Scope, TermId, Value};
 
 use crate::Limits;
-use crate::class::{Class, Kind, Label, PathEvent, ThreadPath, demanded};
+use crate::class::{Class, Kind, Label, PathEvent, Paths, ThreadPath, demanded};
 use crate::part::Region;
 use crate::pending::Model;
 
@@ -136,6 +136,14 @@ impl Class {
         event.is_some_and(|event| event.kind == Kind::Addressed)
     }
 
+    /// The event of the trace at which the thread chooses.
+    pub fn chosen(&self, choice: Choice) -> Option<EventId> {
+        let event = self.threads[choice.thread].events.get(choice.number)?;
+        Some(self.ctp.event(event.id).origin)
+    }
+}
+
+impl Paths {
     /// The place in the code at which the thread chooses, and how it came out; where its run was cut off,
     /// that of what it did last.
     pub fn place(&self, choice: Choice) -> Place {
@@ -146,23 +154,17 @@ impl Class {
         };
         Place { cut: choice.cut, event: event.map(|event| event.place) }
     }
-
-    /// The event of the trace at which the thread chooses.
-    pub fn chosen(&self, choice: Choice) -> Option<EventId> {
-        let event = self.threads[choice.thread].events.get(choice.number)?;
-        Some(self.ctp.event(event.id).origin)
-    }
 }
 
 /// What a class has in common with another one.
 pub(crate) struct Shared {
-    other: Rc<Class>,
+    other: Rc<Paths>,
     /// For each thread of the class: which it is in the other, and how many first events are the same.
     threads: Vec<(Option<usize>, usize)>,
 }
 
 impl Shared {
-    pub fn new(class: &Class, other: &Rc<Class>) -> Self {
+    pub fn new(class: &Paths, other: &Rc<Paths>) -> Self {
         let threads = class.threads.iter().map(|path| {
             let mut theirs = other.threads.iter();
             let there = theirs.position(|theirs| theirs.creation == path.creation);

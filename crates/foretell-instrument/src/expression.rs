@@ -415,7 +415,7 @@ impl FunctionContext<'_> {
             });
             self.set_shadow(call, shadow);
         } else if name.contains(".with.overflow.") {
-            self.overflow(call, width, name.starts_with("uadd"), next);
+            self.overflow(call, width, name, next);
         } else {
             self.funnel_shift(call, name, width, next);
         }
@@ -433,25 +433,68 @@ impl FunctionContext<'_> {
         self.select_hook(width, (condition, outcome), (negation, negated), operand)
     }
 
-    /// Unsigned addition or subtraction with a carry bit.
-    fn overflow(&mut self, call: Value, width: u32, addition: bool, next: Value) {
+    /// Addition, subtraction or multiplication, and whether the result fits.
+    fn overflow(&mut self, call: Value, width: u32, name: &str, next: Value) {
         let (left, right) = (call.operand(0), call.operand(1));
         let shadows = [self.shadow(left), self.shadow(right)];
-        let op = if addition { BinaryOp::Add } else { BinaryOp::Sub };
+        let (signed, op) = match name.split('.').next() {
+            Some("uadd") => (false, BinaryOp::Add),
+            Some("usub") => (false, BinaryOp::Sub),
+            Some("sadd") => (true, BinaryOp::Add),
+            Some("ssub") => (true, BinaryOp::Sub),
+            Some("umul") if width <= 32 => (false, BinaryOp::Mul),
+            Some("smul") if width <= 32 => (true, BinaryOp::Mul),
+            _ => return self.pin_operands(call, call),
+        };
         let result = self.guarded(&shadows, next, |me| {
             me.binary_hook(op, width, me.operand(left), me.operand(right))
         });
-        let carry = self.guarded(&[shadows[0], shadows[1], result], next, |me| {
+        let overflows = self.guarded(&[shadows[0], shadows[1], result], next, |me| {
             let (a, b) = (me.operand(left), me.operand(right));
-            if addition {
-                let builder = &me.module.builder;
-                let sum = (result, builder.widen(builder.extract(call, 0)));
-                me.binary_hook(BinaryOp::Ult, width, sum, a)
-            } else {
-                me.binary_hook(BinaryOp::Ult, width, a, b)
+            let native = me.module.builder.extract(call, 0);
+            let sum = (result, me.module.builder.widen(native));
+            match (op, signed) {
+                (BinaryOp::Mul, _) => {
+                    let product = me.wide_product((left, right), signed, width);
+                    let fits = me.extended(result, native, signed, width);
+                    me.binary_hook(BinaryOp::Ne, 2 * width, product, fits)
+                }
+                (BinaryOp::Add, false) => me.binary_hook(BinaryOp::Ult, width, sum, a),
+                (_, false) => me.binary_hook(BinaryOp::Ult, width, a, b),
+                // The signs of the operands say which sign the result must have.
+                (_, true) => {
+                    let other = if op == BinaryOp::Add { (b, sum) } else { (a, b) };
+                    let one = me.xor(width, a, sum);
+                    let two = me.xor(width, other.0, other.1);
+                    let bits = me.module.builder.and(one.1, two.1);
+                    let both = (me.binary_hook(BinaryOp::And, width, one, two), bits);
+                    me.binary_hook(BinaryOp::Slt, width, both, me.constant_operand(0))
+                }
             }
         });
-        self.set_parts(call, vec![result, carry]);
+        self.set_parts(call, vec![result, overflows]);
+    }
+
+    fn xor(&self, width: u32, left: Operand, right: Operand) -> Operand {
+        let bits = self.module.builder.xor(left.1, right.1);
+        (self.binary_hook(BinaryOp::Xor, width, left, right), bits)
+    }
+
+    /// A value in twice its width.
+    fn extended(&self, shadow: Value, value: Value, signed: bool, width: u32) -> Operand {
+        let op = if signed { CastOp::SignExtend } else { CastOp::ZeroExtend };
+        let wide = self.module.module.integer(2 * width);
+        let builder = &self.module.builder;
+        let bits = builder.widen(builder.integer_cast(value, wide, signed));
+        (self.cast_hook(op, width, 2 * width, shadow), bits)
+    }
+
+    /// The product in twice the width, where it always fits.
+    fn wide_product(&self, (left, right): (Value, Value), signed: bool, width: u32) -> Operand {
+        let a = self.extended(self.shadow(left), left, signed, width);
+        let b = self.extended(self.shadow(right), right, signed, width);
+        let bits = self.module.builder.mul(a.1, b.1);
+        (self.binary_hook(BinaryOp::Mul, 2 * width, a, b), bits)
     }
 
     /// Shifts of two joined words by a constant; rotations are the case of equal words.

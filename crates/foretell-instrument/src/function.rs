@@ -9,6 +9,7 @@ use crate::llvm::{Block, Opcode, Value};
 use crate::locals::{Local, Locals};
 use crate::module::{Mode, ModuleContext};
 use crate::pins::Position;
+use crate::rust_channels;
 use crate::symbolic::MaySymbolic;
 use foretell_abi::{ARGUMENT_SLOTS, CallSlots, PinReason};
 use std::collections::{HashMap, HashSet};
@@ -63,8 +64,8 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
 
     // Without expressions no branch is known to depend on what was read.
     let awaits = match module.mode {
-        Mode::Symbolic => Awaits::find(&blocks, &locals),
-        Mode::Concrete => Awaits::default(),
+        Mode::Symbolic if !rust_channels::never_waits(function) => Awaits::find(&blocks, &locals),
+        _ => Awaits::default(),
     };
 
     module.builder.place_before(start);
@@ -402,6 +403,9 @@ impl FunctionContext<'_> {
         use Opcode::*;
         self.position = self.may.flow().position(instruction);
         self.told.clear();
+        if self.module.hidden.contains(&instruction) {
+            return self.pin_operands(instruction, instruction);
+        }
         match instruction.opcode() {
             LLVMLoad => self.load(instruction),
             LLVMStore => self.store(instruction),

@@ -22,7 +22,7 @@
 //! | `awaits` | loops that wait |
 //! | `pins`, `dominance` | where they cannot, because they must be what they were |
 //! | `library`, `effects` | what is known of functions of the C library |
-//! | `rust`, `rust_names` | what is known of Rust's standard library |
+//! | `rust`, `rust_channels`, `rust_names` | what is known of Rust's standard library |
 //! | `varying` | what differs from run to run |
 //! | `append` | accesses that are recorded without a call |
 //! | `module` | a module: sites, names of globals, registration |
@@ -45,6 +45,7 @@ mod memory;
 mod module;
 mod pins;
 mod rust;
+mod rust_channels;
 mod rust_names;
 mod symbolic;
 mod varying;
@@ -78,7 +79,7 @@ pub extern "C" fn llvmGetPassPluginInfo() -> PluginInfo {
 /// LLVM calls it with a module that nobody else uses meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foretell_prepare_module(module: LLVMModuleRef) {
-    rust::inline_atomics(unsafe { llvm::Module::new(module) });
+    rust::prepare(unsafe { llvm::Module::new(module) });
 }
 
 /// Called by the shim for each module that is compiled, when it is optimised.

@@ -281,6 +281,10 @@ pub fn has_expression(name: &str) -> bool {
             "fshr.",
             "uadd.with.overflow.",
             "usub.with.overflow.",
+            "umul.with.overflow.",
+            "sadd.with.overflow.",
+            "ssub.with.overflow.",
+            "smul.with.overflow.",
         ],
     )
 }

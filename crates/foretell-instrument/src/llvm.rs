@@ -542,16 +542,51 @@ impl Value {
 
     /// Has the function inlined wherever it is called.
     pub fn always_inline(self) {
+        self.set_function_attribute("alwaysinline", &["noinline", "optnone"]);
+    }
+
+    /// Keeps the function from being inlined.
+    pub fn never_inline(self) {
+        self.set_function_attribute("noinline", &["alwaysinline", "inlinehint"]);
+    }
+
+    fn set_function_attribute(self, name: &str, opposites: &[&str]) {
         unsafe {
             let kind =
                 |name: &str| LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
             let context = LLVMGetModuleContext(LLVMGetGlobalParent(self.0));
-            for opposite in ["noinline", "optnone"] {
+            for opposite in opposites {
                 LLVMRemoveEnumAttributeAtIndex(self.0, LLVMAttributeFunctionIndex, kind(opposite));
             }
-            let attribute = LLVMCreateEnumAttribute(context, kind("alwaysinline"), 0);
+            let attribute = LLVMCreateEnumAttribute(context, kind(name), 0);
             LLVMAddAttributeAtIndex(self.0, LLVMAttributeFunctionIndex, attribute);
         }
+    }
+
+    /// Whether the function writes its result to where its first parameter points.
+    pub fn returns_through_parameter(self) -> bool {
+        self.parameter_attribute(0, "sret").is_some()
+    }
+
+    /// The value of an attribute of a function's parameter, 0 for one that has none.
+    fn parameter_attribute(self, parameter: u32, name: &str) -> Option<u64> {
+        unsafe {
+            let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
+            // Attributes of the result come first.
+            let attribute = LLVMGetEnumAttributeAtIndex(self.0, parameter + 1, kind);
+            (!attribute.is_null()).then(|| LLVMGetEnumAttributeValue(attribute))
+        }
+    }
+
+    /// The parameters of a function that it may write through, and how many bytes there are.
+    pub fn written_parameters(self) -> Vec<(u32, u64)> {
+        let count = self.parameters().len() as u32;
+        let written = |parameter: u32| {
+            let size = self.parameter_attribute(parameter, "dereferenceable")?;
+            let is_read = self.parameter_attribute(parameter, "readonly").is_some();
+            (!is_read).then_some((parameter, size))
+        };
+        (0..count).filter_map(written).collect()
     }
 
     /// Puts another value into the place of the instruction, which goes.
@@ -951,6 +986,8 @@ impl Builder {
         or = LLVMBuildOr;
         /// `left & right`
         and = LLVMBuildAnd;
+        /// Exclusive or.
+        xor = LLVMBuildXor;
         /// `left << right`
         shift_left = LLVMBuildShl;
         /// `left >> right`, filling with zeros

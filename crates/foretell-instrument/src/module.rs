@@ -7,7 +7,7 @@ use crate::llvm::{self, Builder, Location, Type, Value};
 use crate::{rust, rust_names};
 use foretell_abi::{ABI_VERSION, AccessInfo, MODULE_RUST, MODULE_SYMBOLIC, NEVER};
 use llvm_sys::LLVMLinkage;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +55,7 @@ pub fn instrument(module: llvm::Module, mode: Mode) {
         sites: HashMap::new(),
         met: HashMap::new(),
         demangled: HashMap::new(),
+        hidden: HashSet::new(),
         is_rust: functions.iter().any(|function| rust_names::is_mangled(&function.name())),
     };
     rust::replace_locks(&mut context, &functions);
@@ -123,6 +124,8 @@ pub struct ModuleContext {
     sites: HashMap<(String, String, u32, u32), Value>,
     met: HashMap<(Value, Recurring), Value>,
     demangled: HashMap<String, String>,
+    /// Accesses that are the business of a library whose calls are told of.
+    pub hidden: HashSet<Value>,
     is_rust: bool,
 }
 

@@ -11,8 +11,9 @@
 //! the library. Can be missed: locks in code that was compiled without debug information; they stay
 //! atomic accesses.
 
-use crate::llvm::{self, Opcode, Value};
+use crate::llvm::{self, Builder, Opcode, Value};
 use crate::module::ModuleContext;
+use crate::rust_channels;
 use crate::rust_names::{is_mangled, plain_path};
 use foretell_abi::Unseen;
 use foretell_abi::rust_lock::{READER_WRITER, SHARED, TRY};
@@ -27,6 +28,8 @@ enum Role {
     Release(u32),
     /// An exchange that gives a thread its token to go on.
     Unpark,
+    /// A load of how many threads of a scope run, until none does.
+    AwaitScope,
 }
 
 /// By the functions that the accesses were written in.
@@ -44,6 +47,7 @@ const ROLES: &[(&str, Role)] = &[
     ("std::sys::sync::rwlock::futex::RwLock::read_unlock", Role::Release(READER_WRITER | SHARED)),
     ("std::sys::sync::rwlock::futex::RwLock::write_unlock", Role::Release(READER_WRITER)),
     ("std::sys::sync::thread_parking::futex::Parker::unpark", Role::Unpark),
+    ("std::thread::scoped::scope", Role::AwaitScope),
 ];
 
 /// Functions of the library that are called through a detour, and the runtime's hooks.
@@ -85,7 +89,7 @@ const PANICS: &[&str] = &[
 const OUTPUT: &[&str] = &["std::io::stdio::_print", "std::io::stdio::_eprint"];
 
 /// The path of the function of this symbol, if it is one of Rust's.
-fn path(symbol: &str) -> Option<String> {
+pub fn path(symbol: &str) -> Option<String> {
     is_mangled(symbol).then(|| plain_path(&llvm::demangle(symbol)))
 }
 
@@ -99,9 +103,51 @@ pub fn is_output_only(symbol: &str) -> bool {
     path(symbol).is_some_and(|path| OUTPUT.contains(&path.as_str()))
 }
 
+/// What is done before a module is optimised.
+pub fn prepare(module: llvm::Module) {
+    inline_atomics(module);
+    rust_channels::watch(module);
+    mark_handlers(module);
+}
+
+/// The function of the compiler's in which a panic is caught: what is called, its data, what then.
+const CATCH: &str = "__rust_try";
+
+/// Libraries that run what they are given as tasks: a panic there is no more handled than one that ends a
+/// thread, whoever looks at what became of the task.
+const RUN_TASKS: &[&str] =
+    &["std::", "tokio::", "rayon_core::", "async_executor::", "async_task::"];
+
+/// Says where the program handles panics by `catch_unwind`.
+fn mark_handlers(module: llvm::Module) {
+    let builder = Builder::new(&module);
+    let (hook, ty) = module.function("__foretell_rust_catch", module.void, &[module.int32]);
+    for function in module.functions().into_iter().filter(|function| function.name() == CATCH) {
+        for call in function.users() {
+            let is_call = call.instruction_opcode() == Some(Opcode::LLVMCall);
+            if !is_call || call.callee() != function {
+                continue;
+            }
+            let Some(body) = call.operand(0).as_function() else { continue };
+            let name = llvm::demangle(&body.name());
+            let closure = name.split_once("do_call::<").map_or("", |(_, closure)| closure);
+            let plain = closure.strip_prefix("core::panic::unwind_safe::AssertUnwindSafe<");
+            let closure = plain.unwrap_or(closure).trim_start_matches('<');
+            let Some(next) = call.next() else { continue };
+            if closure.is_empty() || RUN_TASKS.iter().any(|library| closure.starts_with(library)) {
+                continue;
+            }
+            for (place, begins) in [(call, 1), (next, 0)] {
+                builder.place_before(place);
+                builder.call((hook, ty), &[module.constant32(begins)]);
+            }
+        }
+    }
+}
+
 /// Has the library's functions for atomic accesses inlined, also without optimisation: then debug
 /// information says of each access in which function of the library it was written.
-pub fn inline_atomics(module: llvm::Module) {
+fn inline_atomics(module: llvm::Module) {
     for function in module.functions() {
         let is_atomic = |path: String| path.starts_with("core::sync::atomic::");
         if !function.is_declaration() && path(&function.name()).is_some_and(is_atomic) {
@@ -112,27 +158,41 @@ pub fn inline_atomics(module: llvm::Module) {
 
 /// Replaces the locks in a module by hooks.
 pub fn replace_locks(context: &mut ModuleContext, functions: &[Value]) {
+    let mut hidden: HashMap<String, bool> = HashMap::new();
     let mut roles: HashMap<String, Option<Role>> = HashMap::new();
     let mut detours: HashMap<Value, Option<Value>> = HashMap::new();
     for &function in functions {
         for block in function.reachable_blocks() {
             for instruction in block.instructions() {
                 match instruction.opcode() {
-                    Opcode::LLVMLoad if instruction.ordering().is_none() => {}
-                    Opcode::LLVMLoad | Opcode::LLVMAtomicCmpXchg | Opcode::LLVMAtomicRMW => {
+                    Opcode::LLVMLoad | Opcode::LLVMStore if instruction.ordering().is_none() => {}
+                    Opcode::LLVMLoad
+                    | Opcode::LLVMStore
+                    | Opcode::LLVMFence
+                    | Opcode::LLVMAtomicCmpXchg
+                    | Opcode::LLVMAtomicRMW => {
                         let role = instruction.inlined_functions().find_map(|name| {
                             let role = |name: &String| role_of(name);
                             *roles.entry(name.clone()).or_insert_with_key(role)
                         });
                         if let Some(role) = role {
                             replace_access(context, function, instruction, role);
+                        } else if rust_channels::is_hidden(instruction, &mut hidden) {
+                            context.hidden.insert(instruction);
                         }
                     }
                     Opcode::LLVMCall | Opcode::LLVMInvoke => {
                         let Some(callee) = instruction.callee().as_function() else { continue };
                         say_stream_lock(context, function, instruction, callee);
+                        tell_writes(context, function, instruction, callee);
                         let make = || detour(context, callee);
-                        if let Some(detour) = *detours.entry(callee).or_insert_with(make) {
+                        let detour = *detours.entry(callee).or_insert_with(make);
+                        if detour.is_none() && rust_channels::is_watched(callee) {
+                            let site = context.site(instruction, function);
+                            context.builder.place_before(instruction);
+                            context.hook("rust_place", context.module.void, &[site]);
+                        }
+                        if let Some(detour) = detour {
                             let site = context.site(instruction, function);
                             context.builder.place_before(instruction);
                             context.hook("rust_place", context.module.void, &[site]);
@@ -143,6 +203,33 @@ pub fn replace_locks(context: &mut ModuleContext, functions: &[Value]) {
                 }
             }
         }
+    }
+}
+
+/// Where functions are that come compiled and change what they are given: vectors that grow, and the like.
+const CHANGES: &str = "alloc::";
+
+/// Says what a compiled function of the library may have written: what it was given by reference. (What it
+/// copies is seen, as every copy of memory is.)
+fn tell_writes(context: &mut ModuleContext, function: Value, call: Value, callee: Value) {
+    if !callee.is_declaration() || !path(&callee.name()).is_some_and(|p| p.starts_with(CHANGES)) {
+        return;
+    }
+    let written = callee.written_parameters();
+    if written.is_empty() {
+        return;
+    }
+    let site = context.site(call, function);
+    let after = match call.opcode() {
+        Opcode::LLVMInvoke => Some(call.after_invoke()),
+        _ => call.next(),
+    };
+    let Some(after) = after else { return };
+    for (parameter, size) in written {
+        context.builder.place_before(after);
+        let size = context.module.constant64(size);
+        let arguments = [call.operand(parameter), size, site];
+        context.hook("write_range", context.module.void, &arguments);
     }
 }
 
@@ -186,12 +273,21 @@ fn detour(context: &ModuleContext, callee: Value) -> Option<Value> {
 const WIDTH: u32 = 32;
 
 fn replace_access(context: &mut ModuleContext, function: Value, access: Value, role: Role) {
+    if matches!(access.opcode(), Opcode::LLVMStore | Opcode::LLVMFence) {
+        return;
+    }
     let word = access.operand(0);
     let site = context.site(access, function);
     let constants = context.module;
     if access.opcode() == Opcode::LLVMLoad {
-        if matches!(role, Role::Acquire(_)) {
-            access.replace_by(constants.null_of(access.ty()));
+        match role {
+            Role::Acquire(_) => access.replace_by(constants.null_of(access.ty())),
+            Role::AwaitScope if access.ty() == constants.int64 => {
+                context.builder.place_before(access);
+                let left = context.hook("rust_scope_wait", constants.int64, &[word, site]);
+                access.replace_by(left);
+            }
+            _ => {}
         }
         return;
     }

@@ -420,6 +420,14 @@ hooks! {
         session, shadow: u32, outcome: u32, wanted: u32, site: *const Site,
     ) => {
         let place = session.recorder().site(site);
+        if session.me.handlers > 0 {
+            // The program goes on after a panic.
+            if shadow != 0 {
+                let head = head(Kind::Branch, (outcome & 1) as u8, site as u64);
+                session.me.access::<true, 0>(head, 0, shadow.into(), []);
+            }
+            return;
+        }
         let held = (outcome ^ wanted ^ 1) & 1;
         let negated = (wanted & 1) ^ 1;
         let detail = (held | negated << 1) as u8;

@@ -43,6 +43,10 @@ pub struct Thread {
     pub signals_from_outside: u64,
     /// While above 0 it may not be preempted: it holds a lock inside libc.
     pub unpreemptible: u32,
+    /// Where it last called a function of Rust's standard library that tells of itself.
+    pub called_at: u64,
+    /// So many handlers of panics are open: a panic is then no failure.
+    pub handlers: u32,
     /// So many calls were open, and one more, when an assertion failed in it: until it has ended the
     /// process it is not preempted, or another failure could come first. 0 for none.
     fails: usize,
@@ -248,6 +252,8 @@ impl Thread {
             signals: 0,
             signals_from_outside: 0,
             unpreemptible: 0,
+            called_at: 0,
+            handlers: 0,
             fails: 0,
             looking: 0,
             pending: PendingStore { address: 0, old: 0, place: 0, detail: 0 },

@@ -10,6 +10,7 @@ use foretell_wire::{Kind, access};
 use libc::{c_char, c_int, c_void, size_t};
 
 use super::blocking::{piece, written};
+use super::rust_channel;
 use crate::arena;
 use crate::local;
 use crate::modules;
@@ -158,6 +159,7 @@ fn freed(block: *mut c_void) {
     if !block.is_null()
         && let Some(mut session) = Session::begin()
         && !modules::is_libc(session.place)
+        && !rust_channel::frees(session.me.number, block as u64)
     {
         session.event(Kind::Free, 0, [block as u64]);
     }

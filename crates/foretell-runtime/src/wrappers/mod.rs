@@ -19,6 +19,8 @@ pub(crate) mod once;
 pub(crate) mod process;
 pub(crate) mod random;
 pub(crate) mod rust;
+pub(crate) mod rust_channel;
+pub(crate) mod rust_scope;
 pub(crate) mod rwlock;
 pub(crate) mod semaphore;
 pub(crate) mod signals;

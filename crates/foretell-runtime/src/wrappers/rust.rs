@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use foretell_abi::rust_lock::{READER_WRITER, SHARED, TRY};
-use foretell_abi::{BinaryOp, Order, Site};
+use foretell_abi::{Order, Site};
 use foretell_wire::{Kind, ObjectKind, access};
 use libc::c_void;
 
@@ -23,7 +23,6 @@ use crate::objects::{self, Model, ReaderWriter};
 use crate::outside;
 use crate::recorder::head;
 use crate::scheduler;
-use crate::shadow;
 use crate::thread::Session;
 use crate::turn::TurnCell;
 
@@ -188,7 +187,9 @@ pub unsafe extern "C" fn __foretell_rust_release(
 #[allow(clippy::missing_safety_doc)] // foretell-abi
 pub unsafe extern "C" fn __foretell_rust_place(site: *const Site) {
     if let Some(mut session) = Session::begin_hook() {
-        local::set_caller(session.recorder().site(site));
+        let place = session.recorder().site(site);
+        session.me.called_at = place;
+        local::set_caller(place);
     }
 }
 
@@ -500,65 +501,6 @@ pub unsafe extern "C-unwind" fn __foretell_rust_park_thread(
 ) {
     // SAFETY: the caller's promise.
     park(|| unsafe { original(thread) });
-}
-
-/// How many words the state of a scope of threads has.
-const SCOPE_WORDS: usize = 3;
-
-/// The library counts the threads of a scope, up or down; the trace has it as an addition to the word that
-/// changed.
-unsafe fn count_in_scope(scope: *const AtomicU64, library: impl FnOnce()) {
-    let Some(mut session) = Session::begin() else { return library() };
-    session.point();
-    let place = session.place;
-    // SAFETY: the state of a scope is so large.
-    let words = || unsafe { std::array::from_fn(|at| (*scope.add(at)).load(SeqCst)) };
-    let before: [u64; SCOPE_WORDS] = words();
-    session.me.unpreemptible += 1;
-    drop(session);
-    library();
-    let Some(mut session) = Session::begin() else { return };
-    session.me.unpreemptible -= 1;
-    session.place = place;
-    let after: [u64; SCOPE_WORDS] = words();
-    let changed = (0..SCOPE_WORDS).find(|&at| before[at].abs_diff(after[at]) == 1);
-    if let Some(at) = changed {
-        let (old, new) = (before[at], after[at]);
-        let read = shadow::of_read(session.me.slots.index);
-        let add = BinaryOp::Add as u32;
-        let written = shadow::binary(add, 64, read, old, 0, new.wrapping_sub(old));
-        let detail = access::detail(8, Order::AcquireRelease as u8);
-        let address = scope as u64 + 8 * at as u64;
-        session.event(Kind::ReadModifyWrite, detail, [address, old, new, written.into()]);
-    }
-    session.point();
-}
-
-/// `ScopeData::increment_num_running_threads`.
-///
-/// # Safety
-/// Called by instrumented code as the library's function would be.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn __foretell_rust_scope_begin(
-    original: unsafe extern "C-unwind" fn(*const AtomicU64),
-    scope: *const AtomicU64,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { count_in_scope(scope, || original(scope)) }
-}
-
-/// `ScopeData::decrement_num_running_threads`.
-///
-/// # Safety
-/// Called by instrumented code as the library's function would be.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn __foretell_rust_scope_end(
-    original: unsafe extern "C-unwind" fn(*const AtomicU64, bool),
-    scope: *const AtomicU64,
-    panicked: bool,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { count_in_scope(scope, || original(scope, panicked)) }
 }
 
 /// How many words a `Barrier` has.

@@ -1,0 +1,170 @@
+//! Threads of a scope (`std::thread::scope`), and code that handles panics.
+//!
+//! The library counts the threads of a scope that run in a word, and who ends the last of them wakes the
+//! thread that waits at the end of the scope. In the trace each of them posts a semaphore when it is over,
+//! and the end of the scope takes one post of each: no order among the threads is of any interest.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
+
+use foretell_abi::{Order, Site};
+use foretell_wire::{Kind, access};
+
+use crate::objects::{self, Model};
+use crate::recorder::head;
+use crate::scheduler;
+use crate::thread::{Session, Wait};
+use crate::turn::TurnCell;
+
+/// Scopes, by the words in which the library counts, and how many threads have begun in each.
+static SCOPES: TurnCell<Vec<(u64, u32)>> = TurnCell::new(Vec::new());
+
+/// How many words the state of a scope has.
+const WORDS: usize = 3;
+
+/// The state of a scope, and the library's change of it, which nobody else may see in between.
+unsafe fn changed(
+    session: Session,
+    scope: *const AtomicU64,
+    library: impl FnOnce(),
+) -> Option<(Session, [u64; WORDS], [u64; WORDS])> {
+    let place = session.place;
+    // SAFETY: the state of a scope is so large.
+    let words = || unsafe { std::array::from_fn(|at| (*scope.add(at)).load(SeqCst)) };
+    let before = words();
+    session.me.unpreemptible += 1;
+    drop(session);
+    library();
+    let mut session = Session::begin()?;
+    session.me.unpreemptible -= 1;
+    session.place = place;
+    Some((session, before, words()))
+}
+
+/// Which word counts: the one that the library has changed by one.
+fn counter(before: &[u64; WORDS], after: &[u64; WORDS]) -> Option<usize> {
+    (0..WORDS).find(|&at| before[at].abs_diff(after[at]) == 1)
+}
+
+/// The semaphore of a scope.
+fn posts(word: u64) -> (u32, &'static mut u32) {
+    let fits = |model: &Model| matches!(model, Model::Semaphore(_));
+    let object = objects::get(word, fits, || Model::Semaphore(0));
+    let number = object.number;
+    match &mut object.model {
+        Model::Semaphore(count) => (number, count),
+        _ => unreachable!("a semaphore"),
+    }
+}
+
+/// `ScopeData::increment_num_running_threads`.
+///
+/// # Safety
+/// Called by instrumented code as the library's function would be.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __foretell_rust_scope_begin(
+    original: unsafe extern "C-unwind" fn(*const AtomicU64),
+    scope: *const AtomicU64,
+) {
+    // SAFETY: the caller's promise.
+    let library = || unsafe { original(scope) };
+    let Some(session) = Session::begin() else { return library() };
+    // SAFETY: the library's state of a scope.
+    let Some((_session, before, after)) = (unsafe { changed(session, scope, library) }) else {
+        return;
+    };
+    let Some(at) = counter(&before, &after) else { return };
+    let word = scope as u64 + 8 * at as u64;
+    // SAFETY: a session has the turn.
+    let scopes = unsafe { SCOPES.get() };
+    match scopes.iter_mut().find(|(known, _)| *known == word) {
+        Some((_, begun)) => *begun += 1,
+        None => {
+            // Another scope was there before.
+            objects::forget(word);
+            scopes.push((word, 1));
+        }
+    }
+}
+
+/// `ScopeData::decrement_num_running_threads`.
+///
+/// # Safety
+/// Called by instrumented code as the library's function would be.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn __foretell_rust_scope_end(
+    original: unsafe extern "C-unwind" fn(*const AtomicU64, bool),
+    scope: *const AtomicU64,
+    panicked: bool,
+) {
+    // SAFETY: the caller's promise.
+    let library = || unsafe { original(scope, panicked) };
+    let Some(mut session) = Session::begin() else { return library() };
+    session.point();
+    // SAFETY: the library's state of a scope.
+    let Some((mut session, before, after)) = (unsafe { changed(session, scope, library) }) else {
+        return;
+    };
+    let Some(counter) = counter(&before, &after) else { return };
+    let others = (0..WORDS).filter(|&at| at != counter && before[at] != after[at]);
+    // That a thread panicked is a byte, which the thread that waits will read.
+    for (at, byte) in others.flat_map(|at| (0..8).map(move |byte| (at, byte))) {
+        let value = |words: &[u64; WORDS]| words[at] >> (8 * byte) & 0xff;
+        if value(&before) != value(&after) {
+            let address = scope as u64 + 8 * at as u64 + byte;
+            let head = head(Kind::Write, access::detail(1, Order::Relaxed as u8), session.place);
+            session.me.access::<false, 0>(head, address, value(&after), []);
+        }
+    }
+    let (number, count) = posts(scope as u64 + 8 * counter as u64);
+    *count += 1;
+    session.event(Kind::SemaphorePost, 0, [number.into()]);
+    scheduler::wake(Wait::Object(number));
+    session.point();
+}
+
+/// See `foretell-abi`.
+#[unsafe(no_mangle)]
+#[allow(clippy::missing_safety_doc)] // foretell-abi
+pub unsafe extern "C" fn __foretell_rust_scope_wait(
+    word: *const AtomicU64,
+    site: *const Site,
+) -> u64 {
+    let address = word as u64;
+    if let Some(mut session) = Session::begin_hook() {
+        session.place = session.recorder().site(site);
+        session.point();
+        let mut taken = 0;
+        // More may begin while this one waits.
+        loop {
+            // SAFETY: a session has the turn.
+            let scopes = unsafe { SCOPES.get() };
+            let Some(at) = scopes.iter().position(|(known, _)| *known == address) else { break };
+            if taken == scopes[at].1 {
+                scopes.swap_remove(at);
+                break;
+            }
+            let (number, count) = posts(address);
+            if *count == 0 {
+                scheduler::block(session.me, Wait::Object(number), None);
+                continue;
+            }
+            *count -= 1;
+            taken += 1;
+            session.event(Kind::SemaphoreWait, 0, [number.into()]);
+            session.point();
+        }
+    }
+    // SAFETY: the program's word.
+    unsafe { &*word }.load(SeqCst)
+}
+
+/// See `foretell-abi`.
+#[unsafe(no_mangle)]
+#[allow(clippy::missing_safety_doc)] // foretell-abi
+pub unsafe extern "C" fn __foretell_rust_catch(begins: u32) {
+    if let Some(session) = Session::begin_hook() {
+        let handlers = &mut session.me.handlers;
+        *handlers = if begins == 0 { handlers.saturating_sub(1) } else { *handlers + 1 };
+    }
+}
