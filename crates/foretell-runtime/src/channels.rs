@@ -14,10 +14,12 @@ pub mod ipc;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use foretell_wire::outside::Cause;
 use foretell_wire::{Kind, ObjectKind, channel};
 use libc::{c_int, c_void};
 
 use crate::objects::{self, Model};
+use crate::outside;
 use crate::recorder::{Text, head, recorder};
 use crate::scheduler;
 use crate::sys;
@@ -387,7 +389,12 @@ pub fn received(
         poll(session, content, true);
         return;
     }
-    let Some(ends) = ends(file) else { return };
+    let Some(ends) = ends(file) else {
+        if result > 0 {
+            received_from_kernel(session, file, got);
+        }
+        return;
+    };
     let Some(channel) = ends.receive else { return };
     if result < 0 {
         if errno.0 == libc::EAGAIN {
@@ -419,6 +426,24 @@ pub fn received(
     if amount > 0 {
         heard_of_children(session);
         session.event(Kind::Receive, detail, [channel.into(), amount]);
+    }
+}
+
+/// Something was read from a file that the kernel itself writes to: signals that were sent, or news of files,
+/// of which it is not known who is behind them.
+fn received_from_kernel(session: &mut Session, file: c_int, got: &[u8]) {
+    if status(file).is_none_or(|status| status.st_mode & libc::S_IFMT != 0) {
+        return;
+    }
+    let information = sys::read_file(format!("/proc/self/fdinfo/{file}\0").as_bytes());
+    let text = String::from_utf8(information.unwrap_or_default()).unwrap_or_default();
+    if text.contains("sigmask:") {
+        for signal in got.chunks_exact(size_of::<libc::signalfd_siginfo>()) {
+            let number = signal.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes));
+            waited_for_signal(session, number.unwrap_or_default() as c_int);
+        }
+    } else if text.contains("inotify") || text.contains("fanotify") {
+        outside::note(session.me.number, Cause::PassedCall, 0, "inotify", session.place);
     }
 }
 
