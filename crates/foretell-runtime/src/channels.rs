@@ -43,6 +43,10 @@ struct Known {
     has_children: bool,
     /// Inodes of the pipes and pairs of sockets that the program made.
     private: Option<BTreeSet<u64>>,
+    /// The signals that the program has sent to itself: bit 0 for signal 1.
+    sent_to_process: u64,
+    /// Channels of the files and names that were changed.
+    changed: Option<BTreeSet<u32>>,
 }
 
 static KNOWN: TurnCell<Known> = TurnCell::new(Known {
@@ -53,6 +57,8 @@ static KNOWN: TurnCell<Known> = TurnCell::new(Known {
     unique: 0,
     has_children: false,
     private: None,
+    sent_to_process: 0,
+    changed: None,
 });
 
 /// # Safety
@@ -289,6 +295,13 @@ fn send(session: &mut Session, channel: u32, amount: u64, content: u64) {
     session.event(Kind::Send, 0, [channel.into(), amount, content]);
 }
 
+/// A file, or its name, is another one now.
+fn change(session: &mut Session, channel: u32) {
+    // SAFETY: callers have the turn.
+    unsafe { known() }.changed.get_or_insert_default().insert(channel);
+    send(session, channel, 1, 0);
+}
+
 fn poll(session: &mut Session, channel: u32, ready: bool) {
     session.event(Kind::Poll, ready.into(), [channel.into()]);
 }
@@ -328,7 +341,7 @@ pub fn sent(
     let _errno = Errno::keep();
     let Ok(result) = usize::try_from(result) else { return };
     if let Some(content) = content_of(file) {
-        send(session, content, 1, 0);
+        change(session, content);
         return;
     }
     let Some(ends) = ends(file) else { return };
@@ -429,8 +442,7 @@ pub fn received(
     }
 }
 
-/// Something was read from a file that the kernel itself writes to: signals that were sent, or news of files,
-/// of which it is not known who is behind them.
+/// Something was read from a file that the kernel itself writes to: signals that were sent, or news of files.
 fn received_from_kernel(session: &mut Session, file: c_int, got: &[u8]) {
     if status(file).is_none_or(|status| status.st_mode & libc::S_IFMT != 0) {
         return;
@@ -443,6 +455,11 @@ fn received_from_kernel(session: &mut Session, file: c_int, got: &[u8]) {
             waited_for_signal(session, number.unwrap_or_default() as c_int);
         }
     } else if text.contains("inotify") || text.contains("fanotify") {
+        // It is news of some of them.
+        // SAFETY: callers have the turn.
+        for channel in unsafe { known() }.changed.clone().into_iter().flatten() {
+            poll(session, channel, true);
+        }
         outside::note(session.me.number, Cause::PassedCall, 0, "inotify", session.place);
     }
 }
@@ -608,8 +625,21 @@ pub fn signalled(session: &mut Session, thread: u32, number: c_int, handled: boo
 
 /// The signal is sent to whichever thread of the process waits for it.
 pub fn signalled_process(session: &mut Session, number: c_int) {
+    // SAFETY: callers have the turn.
+    unsafe { known() }.sent_to_process |= 1 << (number - 1);
     let channel = signal(ANYBODY, number, false);
     send(session, channel, 1, 0);
+}
+
+/// A handler for the signal is about to run: if the signal was sent to the process, what its sender did comes
+/// before.
+pub fn handles_signal(session: &mut Session, number: c_int) {
+    // SAFETY: callers have the turn.
+    let was_sent = unsafe { known() }.sent_to_process >> (number - 1) & 1 != 0;
+    if was_sent {
+        let channel = signal(ANYBODY, number, false);
+        poll(session, channel, true);
+    }
 }
 
 /// Stands for the process as the receiver of a signal.
@@ -703,7 +733,7 @@ pub fn name_of(directory: c_int, path: *const libc::c_char) -> Option<u32> {
 /// The name came to stand for another file, or for none.
 pub fn renamed(session: &mut Session, name: Option<u32>) {
     if let Some(channel) = name {
-        send(session, channel, 1, 0);
+        change(session, channel);
     }
 }
 
@@ -757,7 +787,7 @@ unsafe extern "C" {
 pub fn changed(session: &mut Session, file: c_int) {
     let _errno = Errno::keep();
     if let Some(content) = content_of(file) {
-        send(session, content, 1, 0);
+        change(session, content);
     }
 }
 
