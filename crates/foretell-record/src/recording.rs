@@ -163,7 +163,9 @@ fn recorded(
         RunEnd::Diverged(Box::new(Divergence { step: None, expected: None, found: None, reason }))
     };
     let own_end = match (said, status.code(), status.signal()) {
-        _ if matches!(ended, Some(Ended::Late(_) | Ended::TooLarge(_) | Ended::TooLong(_))) => RunEnd::Hang,
+        _ if matches!(ended, Some(Ended::Late(_) | Ended::TooLarge(_) | Ended::TooLong(_))) => {
+            RunEnd::Hang
+        }
         _ if matches!(ended, Some(Ended::Asked)) => RunEnd::Stopped,
         (End::Busy, ..) => RunEnd::Hang,
         (End::Deadlock, ..) if options.replay.is_some() => {

@@ -10,6 +10,7 @@
 //! without a copy (`splice`, `sendfile`), and what libc's streams write by themselves when their buffer
 //! is full. What is received from there counts as coming from outside.
 
+pub mod descriptors;
 pub mod ipc;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -47,6 +48,8 @@ struct Known {
     sent_to_process: u64,
     /// Channels of the files and names that were changed.
     changed: Option<BTreeSet<u32>>,
+    /// How often each descriptor was closed.
+    closed: Option<BTreeMap<c_int, u64>>,
 }
 
 static KNOWN: TurnCell<Known> = TurnCell::new(Known {
@@ -59,6 +62,7 @@ static KNOWN: TurnCell<Known> = TurnCell::new(Known {
     private: None,
     sent_to_process: 0,
     changed: None,
+    closed: None,
 });
 
 /// # Safety
@@ -137,6 +141,8 @@ mod sort {
     pub const MEETING: u64 = 14;
     pub const STREAM: u64 = 15;
     pub const LIBRARY: u64 = 16;
+    pub const DESCRIPTOR: u64 = 17;
+    pub const POSITION: u64 = 18;
 }
 
 fn status(file: c_int) -> Option<libc::stat> {
@@ -339,6 +345,7 @@ pub fn sent(
     to: Option<&[u8]>,
 ) {
     let _errno = Errno::keep();
+    descriptors::used(session, file);
     let Ok(result) = usize::try_from(result) else { return };
     if let Some(content) = content_of(file) {
         change(session, content);
@@ -398,8 +405,12 @@ pub fn received(
     keeps: bool,
 ) {
     let errno = Errno::keep();
+    descriptors::used(session, file);
     if let Some(content) = content_of(file) {
         poll(session, content, true);
+        if !keeps {
+            descriptors::moved(session, file);
+        }
         return;
     }
     let Some(ends) = ends(file) else {

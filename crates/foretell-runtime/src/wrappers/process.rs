@@ -213,6 +213,51 @@ pub unsafe extern "C" fn vfork() -> pid_t {
     )
 }
 
+#[unsafe(link_section = "foretell_real")]
+static REAL_CLONE: Real = Real::new(c"clone");
+
+/// A task is about to begin that may be a thread or a process; gives the real function.
+extern "C" fn before_clone() -> *mut c_void {
+    if in_recorded_process()
+        && let Some(mut session) = Session::begin()
+    {
+        session.point();
+        fiber::go_home(session.me);
+        channels::forked(&mut session);
+        outside::FORKED.store(true, Relaxed);
+        outside::note(session.me.number, Cause::Process, 0, "clone", session.place);
+    }
+    REAL_CLONE.address()
+}
+
+/// Arguments beyond the fourth are there only if the flags say so: they are handed on as they are.
+///
+/// # Safety
+/// As libc's.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clone() -> c_int {
+    core::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r9",
+        "sub rsp, 8",
+        "call {before}",
+        "add rsp, 8",
+        "pop r9",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        before = sym before_clone,
+    )
+}
+
 /// Sends a signal to a process, which may be this one.
 fn to_process(process: pid_t, signal: c_int, send: impl FnOnce() -> c_int) -> c_int {
     if let Some(mut session) = Session::begin() {
