@@ -321,7 +321,8 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
         Err(error @ TestError::Predict(_)) if failed.is_none() => return Err(error),
         Err(error) => {
             campaign.lost(error);
-            Prediction::default()
+            let unseen = recorded.trace.metadata.gaps.iter().map(ToString::to_string).collect();
+            Prediction { unseen, ..Prediction::default() }
         }
     };
     campaign.unseen.extend(prediction.unseen.iter().cloned());
