@@ -22,9 +22,10 @@ use foretell_trace::{EventId, Trace};
 use crate::bounded::{Lost, bounded, guarded};
 use crate::canonical;
 use crate::control::Controls;
-use crate::effect::{Effect, compare, fatal};
+use crate::effect::{Difference, Effect, compare, fatal};
 use crate::forced::Violation;
 use crate::judge::{Outcome, Verdict, judge};
+use crate::lost;
 use crate::program::InputDigest;
 use crate::run::{Limits, Run, Runner};
 use crate::session::{
@@ -32,6 +33,10 @@ use crate::session::{
     schedule_of,
 };
 use crate::shrink::{Shrunk, shrink};
+
+/// What is said of output that may be lawful or not begins so.
+const UNCLEAR: &str =
+    "whether the output is right that no run without interruptions of threads has";
 
 /// Members of a group (the same places, other threads) that are tried before it is given up.
 const TRIES: usize = 3;
@@ -166,9 +171,12 @@ impl<'a> Campaign<'a> {
     }
 
     pub fn is_spent(&self) -> bool {
-        self.runner.runs_made() >= self.options.runs
-            || self.started.elapsed() >= self.options.time
-            || foretell_guard::stop::is_over()
+        self.runner.runs_made() >= self.options.runs || self.is_late()
+    }
+
+    /// Is the time over, or has foretell to end?
+    pub fn is_late(&self) -> bool {
+        self.started.elapsed() >= self.options.time || foretell_guard::stop::is_over()
     }
 
     /// What can be predicted from a trace.
@@ -290,8 +298,23 @@ impl<'a> Campaign<'a> {
     pub fn add(&mut self, tested: Tested) {
         if tested.counts() {
             self.found(&tested);
+        } else if tested.verdict.is_unclear {
+            self.unclear(&tested.verdict.difference);
         }
         self.tested.push(tested);
+    }
+
+    /// Says that a run wrote what may be lawful or not; the first of them stands for all.
+    pub fn unclear(&mut self, difference: &Difference) {
+        let known = self.unseen.iter().any(|said| said.starts_with(UNCLEAR));
+        let lines = difference.output.as_deref().unwrap_or_default();
+        let line = lines.lines().find_map(|line| line.strip_prefix('+'));
+        if let (false, Some(line)) = (known, line) {
+            self.unseen.push(format!(
+                "{UNCLEAR} (`{line}`), on another path than those: if that must not be, assert it, end with \
+                 another exit status, or mark the block with foretell.h"
+            ));
+        }
     }
 
     /// Keeps a bad end that nobody predicted, of a run that was to show something else.
@@ -404,7 +427,7 @@ impl<'a> Campaign<'a> {
                     base: job.base,
                     violation,
                     schedule,
-                    verdict: Verdict { outcome, difference },
+                    verdict: Verdict::new(outcome, difference),
                     ended: error.to_string(),
                     stderr: String::new(),
                     same_places: 0,
@@ -426,7 +449,8 @@ impl<'a> Campaign<'a> {
         run: &Run,
     ) -> Tested {
         let mut verdict = judge(&schedule, violation, self.recorded, run);
-        self.controls.apply(&mut verdict, run);
+        let is_lost_update = lost::is_lost_update(&self.bases[base], finding);
+        self.controls.apply(&mut verdict, run, is_lost_update);
         let mut finding = finding.clone();
         if finding.kind == FindingKind::Deadlock
             && verdict.effect() == Some(Effect::Hang)
@@ -492,7 +516,7 @@ impl<'a> Campaign<'a> {
             base: 0,
             violation,
             schedule,
-            verdict: Verdict { outcome: Outcome::Confirmed(effect), difference },
+            verdict: Verdict::new(Outcome::Confirmed(effect), difference),
             ended: self.recorded.ended(),
             stderr: String::from_utf8_lossy(&self.recorded.written.stderr).into_owned(),
             same_places: 0,

@@ -17,6 +17,10 @@
 //!
 //! Lines are compared as multisets, with addresses masked. Missed: a bug whose only trace is one more
 //! line, one fewer, or a line that mixed runs write as well.
+//!
+//! Where the exit status is 0, even that is not enough if a thread took another path: a program may count
+//! how often it had to try again, or found something in a cache, and print that. It is *unclear* then,
+//! which is said, unless a lost update is behind it ([`crate::lost`]).
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,17 +79,27 @@ impl<'a> Controls<'a> {
         Self { runner, recorded, base, limits, made: OnceLock::new(), more: OnceLock::new() }
     }
 
-    /// Takes back what was made of the output of the forced run, unless it is evidence.
-    pub fn apply(&self, verdict: &mut Verdict, forced: &Run) {
-        if verdict.outcome != Outcome::Confirmed(Effect::Output) || self.is_evidence(forced) {
+    /// Takes back what was made of the output of the forced run, unless it is evidence. `is_lost_update`: on
+    /// another path, too.
+    pub fn apply(&self, verdict: &mut Verdict, forced: &Run, is_lost_update: bool) {
+        if verdict.outcome != Outcome::Confirmed(Effect::Output) {
             return;
         }
+        let is_evidence = self.is_evidence(forced);
         let difference = &mut verdict.difference;
+        let says_so = !matches!(forced.end, RunEnd::Exit(0));
+        if is_evidence && (says_so || is_lost_update || difference.branch.is_none()) {
+            return;
+        }
+        verdict.is_unclear = is_evidence;
         difference.effect = match difference.branch {
             Some(_) => Effect::Path,
             None => Effect::None,
         };
-        difference.sentence = "the output differs as it may in a correct run".into();
+        difference.sentence = match is_evidence {
+            true => "the output differs; whether it may is not known".into(),
+            false => "the output differs as it may in a correct run".into(),
+        };
         verdict.outcome = match difference.effect {
             Effect::None => Outcome::Benign,
             effect => Outcome::Confirmed(effect),

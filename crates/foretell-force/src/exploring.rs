@@ -212,6 +212,8 @@ impl Exploring<'_, '_> {
             tested.base = campaign.base(probe.class, class);
             campaign.shrink(&mut tested, class, run.clone());
             campaign.add(named_by_its_effect(tested, &run.trace));
+        } else if tested.verdict.is_unclear && is_bad(campaign, &tested, &run) {
+            campaign.unclear(&tested.verdict.difference);
         }
         match run.end {
             RunEnd::Hang | RunEnd::Stopped => Err(Doubt::Limit),

@@ -41,9 +41,16 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// How the forced run differs from the recorded one.
     pub difference: Difference,
+    /// It wrote what no run without interruptions does, on another path: it may be lawful.
+    pub is_unclear: bool,
 }
 
 impl Verdict {
+    /// An outcome that nothing is unclear about.
+    pub fn new(outcome: Outcome, difference: Difference) -> Self {
+        Self { outcome, difference, is_unclear: false }
+    }
+
     /// What came of the violation, if it happened.
     pub fn effect(&self) -> Option<Effect> {
         match self.outcome {
@@ -87,7 +94,7 @@ impl Verdict {
 pub fn judge(schedule: &Schedule, violation: Violation, recorded: &Run, forced: &Run) -> Verdict {
     let difference = compare(recorded, forced);
     let outcome = outcome(schedule, violation, forced, &difference);
-    Verdict { outcome, difference }
+    Verdict::new(outcome, difference)
 }
 
 /// What the difference to the recorded run means for the prediction.

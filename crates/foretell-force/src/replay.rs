@@ -141,9 +141,10 @@ pub fn replay(
         }
     };
     let outcome = outcome(schedule, violation, &run, &difference);
-    let mut verdict = Verdict { outcome, difference };
+    let mut verdict = Verdict::new(outcome, difference);
     if let Some(plain) = &plain {
-        Controls::new(&runner, plain, &UNINTERRUPTED, limits).apply(&mut verdict, &run);
+        // What was unclear when it was found has no schedule.
+        Controls::new(&runner, plain, &UNINTERRUPTED, limits).apply(&mut verdict, &run, true);
     }
     Ok(Replayed { violation, verdict, run })
 }

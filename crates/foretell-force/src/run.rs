@@ -34,6 +34,9 @@ const MOST_OUTPUT: u64 = 16 << 20;
 /// So many rounds of loops that wait are looked at, at most: what is not covered then stays a question.
 const MOST_CUTS: usize = 16;
 
+/// Events of all these runs that are cut short: each is a copy.
+const MOST_CUT_EVENTS: usize = 1_000_000;
+
 /// What a run may cost.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -201,6 +204,8 @@ pub struct Runner<'p> {
     made: AtomicUsize,
     /// No run begins after this moment, and those that have begun end soon after it.
     deadline: Option<Instant>,
+    /// No run has more events.
+    most_events: u64,
 }
 
 /// A run that was begun has at least so long.
@@ -222,12 +227,19 @@ impl<'p> Runner<'p> {
             stored: None,
             made: AtomicUsize::new(0),
             deadline: None,
+            most_events: u64::MAX,
         })
     }
 
     /// Makes no run after this moment, whoever asks for it.
     pub fn until(mut self, deadline: Option<Instant>) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// Ends each run that has recorded so many events.
+    pub fn with_most_events(mut self, most: u64) -> Self {
+        self.most_events = most;
         self
     }
 
@@ -313,6 +325,7 @@ impl<'p> Runner<'p> {
         options.time_limit = Some(limits.time);
         options.path = true;
         options.point_limit = Some(limits.points);
+        options.event_limit = Some(self.most_events);
         let stdin = self.program.stdin.clone().unwrap_or_else(|| "/dev/null".into());
         options.capture =
             Some(Capture { stdin, stdout: Arc::clone(&stdout), stderr: Arc::clone(&stderr) });
@@ -326,7 +339,8 @@ impl<'p> Runner<'p> {
             *word = called.to_string_lossy().into();
         }
         trace.name_threads_by_function();
-        let cuts = cut_after_rounds(&trace, MOST_CUTS);
+        let most = MOST_CUT_EVENTS / trace.events.len().max(1);
+        let cuts = cut_after_rounds(&trace, most.min(MOST_CUTS));
         let trace = waiting::without_rounds(trace);
         let written = Written {
             stdout: self.written(&stdout)?,

@@ -36,6 +36,11 @@ use crate::run::{Limits, Run, RunError, Runner};
 pub const UNINTERRUPTED: Policy = Policy::RoundRobin { quantum: LONG_TURN };
 /// Scheduling points of a run at most: its events have to fit into memory.
 pub const MOST_POINTS: u64 = 20_000_000;
+/// Events of a run at most, for each second that a test may take: what is recorded has to be converted, checked
+/// and asked about in that time, too.
+const EVENTS_PER_SECOND: u64 = 20_000;
+/// The recorded run has half of the time, and at least so long.
+const SHORTEST_RECORDING: Duration = Duration::from_secs(5);
 /// Conflicts for a question about the recorded run: one that is harder takes the time of a hundred
 /// runs.
 const BUDGET: u64 = 100_000;
@@ -287,8 +292,12 @@ impl Session {
 pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> {
     let started = Instant::now();
     let digest = program.digest().map_err(TestError::Input)?;
-    let runner = Runner::new(program).map_err(TestError::Run)?.with_store(options.store.clone());
-    let first = Limits { time: options.run_time, points: MOST_POINTS };
+    let runner = Runner::new(program)
+        .map_err(TestError::Run)?
+        .with_store(options.store.clone())
+        .with_most_events(EVENTS_PER_SECOND.saturating_mul(options.time.as_secs().max(1)));
+    let time = options.run_time.min((options.time / 2).max(SHORTEST_RECORDING));
+    let first = Limits { time, points: MOST_POINTS };
     // The recorded run is made in any case: without it there is nothing to report.
     let recorded = runner.run(Vec::new(), options.base.clone(), first).map_err(TestError::Run)?;
     let runner = runner.until(started.checked_add(options.time));
@@ -312,15 +321,21 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
         Err(error @ TestError::Predict(_)) if failed.is_none() => return Err(error),
         Err(error) => {
             campaign.lost(error);
-            Prediction::default()
+            let unseen = recorded.trace.metadata.gaps.iter().map(ToString::to_string).collect();
+            Prediction { unseen, ..Prediction::default() }
         }
     };
     campaign.unseen.extend(prediction.unseen.iter().cloned());
     let jobs = campaign.jobs(0, &recorded.trace, &prediction);
     let others = campaign.without_panic(|campaign| campaign.force(jobs)).unwrap_or_default();
-    let exploration = campaign
-        .without_panic(|campaign| exploring::explore(campaign, &recorded, others))
-        .unwrap_or(Exploration { classes: 1, ..Exploration::default() });
+    let one_class = Exploration { classes: 1, ..Exploration::default() };
+    let exploration = match campaign.is_late() {
+        // Even to look what there is to ask takes its time.
+        true => Exploration { open: [(Doubt::Limit, 1)].into(), ..one_class },
+        false => campaign
+            .without_panic(|campaign| exploring::explore(campaign, &recorded, others))
+            .unwrap_or(one_class),
+    };
     let is_spent = campaign.is_spent();
     let Campaign { mut tested, open, mut unseen, errors, mut counts, orders, bases, .. } = campaign;
     if let Some(failed) = failed {

@@ -65,8 +65,9 @@ fn is_open(order: &MustOrder, event: EventId, writes: &HashMap<ThreadId, Vec<Eve
     let mut before: Vec<EventId> = Vec::new();
     for events in writes.values() {
         let done = events.partition_point(|&write| order.before(write, event));
-        let others = events[done..].iter().filter(|&&write| write != event);
-        if others.into_iter().any(|&write| !order.before(event, write)) {
+        // What comes before the first of the others comes before all of them.
+        let other = events[done..].iter().find(|&&write| write != event);
+        if other.is_some_and(|&write| !order.before(event, write)) {
             return true;
         }
         before.extend(done.checked_sub(1).map(|last| events[last]));

@@ -5,8 +5,8 @@
 //! any call. A pair belongs to the innermost block that has both.
 //!
 //! Nobody wrote the entry of a thread to be atomic: a thread that looks at something twice may see that
-//! it has changed. Directly in an entry only a read counts with a write that depends on it, because what
-//! is written there is out of date if somebody else writes in between (module `stale`).
+//! it has changed. In an entry, directly or in two of its calls, only a read counts with a write that depends on
+//! it, because what is written there is out of date if somebody else writes in between (module `stale`).
 //!
 //! Where a thread starts others or waits for them (fork, join, barrier, condition, semaphore) it
 //! wants them to run: an inferred block is cut in two there. A marked one is not.
@@ -58,12 +58,22 @@ struct Occurrence {
     last: EventId,
 }
 
+/// The last read of a cell in a thread's entry.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    read: Occurrence,
+    /// The call of the entry that it was made in; none if by the entry itself.
+    call: Option<EventId>,
+}
+
 #[derive(Debug, Default)]
 struct Block {
     /// A marked region (not a call).
     marked: bool,
     /// Pairs in it are not reported: the entry of a thread, or a call while only marks count.
     silent: bool,
+    /// Its call.
+    call: Option<EventId>,
     /// In an order of their own: what is predicted, and in which order, is the same each time.
     cells: BTreeMap<Cell, Vec<Occurrence>>,
 }
@@ -71,7 +81,8 @@ struct Block {
 impl Block {
     /// The same block, with nothing in it.
     fn after_a_cut(&self) -> Self {
-        Self { marked: self.marked, silent: self.silent, cells: BTreeMap::new() }
+        let Self { marked, silent, call, .. } = *self;
+        Self { marked, silent, call, cells: BTreeMap::new() }
     }
 }
 
@@ -124,6 +135,7 @@ pub fn local_pairs(
     let mut stacks: Vec<Vec<Block>> = trace.threads.iter().map(|_| Vec::new()).collect();
     let mut previous: Vec<HashMap<Cell, Vec<Occurrence>>> =
         trace.threads.iter().map(|_| HashMap::new()).collect();
+    let mut looks: Vec<HashMap<Cell, Look>> = trace.threads.iter().map(|_| HashMap::new()).collect();
     let mut flows: Vec<Flow<'_>> = trace.threads.iter().map(|_| Flow::new(trace)).collect();
     let mut here = Vec::new();
     for (position, event) in trace.events.iter().enumerate() {
@@ -138,7 +150,7 @@ pub fn local_pairs(
             }
             Op::Call(_) => {
                 let silent = marked || entries.contains(&id);
-                stack.push(Block { silent, ..Block::default() });
+                stack.push(Block { silent, call: Some(id), ..Block::default() });
             }
             Op::RegionEnd | Op::Return => {
                 let wanted = matches!(event.op, Op::RegionEnd);
@@ -150,6 +162,7 @@ pub fn local_pairs(
             }
             op if !marked && lets_others_run(op) => {
                 previous.clear();
+                looks[thread.index()].clear();
                 let open: Vec<Block> = stack.iter().map(Block::after_a_cut).collect();
                 while let Some(block) = stack.pop() {
                     close(block, stack, thread, &mut found);
@@ -161,13 +174,32 @@ pub fn local_pairs(
                 accesses.of(id, &mut here);
                 let location = accesses.location(id);
                 let outside = !marked && stack.iter().all(|block| block.silent);
+                let in_entry = !marked && stack.first().is_some_and(|block| block.silent);
+                if in_entry {
+                    // The call of the entry that this is in.
+                    let call = stack.iter().find(|block| !block.silent);
+                    let call = call.and_then(|block| block.call);
+                    let looks = &mut looks[thread.index()];
+                    for access in here.iter().filter(|access| access.writes) {
+                        let Some(look) = looks.remove(&access.cell) else { continue };
+                        let depends = || flows[thread.index()].depends(look.read.last, id);
+                        // Within one call, or in none, they are a pair anyway.
+                        if look.read.last != id && look.call != call && depends() {
+                            let write = Occurrence { location, writes: true, first: id, last: id };
+                            found(pair(thread, access.cell, &look.read, &write));
+                        }
+                    }
+                    for access in here.iter().filter(|access| !access.writes) {
+                        let read = Occurrence { location, writes: false, first: id, last: id };
+                        looks.insert(access.cell, Look { read, call });
+                    }
+                }
                 for access in &here {
                     let occurrence =
                         Occurrence { location, writes: access.writes, first: id, last: id };
                     if outside {
                         let before = previous.entry(access.cell).or_default();
                         if before.iter().any(|before| before.last != id) {
-                            let in_entry = !stack.is_empty();
                             let counts = |before: &&Occurrence| {
                                 let depends = || flows[thread.index()].depends(before.last, id);
                                 !in_entry || !before.writes && occurrence.writes && depends()

@@ -217,6 +217,8 @@ pub struct RecordOptions {
     pub time_limit: Option<Duration>,
     /// End the program when so many bytes were recorded.
     pub size_limit: Option<u64>,
+    /// End the program when it has recorded so many events.
+    pub event_limit: Option<u64>,
     /// End the program after so many scheduling points: a livelock has no other end.
     pub point_limit: Option<u64>,
     /// What becomes of the program if we die before it.
@@ -279,6 +281,7 @@ impl RecordOptions {
             hang_limit: None,
             time_limit: None,
             size_limit: Some(SIZE_LIMIT),
+            event_limit: None,
             point_limit: None,
             on_recorder_death: OnRecorderDeath::Continue,
             path: false,

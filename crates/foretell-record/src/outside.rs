@@ -57,7 +57,8 @@ impl Noted {
     pub fn named(&self, thread: String, site: Option<Site>, times: u64) -> Outside {
         let subject = match self.cause {
             Cause::BlockedCall | Cause::StillInCall => syscalls::name(self.number),
-            Cause::Signal | Cause::Handler => signal(self.number),
+            Cause::PassedCall if self.text.is_empty() => syscalls::name(self.number),
+            Cause::Signal | Cause::Handler | Cause::Interruption => signal(self.number),
             Cause::Alarm => match self.number {
                 0 => "ITIMER_REAL".into(),
                 1 => "ITIMER_VIRTUAL".into(),
@@ -187,6 +188,10 @@ impl fmt::Display for Outside {
             Cause::Varying => write!(
                 f,
                 "what {subject} gives in thread {thread} differs from run to run and is not replayed"
+            ),
+            Cause::Interruption => write!(
+                f,
+                "thread {thread} sent {subject}: where it interrupts the thread that handles it is not varied"
             ),
             Cause::Assembler => {
                 write!(f, "{subject} by inline assembly in thread {thread} is not seen")

@@ -167,7 +167,9 @@ fn recorded(
         RunEnd::Diverged(Box::new(Divergence { step: None, expected: None, found: None, reason }))
     };
     let own_end = match (said, status.code(), status.signal()) {
-        _ if matches!(ended, Some(Ended::Late(_) | Ended::TooLarge(_))) => RunEnd::Hang,
+        _ if matches!(ended, Some(Ended::Late(_) | Ended::TooLarge(_) | Ended::TooLong(_))) => {
+            RunEnd::Hang
+        }
         _ if matches!(ended, Some(Ended::Asked)) => RunEnd::Stopped,
         (End::Busy, ..) => RunEnd::Hang,
         (End::Deadlock, ..) if options.replay.is_some() => {
@@ -206,6 +208,9 @@ fn recorded(
         Some(Ended::TooLarge(limit)) => {
             sink.account().outside(Noted::of_process(Cause::SizeLimit, limit, String::new()));
         }
+        Some(Ended::TooLong(limit)) => sink.gap(&format!(
+            "the run was ended after {limit} events: more cannot be looked at within the time limit"
+        )),
         Some(Ended::Late(asleep)) => {
             sink.account().was_ended_waiting();
             standstill::note(asleep, sink.account());
@@ -352,6 +357,8 @@ enum Ended {
     Late(Vec<standstill::Asleep>),
     /// The recording has reached this many bytes.
     TooLarge(u64),
+    /// It has recorded this many events.
+    TooLong(u64),
     /// Somebody asked us to end.
     Asked,
 }
@@ -401,6 +408,9 @@ impl Running<'_> {
                 why = Some(match options.size_limit {
                     _ if self.requests.must_end() => Ended::Asked,
                     Some(limit) if sink.bytes() > limit => Ended::TooLarge(limit),
+                    _ if self.is_too_long(sink) => {
+                        Ended::TooLong(options.event_limit.unwrap_or_default())
+                    }
                     _ => Ended::Late(standstill::asleep(process)),
                 });
                 child.kill();
@@ -447,7 +457,12 @@ impl Running<'_> {
     fn must_end(&mut self, sink: &Sink, begin: Instant) -> bool {
         self.options.time_limit.is_some_and(|limit| begin.elapsed() > limit)
             || self.options.size_limit.is_some_and(|limit| sink.bytes() > limit)
+            || self.is_too_long(sink)
             || self.requests.must_end()
+    }
+
+    fn is_too_long(&self, sink: &Sink) -> bool {
+        self.options.event_limit.is_some_and(|limit| sink.events() > limit)
     }
 }
 

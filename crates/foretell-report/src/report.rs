@@ -170,7 +170,7 @@ pub struct TraceSummary {
 pub struct Outside {
     /// What it is: `blocked-call`, `spinning`, `passed-call`, `signal`, `handler`, `alarm`, `timer`,
     /// `aio`, `process`, `shared-object`, `task`, `exec`, `asynchronous-cancellation`, `library`,
-    /// `still-in-call`, `size-limit`, `busy`, `varying-input`, `assembler`.
+    /// `still-in-call`, `size-limit`, `busy`, `varying-input`, `assembler`, `interruption`.
     pub cause: String,
     /// The thread: `main`, else its creation path, `0.1`.
     #[serde(default, skip_serializing_if = "String::is_empty")]

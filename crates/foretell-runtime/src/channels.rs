@@ -10,14 +10,17 @@
 //! without a copy (`splice`, `sendfile`), and what libc's streams write by themselves when their buffer
 //! is full. What is received from there counts as coming from outside.
 
+pub mod descriptors;
 pub mod ipc;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use foretell_wire::outside::Cause;
 use foretell_wire::{Kind, ObjectKind, channel};
 use libc::{c_int, c_void};
 
 use crate::objects::{self, Model};
+use crate::outside;
 use crate::recorder::{Text, head, recorder};
 use crate::scheduler;
 use crate::sys;
@@ -41,6 +44,12 @@ struct Known {
     has_children: bool,
     /// Inodes of the pipes and pairs of sockets that the program made.
     private: Option<BTreeSet<u64>>,
+    /// The signals that the program has sent to itself: bit 0 for signal 1.
+    sent_to_process: u64,
+    /// Channels of the files and names that were changed.
+    changed: Option<BTreeSet<u32>>,
+    /// How often each descriptor was closed.
+    closed: Option<BTreeMap<c_int, u64>>,
 }
 
 static KNOWN: TurnCell<Known> = TurnCell::new(Known {
@@ -51,6 +60,9 @@ static KNOWN: TurnCell<Known> = TurnCell::new(Known {
     unique: 0,
     has_children: false,
     private: None,
+    sent_to_process: 0,
+    changed: None,
+    closed: None,
 });
 
 /// # Safety
@@ -129,6 +141,8 @@ mod sort {
     pub const MEETING: u64 = 14;
     pub const STREAM: u64 = 15;
     pub const LIBRARY: u64 = 16;
+    pub const DESCRIPTOR: u64 = 17;
+    pub const POSITION: u64 = 18;
 }
 
 fn status(file: c_int) -> Option<libc::stat> {
@@ -287,6 +301,13 @@ fn send(session: &mut Session, channel: u32, amount: u64, content: u64) {
     session.event(Kind::Send, 0, [channel.into(), amount, content]);
 }
 
+/// A file, or its name, is another one now.
+fn change(session: &mut Session, channel: u32) {
+    // SAFETY: callers have the turn.
+    unsafe { known() }.changed.get_or_insert_default().insert(channel);
+    send(session, channel, 1, 0);
+}
+
 fn poll(session: &mut Session, channel: u32, ready: bool) {
     session.event(Kind::Poll, ready.into(), [channel.into()]);
 }
@@ -324,9 +345,10 @@ pub fn sent(
     to: Option<&[u8]>,
 ) {
     let _errno = Errno::keep();
+    descriptors::used(session, file);
     let Ok(result) = usize::try_from(result) else { return };
     if let Some(content) = content_of(file) {
-        send(session, content, 1, 0);
+        change(session, content);
         return;
     }
     let Some(ends) = ends(file) else { return };
@@ -383,11 +405,20 @@ pub fn received(
     keeps: bool,
 ) {
     let errno = Errno::keep();
+    descriptors::used(session, file);
     if let Some(content) = content_of(file) {
         poll(session, content, true);
+        if !keeps {
+            descriptors::moved(session, file);
+        }
         return;
     }
-    let Some(ends) = ends(file) else { return };
+    let Some(ends) = ends(file) else {
+        if result > 0 {
+            received_from_kernel(session, file, got);
+        }
+        return;
+    };
     let Some(channel) = ends.receive else { return };
     if result < 0 {
         if errno.0 == libc::EAGAIN {
@@ -419,6 +450,28 @@ pub fn received(
     if amount > 0 {
         heard_of_children(session);
         session.event(Kind::Receive, detail, [channel.into(), amount]);
+    }
+}
+
+/// Something was read from a file that the kernel itself writes to: signals that were sent, or news of files.
+fn received_from_kernel(session: &mut Session, file: c_int, got: &[u8]) {
+    if status(file).is_none_or(|status| status.st_mode & libc::S_IFMT != 0) {
+        return;
+    }
+    let information = sys::read_file(format!("/proc/self/fdinfo/{file}\0").as_bytes());
+    let text = String::from_utf8(information.unwrap_or_default()).unwrap_or_default();
+    if text.contains("sigmask:") {
+        for signal in got.chunks_exact(size_of::<libc::signalfd_siginfo>()) {
+            let number = signal.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes));
+            waited_for_signal(session, number.unwrap_or_default() as c_int);
+        }
+    } else if text.contains("inotify") || text.contains("fanotify") {
+        // It is news of some of them.
+        // SAFETY: callers have the turn.
+        for channel in unsafe { known() }.changed.clone().into_iter().flatten() {
+            poll(session, channel, true);
+        }
+        outside::note(session.me.number, Cause::PassedCall, 0, "inotify", session.place);
     }
 }
 
@@ -583,8 +636,21 @@ pub fn signalled(session: &mut Session, thread: u32, number: c_int, handled: boo
 
 /// The signal is sent to whichever thread of the process waits for it.
 pub fn signalled_process(session: &mut Session, number: c_int) {
+    // SAFETY: callers have the turn.
+    unsafe { known() }.sent_to_process |= 1 << (number - 1);
     let channel = signal(ANYBODY, number, false);
     send(session, channel, 1, 0);
+}
+
+/// A handler for the signal is about to run: if the signal was sent to the process, what its sender did comes
+/// before.
+pub fn handles_signal(session: &mut Session, number: c_int) {
+    // SAFETY: callers have the turn.
+    let was_sent = unsafe { known() }.sent_to_process >> (number - 1) & 1 != 0;
+    if was_sent {
+        let channel = signal(ANYBODY, number, false);
+        poll(session, channel, true);
+    }
 }
 
 /// Stands for the process as the receiver of a signal.
@@ -678,7 +744,7 @@ pub fn name_of(directory: c_int, path: *const libc::c_char) -> Option<u32> {
 /// The name came to stand for another file, or for none.
 pub fn renamed(session: &mut Session, name: Option<u32>) {
     if let Some(channel) = name {
-        send(session, channel, 1, 0);
+        change(session, channel);
     }
 }
 
@@ -732,7 +798,7 @@ unsafe extern "C" {
 pub fn changed(session: &mut Session, file: c_int) {
     let _errno = Errno::keep();
     if let Some(content) = content_of(file) {
-        send(session, content, 1, 0);
+        change(session, content);
     }
 }
 

@@ -83,6 +83,9 @@ causes! {
     Varying = 19, "varying-input";
     /// Inline assembly accesses memory or makes system calls by itself. Text: which.
     Assembler = 20, "assembler";
+    /// A thread was interrupted by a handler of a signal that another one sent: it could have been
+    /// anywhere else. Number: the signal.
+    Interruption = 21, "interruption";
 }
 
 #[cfg(test)]

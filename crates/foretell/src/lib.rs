@@ -7,6 +7,7 @@ mod commands;
 mod config;
 mod crash;
 mod exit;
+mod late;
 mod output;
 mod progress;
 
@@ -38,9 +39,22 @@ pub fn main() -> ExitCode {
     if let Err(error) = foretell_guard::descendants::adopt() {
         say!("foretell: processes that a program leaves behind may stay: {error}");
     }
-    let exit = crash::guarded(typed_command);
+    let exit = on_a_large_stack(|| crash::guarded(typed_command));
     foretell_guard::end();
     ExitCode::from(exit.code())
+}
+
+/// The stack that a command has, whatever `ulimit -s` says.
+const STACK: usize = 64 << 20;
+
+/// Does the work in a thread with a stack of known size: that of the first thread is the user's to limit.
+fn on_a_large_stack(work: fn() -> Exit) -> Exit {
+    match std::thread::Builder::new().name("command".into()).stack_size(STACK).spawn(work) {
+        // A panic is a result already.
+        Ok(thread) => thread.join().unwrap_or(Exit::OurFailure),
+        // No memory for it: what there is may be enough.
+        Err(_) => work(),
+    }
 }
 
 /// Checks the text of a `foretell.toml`, as a run would; says what is wrong with it.

@@ -483,6 +483,7 @@ interpose! {
         let Some(mut session) = Session::begin() else { return real!(close(file: c_int) -> c_int) };
         session.point();
         channels::closing(&mut session, file);
+        channels::descriptors::closes(&mut session, file);
         let result = real!(close(file: c_int) -> c_int);
         session.point();
         result

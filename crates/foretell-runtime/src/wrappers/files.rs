@@ -298,3 +298,40 @@ interpose! {
         result
     }
 }
+
+/// Notes that a thread changes what belongs to the whole process, beside other threads.
+fn changes_process(function: &str) {
+    if let Some(session) = Session::begin()
+        // SAFETY: the turn is ours.
+        && !unsafe { crate::scheduler::scheduler() }.is_single()
+    {
+        outside::note(session.me.number, Cause::PassedCall, 0, function, session.place);
+    }
+}
+
+interpose! {
+    fn lseek(file: c_int, offset: libc::off_t, whence: c_int) -> libc::off_t {
+        let call = || real!(lseek(file: c_int, offset: libc::off_t, whence: c_int) -> libc::off_t);
+        let Some(mut session) = Session::begin() else { return call() };
+        session.point();
+        let result = call();
+        channels::descriptors::moved(&mut session, file);
+        session.point();
+        result
+    }
+
+    fn chdir(path: *const c_char) -> c_int {
+        changes_process("chdir");
+        real!(chdir(path: *const c_char) -> c_int)
+    }
+
+    fn fchdir(file: c_int) -> c_int {
+        changes_process("fchdir");
+        real!(fchdir(file: c_int) -> c_int)
+    }
+
+    fn umask(mode: libc::mode_t) -> libc::mode_t {
+        changes_process("umask");
+        real!(umask(mode: libc::mode_t) -> libc::mode_t)
+    }
+}

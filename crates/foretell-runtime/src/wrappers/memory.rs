@@ -6,6 +6,8 @@
 //! points either: the library holds locks of its own. A `free` of the program is one, so that a
 //! schedule can have another thread use the memory right after it.
 
+use std::collections::BTreeMap;
+
 use foretell_wire::{Kind, access};
 use libc::{c_char, c_int, c_void, size_t};
 
@@ -18,6 +20,7 @@ use crate::real::{interpose, real};
 use crate::recorder::head;
 use crate::sys;
 use crate::thread::{Session, peek};
+use crate::turn::TurnCell;
 
 // glibc's own allocator: looking it up by name would need an allocator.
 unsafe extern "C" {
@@ -142,6 +145,12 @@ unsafe fn reallocate(block: *mut c_void, size: size_t) -> *mut c_void {
 
 /// The memory is zero.
 const ZEROED: u8 = 1;
+
+/// Anonymous memory that the program mapped, by address.
+static MAPPED: TurnCell<BTreeMap<u64, u64>> = TurnCell::new(BTreeMap::new());
+
+/// Larger mappings are address space rather than memory.
+const MOST_MAPPED: size_t = 64 << 20;
 
 fn allocated(block: *mut c_void, size: size_t, detail: u8) {
     if !block.is_null()
@@ -289,6 +298,39 @@ interpose! {
         {
             session.point();
         }
+    }
+
+    fn mmap(
+        address: *mut c_void, size: size_t, protection: c_int, flags: c_int, file: c_int,
+        offset: libc::off_t,
+    ) -> *mut c_void {
+        let block = real!(mmap(address: *mut c_void, size: size_t, protection: c_int,
+            flags: c_int, file: c_int, offset: libc::off_t) -> *mut c_void);
+        let is_new = flags & libc::MAP_ANONYMOUS != 0 && flags & libc::MAP_FIXED == 0;
+        if is_new && block != libc::MAP_FAILED && size <= MOST_MAPPED
+            && let Some(mut session) = Session::begin()
+            && !modules::is_libc(session.place)
+        {
+            MAPPED.get().insert(block as u64, size as u64);
+            session.event(Kind::Alloc, ZEROED, [block as u64, size as u64]);
+        }
+        block
+    }
+
+    fn munmap(block: *mut c_void, size: size_t) -> c_int {
+        let mut session = Session::begin();
+        let mapped = session.as_ref().and_then(|_| MAPPED.get().get(&(block as u64)).copied());
+        if let (Some(session), Some(mapped)) = (&mut session, mapped)
+            && size as u64 >= mapped
+        {
+            MAPPED.get().remove(&(block as u64));
+            session.event(Kind::Free, 0, [block as u64]);
+        }
+        let result = real!(munmap(block: *mut c_void, size: size_t) -> c_int);
+        if let (Some(mut session), Some(_)) = (session, mapped) {
+            session.point();
+        }
+        result
     }
 
     fn memalign(alignment: size_t, size: size_t) -> *mut c_void {

@@ -12,7 +12,7 @@ use crate::channels;
 use crate::fiber;
 use crate::local;
 use crate::outside;
-use crate::real::{interpose, real};
+use crate::real::{Real, interpose, real};
 use crate::recorder::{head, recorder};
 use crate::scheduler;
 use crate::sys;
@@ -175,6 +175,111 @@ pub fn go_home() {
     }
 }
 
+/// Notes that a handler of the signal is about to interrupt a thread.
+pub fn interrupts(session: &Session, signal: c_int) {
+    outside::note(session.me.number, Cause::Interruption, signal as u64, "", session.place);
+}
+
+#[unsafe(link_section = "foretell_real")]
+static REAL_VFORK: Real = Real::new(c"vfork");
+
+/// A child is about to begin that borrows our memory and stack; gives the real function.
+extern "C" fn before_vfork() -> *mut c_void {
+    if in_recorded_process()
+        && let Some(mut session) = Session::begin()
+    {
+        session.point();
+        fiber::go_home(session.me);
+        channels::forked(&mut session);
+        outside::FORKED.store(true, Relaxed);
+        outside::note(session.me.number, Cause::Process, 0, "vfork", session.place);
+    }
+    REAL_VFORK.address()
+}
+
+/// The child returns from here, too, and the parent once more: there must be no frame of ours then.
+///
+/// # Safety
+/// As libc's.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vfork() -> pid_t {
+    core::arch::naked_asm!(
+        "sub rsp, 8",
+        "call {before}",
+        "add rsp, 8",
+        "jmp rax",
+        before = sym before_vfork,
+    )
+}
+
+#[unsafe(link_section = "foretell_real")]
+static REAL_CLONE: Real = Real::new(c"clone");
+
+/// A task is about to begin that may be a thread or a process; gives the real function.
+extern "C" fn before_clone() -> *mut c_void {
+    if in_recorded_process()
+        && let Some(mut session) = Session::begin()
+    {
+        session.point();
+        fiber::go_home(session.me);
+        channels::forked(&mut session);
+        outside::FORKED.store(true, Relaxed);
+        outside::note(session.me.number, Cause::Process, 0, "clone", session.place);
+    }
+    REAL_CLONE.address()
+}
+
+/// Arguments beyond the fourth are there only if the flags say so: they are handed on as they are.
+///
+/// # Safety
+/// As libc's.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clone() -> c_int {
+    core::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r9",
+        "sub rsp, 8",
+        "call {before}",
+        "add rsp, 8",
+        "pop r9",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        before = sym before_clone,
+    )
+}
+
+/// Sends a signal to a process, which may be this one.
+fn to_process(process: pid_t, signal: c_int, send: impl FnOnce() -> c_int) -> c_int {
+    if let Some(mut session) = Session::begin() {
+        fiber::go_home(session.me);
+        // 0 stands for all processes of our group.
+        let is_ours = process == 0 || u32::try_from(process) == Ok(sys::process());
+        if (1..=64).contains(&signal) && is_ours {
+            session.point();
+            channels::signalled_process(&mut session, signal);
+            // SAFETY: the turn is ours.
+            if has_handler(signal) && !unsafe { scheduler::scheduler() }.is_single() {
+                interrupts(&session, signal);
+            }
+        }
+    }
+    let result = send();
+    if let Some(mut session) = Session::begin() {
+        session.point();
+    }
+    result
+}
+
 interpose! {
     fn fork() -> pid_t {
         // Handlers of `pthread_atfork` run inside and may lock: no session may be open.
@@ -237,18 +342,13 @@ interpose! {
     }
 
     fn kill(process: pid_t, signal: c_int) -> c_int {
-        if let Some(mut session) = Session::begin() {
-            fiber::go_home(session.me);
-            if (1..=64).contains(&signal) && u32::try_from(process) == Ok(sys::process()) {
-                session.point();
-                channels::signalled_process(&mut session, signal);
-            }
-        }
-        let result = real!(kill(process: pid_t, signal: c_int) -> c_int);
-        if let Some(mut session) = Session::begin() {
-            session.point();
-        }
-        result
+        to_process(process, signal, || real!(kill(process: pid_t, signal: c_int) -> c_int))
+    }
+
+    fn sigqueue(process: pid_t, signal: c_int, value: *mut c_void) -> c_int {
+        to_process(process, signal, || {
+            real!(sigqueue(process: pid_t, signal: c_int, value: *mut c_void) -> c_int)
+        })
     }
 
     fn raise(signal: c_int) -> c_int {

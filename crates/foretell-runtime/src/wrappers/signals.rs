@@ -18,12 +18,13 @@ use foretell_wire::outside::Cause;
 use libc::{c_int, c_void};
 
 use super::process::{FATAL, signals_matter};
+use crate::channels;
 use crate::local;
 use crate::outside::{self, HANDLED};
 use crate::real::{interpose, real};
 use crate::scheduler;
 use crate::sys;
-use crate::thread::{Parked, State, Thread};
+use crate::thread::{Parked, Session, State, Thread};
 use crate::turn::TurnCell;
 
 /// One past the last signal.
@@ -65,6 +66,9 @@ unsafe fn run(signal: c_int, information: *mut libc::siginfo_t, context: *mut c_
     let handler = HANDLERS[signal as usize].load(SeqCst);
     if handler == libc::SIG_DFL || handler == libc::SIG_IGN {
         return; // taken back while the signal was on its way
+    }
+    if let Some(mut session) = Session::begin() {
+        channels::handles_signal(&mut session, signal);
     }
     // SAFETY: the program gave a function of the kind that its flags say.
     unsafe {

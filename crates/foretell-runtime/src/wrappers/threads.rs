@@ -197,11 +197,44 @@ fn is_single() -> bool {
 
 /// The thread behind a handle, if it is ours and not yet joined.
 fn find(handle: pthread_t) -> Option<&'static mut Thread> {
+    find_by(|thread| thread.handle == handle)
+}
+
+fn find_by(is_it: impl Fn(&Thread) -> bool) -> Option<&'static mut Thread> {
     // SAFETY: callers have the turn; states of threads are never freed.
     let scheduler = unsafe { scheduler() };
     let all = scheduler.threads.iter().chain(&scheduler.joinable);
     // SAFETY: as above.
-    all.map(|&thread| unsafe { &mut *thread }).find(|thread| thread.handle == handle)
+    all.map(|&thread| unsafe { &mut *thread }).find(|thread| is_it(thread))
+}
+
+/// Sends a signal to a thread: what the sender did comes before the handler, or the wait that takes it.
+fn to_thread(
+    signal: c_int,
+    is_it: impl Fn(&Thread) -> bool,
+    send: impl FnOnce() -> c_int,
+) -> c_int {
+    if let Some(mut session) = Session::begin() {
+        fiber::go_home(session.me);
+        session.point();
+        if (1..=64).contains(&signal)
+            && let Some(target) = find_by(is_it)
+            && target.number != session.me.number
+        {
+            if target.mask >> (signal - 1) & 1 != 0 {
+                let channel = channels::signalled(&mut session, target.number, signal, false);
+                target.pending_signals.push(channel);
+            } else if super::process::has_handler(signal) {
+                let channel = channels::signalled(&mut session, target.number, signal, true);
+                target.handled_signals.push(channel);
+                super::process::interrupts(&session, signal);
+            }
+            let result = send();
+            session.point();
+            return result;
+        }
+    }
+    send()
 }
 
 /// How a join went.
@@ -484,26 +517,21 @@ interpose! {
     }
 
     fn pthread_kill(handle: pthread_t, signal: c_int) -> c_int {
-        if let Some(mut session) = Session::begin() {
-            fiber::go_home(session.me);
-            session.point();
-            if (1..=64).contains(&signal)
-                && let Some(target) = find(handle)
-                && target.number != session.me.number
-            {
-                if target.mask >> (signal - 1) & 1 != 0 {
-                    let channel = channels::signalled(&mut session, target.number, signal, false);
-                    target.pending_signals.push(channel);
-                } else if super::process::has_handler(signal) {
-                    let channel = channels::signalled(&mut session, target.number, signal, true);
-                    target.handled_signals.push(channel);
-                }
-                let result = real!(pthread_kill(handle: pthread_t, signal: c_int) -> c_int);
-                session.point();
-                return result;
-            }
-        }
-        real!(pthread_kill(handle: pthread_t, signal: c_int) -> c_int)
+        to_thread(signal, |thread| thread.handle == handle, || {
+            real!(pthread_kill(handle: pthread_t, signal: c_int) -> c_int)
+        })
+    }
+
+    fn pthread_sigqueue(handle: pthread_t, signal: c_int, value: *mut c_void) -> c_int {
+        to_thread(signal, |thread| thread.handle == handle, || {
+            real!(pthread_sigqueue(handle: pthread_t, signal: c_int, value: *mut c_void) -> c_int)
+        })
+    }
+
+    fn tgkill(process: libc::pid_t, task: libc::pid_t, signal: c_int) -> c_int {
+        to_thread(signal, |thread| thread.task == task as u32, || {
+            real!(tgkill(process: libc::pid_t, task: libc::pid_t, signal: c_int) -> c_int)
+        })
     }
 
     fn pthread_testcancel() -> () {

@@ -35,6 +35,7 @@ use crate::commands::schedules;
 use crate::commands::trials::Trials;
 use crate::crash::WHERE_TO_REPORT;
 use crate::exit::{Exit, Failure};
+use crate::late::Watch;
 use crate::output::Output;
 use crate::progress::Line;
 
@@ -48,6 +49,7 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     if let Some(deadline) = started.checked_add(limit) {
         stop::set_deadline(deadline);
     }
+    let watch = Watch::begin(started, Duration::from_secs(arguments.time_limit));
     check_suppressions(&arguments.outputs)?;
     let prepared = prepare(&arguments.program, &arguments.run)?;
     let subject = match (&arguments.resume, arguments.partition) {
@@ -76,7 +78,7 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     options.predict.progress.begin(Phase::Explaining, 0);
     let mut trials = Trials::new(arguments, &options, started);
     let mut report = report(&session, &paths, &mut trials);
-    drop(line);
+    drop((line, watch));
     for replay in report.findings.iter_mut().filter_map(|finding| finding.replay.as_mut()) {
         *replay = replay.replacen("replay", &format!("replay{}", same_runs(&arguments.run)), 1);
     }

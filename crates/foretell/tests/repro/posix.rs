@@ -13,7 +13,7 @@ enum Shown {
 use Shown::{By, Programs};
 
 /// The rows of the table by their first words, each with what shows it.
-const SHOWN: [(&str, Shown); 29] = [
+const SHOWN: [(&str, Shown); 34] = [
     ("threads, join, detach", By(threads_are_understood)),
     ("asynchronous cancellation", Programs(&["cancel"])),
     ("mutexes: normal", Programs(&["recursive", "inherit"])),
@@ -32,11 +32,19 @@ const SHOWN: [(&str, Shown); 29] = [
     ("System V semaphores", Programs(&["semop"])),
     ("`flock`", Programs(&["flock", "ofd"])),
     ("`lockf`", Programs(&["lockf", "fcntl"])),
-    ("signal handlers", Programs(&["raise"])),
+    ("signals that are waited for", By(crate::process::signals_are_an_order_whoever_sends_them)),
+    ("signal handlers", By(handlers_run_and_interrupt)),
+    (
+        "descriptors that several threads use",
+        By(crate::process::descriptors_of_others_are_said_and_own_ones_are_clear),
+    ),
+    ("`inotify`", By(crate::process::state_of_the_process_is_said)),
+    ("system calls by `syscall`", By(crate::process::tasks_by_other_ways_are_said)),
+    ("anonymous memory", By(crate::process::memory_that_is_unmapped_is_gone)),
     ("`alarm`", Programs(&["itimer", "timer"])),
     ("`timer_create` and `aio_*`", Programs(&["notify", "aio"])),
     ("`sleep`", Programs(&["sleep"])),
-    ("`fork`", Programs(&["fork"])),
+    ("`fork`, `vfork`, `clone`", By(children_are_said)),
     ("`posix_spawn`", Programs(&["spawn", "system", "popen"])),
     ("`exec*`", Programs(&["execl", "execfails"])),
     ("OpenMP", By(crate::world::openmp_runs_and_is_said)),
@@ -137,6 +145,18 @@ fn threads_are_understood() {
     assert!(answer.findings().is_empty(), "{:#}", answer.report);
     let outside = answer.report["trace"]["outside"].as_array().is_none_or(Vec::is_empty);
     assert!(outside, "{}", answer.report["trace"]["outside"]);
+}
+
+/// A handler by `raise` is one of [`ROWS`]; one that another thread causes could run anywhere.
+fn handlers_run_and_interrupt() {
+    assert!(ROWS.iter().any(|(row, _, cause)| *row == "raise" && cause.is_none()));
+    crate::process::where_a_handler_interrupts_is_said();
+}
+
+/// Those by `fork` are one of [`ROWS`].
+fn children_are_said() {
+    assert!(ROWS.iter().any(|(row, _, cause)| *row == "fork" && *cause == Some("process")));
+    crate::process::tasks_by_other_ways_are_said();
 }
 
 fn descriptors_are_understood() {

@@ -8,8 +8,8 @@ use std::process::Command;
 
 use crate::common::{BANK, TORN, Workshop, finish, text};
 
-/// Refuses the thread with the number in the environment; refuses to read the clock for the main thread,
-/// at the n-th call or once a file is there.
+/// Refuses the thread with the number in the environment; refuses to read the clock for the thread in which the
+/// command is carried out, at the n-th call or once a file is there.
 const REFUSES: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -18,13 +18,19 @@ const REFUSES: &str = r#"
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 static atomic_int count, reads, failed;
+static int does_the_work(void) {
+  char name[16] = "";
+  prctl(PR_GET_NAME, name);
+  return !strcmp(name, "command");
+}
 int clock_gettime(clockid_t clock, struct timespec *time) {
   const char *number = getenv("NO_CLOCK"), *file = getenv("NO_CLOCK_AFTER");
-  if ((number || file) && getpid() == syscall(SYS_gettid) &&
+  if ((number || file) && does_the_work() &&
       !strcmp(program_invocation_short_name, "foretell")) {
     int now = ++reads;
     if ((number && now == atoi(number)) || (file && !access(file, F_OK) && !failed++)) {

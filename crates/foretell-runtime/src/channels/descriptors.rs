@@ -1,0 +1,65 @@
+//! What threads share in a descriptor besides what goes through it: that it is open, and the position in a file.
+//!
+//! A descriptor that is closed is gone, and its number may stand for another file soon: who uses it must come
+//! before. Where two threads read from one descriptor of a file, each gets what the other has left.
+
+use foretell_wire::ObjectKind;
+use foretell_wire::outside::Cause;
+use libc::c_int;
+
+use super::{Errno, alone, content_of, key, known, object, poll, send, sort, status};
+use crate::outside;
+use crate::thread::Session;
+
+/// The standard ones are closed by nobody who does not mean it.
+const FIRST: c_int = 3;
+
+/// The channel of a descriptor, as long as it is not closed.
+fn descriptor(file: c_int) -> u32 {
+    // SAFETY: callers have the turn.
+    let closed = unsafe { known() }.closed.get_or_insert_default();
+    let times = closed.get(&file).copied().unwrap_or(0);
+    let key = key(&[sort::DESCRIPTOR, file as u64, times]);
+    object(key, ObjectKind::State, &format!("state of descriptor {file}"))
+}
+
+/// The thread uses the descriptor.
+pub fn used(session: &mut Session, file: c_int) {
+    if file >= FIRST && !alone() {
+        let channel = descriptor(file);
+        poll(session, channel, true);
+    }
+}
+
+/// The thread is about to close the descriptor.
+pub fn closes(session: &mut Session, file: c_int) {
+    let _errno = Errno::keep();
+    if file < FIRST || alone() {
+        return;
+    }
+    if status(file).is_none() {
+        // In another order it might be open, and somebody else's.
+        let what = "close of a descriptor that is not open";
+        outside::note(session.me.number, Cause::Varying, 0, what, session.place);
+        return;
+    }
+    let channel = descriptor(file);
+    send(session, channel, 1, 0);
+    // SAFETY: callers have the turn.
+    *unsafe { known() }.closed.get_or_insert_default().entry(file).or_insert(0) += 1;
+}
+
+/// What the thread got from the file depends on its position, which is another one now.
+pub fn moved(session: &mut Session, file: c_int) {
+    let _errno = Errno::keep();
+    if content_of(file).is_none() {
+        return;
+    }
+    let channel = object(
+        key(&[sort::POSITION, descriptor(file).into()]),
+        ObjectKind::State,
+        &format!("state of the position of descriptor {file}"),
+    );
+    poll(session, channel, true);
+    send(session, channel, 1, 0);
+}

@@ -1,0 +1,33 @@
+//! Programs without an end, and long ones: a time limit holds for what comes after the recording, too, so
+//! that a recording ends where more could not be looked at. There is always a report.
+
+use crate::common::Workshop;
+
+#[test]
+fn a_run_without_an_end_is_ended_and_reported() {
+    let cases = [
+        ("stores", "volatile int x; void *f(void *a) { for (;;) x++; return 0; } int main(void) { go(f); for (;;) x += 2; }"),
+        ("locks", "int x; void *f(void *a) { for (;;) { pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m); } return 0; }
+            int main(void) { go(f); f(0); }"),
+        ("handler", "volatile int n; void h(int s) { for (;;) n++; } void *f(void *a) { return 0; }
+            int main(void) { signal(SIGUSR1, h); go(f); raise(SIGUSR1); return 0; }"),
+        ("blocks", "void *volatile p; void *f(void *a) { for (;;) { p = malloc(16); free(p); } return 0; }
+            int main(void) { go(f); pthread_join(t, 0); return 0; }"),
+        ("meetings", "pthread_barrier_t b; int x; void *f(void *a) { for (int i = 0;; i++) { pthread_barrier_wait(&b); if (a) x = i; } return 0; }
+            int main(void) { pthread_barrier_init(&b, 0, 2); go(f); f(&x); }"),
+    ];
+    let workshop = Workshop::new();
+    for (name, code) in cases {
+        let head = "#include <pthread.h>\n#include <signal.h>\n#include <stdlib.h>\nstatic pthread_t t;\n\
+            static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+            static void go(void *(*f)(void *)) { pthread_create(&t, 0, f, 0); }\n";
+        let program = workshop.build_text(name, &format!("{head}{code}"));
+        let answer = workshop.test(&program, &["--time-limit", "3"], &[]);
+        assert_eq!(answer.code, Some(12), "{name}: {:#}\n{}", answer.report, answer.stderr);
+        let unseen = answer.report["unseen"].to_string();
+        // A slow machine does not get that far in the time.
+        let said = unseen.contains("the run was ended after 60000 events")
+            || unseen.contains("the run was ended by its time limit");
+        assert!(said, "{name}: {unseen} {}", answer.stderr);
+    }
+}
