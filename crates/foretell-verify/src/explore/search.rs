@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::inputs::Taken;
 use super::machine::{Access, Kind, Machine, Stop};
 use super::memory::Object;
+use super::progress::{Edge, endless};
 use super::shown::{Summary, counterexample};
 use super::state::{State, Status, Thread};
 use crate::certificate::Assumption;
@@ -136,6 +137,8 @@ pub fn explore(module: &Module, options: &Options) -> Report {
         steps: 0,
         refusal: None,
         races: BTreeSet::new(),
+        edges: Vec::new(),
+        ends: BTreeSet::new(),
     };
     let verdict = search.run();
     let mut assumptions = machine.assumed.take();
@@ -161,6 +164,10 @@ struct Search<'a, 'm> {
     refusal: Option<String>,
     /// Places without columns.
     races: BTreeSet<(Place, Place)>,
+    /// All steps, to see which loops end.
+    edges: Vec<Edge>,
+    /// States in which the program can end.
+    ends: BTreeSet<u32>,
 }
 
 impl Search<'_, '_> {
@@ -217,6 +224,13 @@ impl Search<'_, '_> {
                  only clang's order was looked at, and no execution violates a property"
             ));
         }
+        if let Some(place) = endless(self.machine.module, &self.states, &self.edges, &self.ends) {
+            let shown = self.machine.module.show(place);
+            return Verdict::Unknown(format!(
+                "refused: {shown}: undefined: a loop that does not end, and that C lets compilers \
+                 assume to end (C17 6.8.5, 6); no execution that loops violates a property"
+            ));
+        }
         Verdict::Proved(Box::new(Summary::of(self.machine, &self.states)))
     }
 
@@ -230,7 +244,8 @@ impl Search<'_, '_> {
         }
     }
 
-    fn add(&mut self, state: State, parent: Option<(u32, Taken)>) {
+    /// The number of the state, which may be known.
+    fn add(&mut self, state: State, parent: Option<(u32, Taken)>) -> u32 {
         let mut state = state.canonical();
         self.machine.forget_inputs(&mut state);
         let known = parent
@@ -238,13 +253,15 @@ impl Search<'_, '_> {
             .map(|&(at, _)| (self.states[at as usize].clone(), self.keys[at as usize].clone()));
         let known = known.as_ref().map(|(state, key)| (state, &**key));
         let key: Arc<[u32]> = self.parts.key(&mut state, known).into();
-        if self.seen.contains_key(&key) {
-            return;
+        if let Some(&number) = self.seen.get(&key) {
+            return number;
         }
-        self.seen.insert(key.clone(), self.states.len() as u32);
+        let number = self.states.len() as u32;
+        self.seen.insert(key.clone(), number);
         self.keys.push(key);
         self.states.push(state);
         self.parents.push(parent);
+        number
     }
 
     /// The steps that lead to a state.
@@ -297,17 +314,24 @@ impl Search<'_, '_> {
         }
         for thread in running {
             for choice in 0..self.machine.choices(&state, thread) {
-                for (taken, outcome) in self.machine.outcomes(&state, thread, choice) {
+                for (taken, quiet, outcome) in self.machine.outcomes(&state, thread, choice) {
                     self.steps += 1;
                     match outcome {
-                        Ok(next) => self.add(next, Some((at as u32, taken))),
+                        Ok(next) => {
+                            let from = at as u32;
+                            let to = self.add(next, Some((from, taken)));
+                            self.edges.push(Edge { from, to, thread: thread as u8, quiet });
+                        }
                         Err(Stop::Violated(kind, place)) if self.options.assertions => {
                             let mut path = self.path(at as u32);
                             path.push(taken);
                             return Some(self.violated(&path, kind, place));
                         }
                         Err(Stop::Refused(place, what)) => self.refuse(place, &what),
-                        Err(Stop::Violated(..) | Stop::Pruned | Stop::Over) => {}
+                        Err(Stop::Over) => {
+                            self.ends.insert(at as u32);
+                        }
+                        Err(Stop::Violated(..) | Stop::Pruned) => {}
                     }
                 }
             }
