@@ -124,7 +124,7 @@ impl std::error::Error for NotForced {}
 /// counterexample on it.
 ///
 /// `called`: where the compiled program will lie; the schedule calls it so. `limit`: how long a single run
-/// may take; one that takes longer is the last one.
+/// may take; one that takes longer is ended.
 pub fn force(
     counterexample: &Counterexample,
     source: &Path,
@@ -353,8 +353,11 @@ fn follow(
             if !matches!(run.end, RunEnd::Signal(_)) {
                 return Err(NotForced::Held(ended(&run)));
             }
-            // up to the end, in case that it does more before it fails (it prints)
-            let seen = events.iter().rposition(|(_, step)| !is_local(&step.operation));
+            // up to the end, in case that it does more before it fails (it prints); with the assertion, so
+            // that no other one fails before
+            let seen = events
+                .iter()
+                .rposition(|(_, step)| !is_local(&step.operation) || &*step.operation == "assert");
             at = seen.map_or(at, |last| at.max(last + 1));
         }
         steps.extend(events.into_iter().take(at).map(|(_, step)| step));
@@ -398,13 +401,7 @@ fn alone(
         site: None,
     });
     let run = runner.run(forced, UNINTERRUPTED, limits).map_err(NotForced::Run)?;
-    let over = match &run.end {
-        RunEnd::Hang => {
-            Some(format!("a run took more than {} s (--run-limit)", limits.time.as_secs()))
-        }
-        _ => foretell_guard::stop::why(),
-    };
-    if let Some(why) = over {
+    if let Some(why) = foretell_guard::stop::why() {
         return Err(NotForced::Over(why));
     }
     if run.steps_taken < steps.len() {

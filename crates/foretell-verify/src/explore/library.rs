@@ -112,9 +112,10 @@ impl<'m> Machine<'m> {
         let Op::Call { arguments, .. } = &instruction.op else { return true };
         match name {
             _ if is_text(name) => self.text_is_seen(state, thread, name, arguments),
-            "malloc" | "calloc" | "putchar" | "fflush" | "srand" | "srandom" | "usleep"
-            | "sleep" | "nanosleep" | "sched_yield" | "pthread_yield" | "pthread_self"
-            | "pthread_equal" | "__assert_fail" | "reach_error" | "__VERIFIER_error" => false,
+            "malloc" | "calloc" | "putchar" | "fflush" | "setbuf" | "srand" | "srandom"
+            | "usleep" | "sleep" | "nanosleep" | "sched_yield" | "pthread_yield"
+            | "pthread_self" | "pthread_equal" | "__assert_fail" | "reach_error"
+            | "__VERIFIER_error" => false,
             "abort" => self.quiet_abort,
             "__VERIFIER_assume" | "assume_abort_if_not" => {
                 // a failed assumption ends the execution for all: they may do something before; with
@@ -874,6 +875,8 @@ impl Call<'_, '_> {
             "realloc" => self.reallocate(state),
             "free" => self.free(state),
             "putchar" | "fflush" | "srand" | "srandom" => Ok(Some(Value::Undefined)),
+            // without a buffer: one that the program gives would be written by the library
+            "setbuf" if self.pointer(state, 1)? == Pointer::NULL => Ok(Some(Value::Undefined)),
             _ if is_text(name) => self.text(state, name, kind, choice),
             _ if name.starts_with("pthread_key_") || name.ends_with("etspecific") => {
                 self.specific(state, name)

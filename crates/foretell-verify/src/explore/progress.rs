@@ -4,7 +4,8 @@
 //! no synchronisation, may be assumed to end. If it does not, a compiler may leave it out, and what is
 //! behind it is executed after all. Unoptimised code loops, so a proof would rest on it.
 //!
-//! A *quiet* step does nothing of the kind. A thread is in an endless loop if it goes round by quiet
+//! A *quiet* step does nothing of the kind. (An access that races is assumed to be sequentially
+//! consistent, as if it were atomic: a proof says so, and the step is not quiet.) A thread is in an endless loop if it goes round by quiet
 //! steps and no state that can be reached, whatever the others do, lets it leave the loop or do
 //! something that is not quiet, and the program does not end.
 

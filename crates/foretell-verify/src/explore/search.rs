@@ -137,6 +137,7 @@ pub fn explore(module: &Module, options: &Options) -> Report {
         steps: 0,
         refusal: None,
         races: BTreeSet::new(),
+        racing: BTreeSet::new(),
         edges: Vec::new(),
         ends: BTreeSet::new(),
     };
@@ -164,6 +165,8 @@ struct Search<'a, 'm> {
     refusal: Option<String>,
     /// Places without columns.
     races: BTreeSet<(Place, Place)>,
+    /// Places of accesses that race.
+    racing: BTreeSet<Place>,
     /// All steps, to see which loops end.
     edges: Vec<Edge>,
     /// States in which the program can end.
@@ -224,6 +227,7 @@ impl Search<'_, '_> {
                  only clang's order was looked at, and no execution violates a property"
             ));
         }
+        self.note_races_of_edges();
         if let Some(place) = endless(self.machine.module, &self.states, &self.edges, &self.ends) {
             let shown = self.machine.module.show(place);
             return Verdict::Unknown(format!(
@@ -232,6 +236,15 @@ impl Search<'_, '_> {
             ));
         }
         Verdict::Proved(Box::new(Summary::of(self.machine, &self.states)))
+    }
+
+    /// A step that begins with an access that races is not quiet.
+    fn note_races_of_edges(&mut self) {
+        for edge in self.edges.iter_mut().filter(|edge| edge.quiet && !self.racing.is_empty()) {
+            let state = &self.states[edge.from as usize];
+            let next = self.machine.next(state, usize::from(edge.thread));
+            edge.quiet = !next.is_some_and(|next| self.racing.contains(&next.place));
+        }
     }
 
     fn refusal_text(&self, place: Place, what: &str) -> String {
@@ -367,6 +380,7 @@ impl Search<'_, '_> {
                 }
                 let line = |place: Place| Place { column: 0, ..place };
                 self.races.insert((line(b.place), line(a.place)));
+                self.racing.extend([a.place, b.place]);
                 // what the machine does in one piece is one step; what it may do in two is not
                 let pieces = |access: &Access, whole: bool| {
                     !whole

@@ -708,6 +708,7 @@ impl<'a> Reader<'a> {
                 "undef" => Constant::Undefined,
                 "poison" => Constant::Refused("a value that the compiler calls poison".into()),
                 "getelementptr" => self.constant_address(line, depth)?,
+                "sub" | "add" => self.constant_sum(&word, line, depth)?,
                 "ptrtoint" | "inttoptr" | "bitcast" => {
                     line.mark('(')?;
                     let from = self.kind(line, 0)?;
@@ -718,6 +719,12 @@ impl<'a> Reader<'a> {
                     let to = self.kind(line, 0)?;
                     line.mark(')')?;
                     match (from.size(), to.size()) {
+                        // the offset of a member, as macros compute it
+                        (Some(8), Some(8))
+                            if word == "ptrtoint" && behind_null(&inner).is_some() =>
+                        {
+                            Constant::Integer(behind_null(&inner).unwrap_or(0) as u64 as u128)
+                        }
                         (Some(8), Some(8)) => Constant::Same(Arc::new(inner)),
                         _ => {
                             Constant::Refused(format!("a constant {word} to {}", to.show()).into())
@@ -749,6 +756,29 @@ impl<'a> Reader<'a> {
         let global = self.globals.get(name).map(|&id| Constant::Global(id));
         let function = || self.functions.get(name).map(|&id| Constant::Function(id));
         global.or_else(function).ok_or_else(|| format!("`@{name}` is not declared"))
+    }
+
+    /// `sub (i64 0, i64 24)`
+    fn constant_sum(&mut self, word: &str, line: &mut Line<'_>, depth: usize) -> Because<Constant> {
+        while line.takes("nsw") || line.takes("nuw") {}
+        line.mark('(')?;
+        let mut values = [0_i128; 2];
+        let mut bits = 0;
+        for (place, value) in values.iter_mut().enumerate() {
+            if place > 0 {
+                line.mark(',')?;
+            }
+            bits = self.integer(line)?;
+            match self.constant(&Type::Integer(bits), line, depth + 1)? {
+                Constant::Integer(number) => *value = signed(number, bits),
+                Constant::Zero => {}
+                _ => return Err(format!("a constant `{word}` of addresses")),
+            }
+        }
+        line.mark(')')?;
+        let [a, b] = values;
+        let result = if word == "sub" { a.wrapping_sub(b) } else { a.wrapping_add(b) };
+        Ok(Constant::Integer(mask(result as u128, bits)))
     }
 
     /// `getelementptr inbounds (TYPE, ptr BASE, i64 1, ...)`
@@ -1354,6 +1384,15 @@ fn step_into(kind: &Type, index: i128) -> Because<(i128, Type)> {
             Ok((step, (**element).clone()))
         }
         other => Err(format!("an index into {}", other.show())),
+    }
+}
+
+/// How far behind null, if it is such an address.
+fn behind_null(constant: &Constant) -> Option<i64> {
+    match constant {
+        Constant::Zero => Some(0),
+        Constant::Behind(base, offset) => behind_null(base)?.checked_add(*offset),
+        _ => None,
     }
 }
 
