@@ -43,8 +43,8 @@ use crate::program::Visible;
 /// A thread that runs alone has at most so many events.
 const LONGEST_TURN: u32 = 50_000;
 
-/// What a single run may cost; the time is only for what never ends.
-const LIMITS: Limits = Limits { time: Duration::from_secs(300), points: 1_000_000 };
+/// Scheduling points of a single run.
+const POINTS: u64 = 1_000_000;
 
 /// The companion's variable that counts the values given; a write of it is the step that takes one.
 const INPUTS_TAKEN: &str = "foretell_inputs_taken";
@@ -91,6 +91,8 @@ pub enum NotForced {
         /// What it did instead.
         why: String,
     },
+    /// There was no time left; which.
+    Over(String),
     /// Every step was taken, and the violation did not happen.
     Held(String),
     /// The finished schedule was not followed again.
@@ -107,6 +109,7 @@ impl fmt::Display for NotForced {
             NotForced::Step { step, why } => {
                 write!(f, "the compiled program did not come to `{step}`: {why}")
             }
+            NotForced::Over(why) => f.write_str(why),
             NotForced::Held(why) => {
                 write!(f, "the compiled program took every step and did not fail: {why}")
             }
@@ -120,18 +123,21 @@ impl std::error::Error for NotForced {}
 /// Compiles the program with the environment of the counterexample into a folder, and forces the
 /// counterexample on it.
 ///
-/// `called`: where the compiled program will lie; the schedule calls it so.
+/// `called`: where the compiled program will lie; the schedule calls it so. `limit`: how long a single run
+/// may take; one that takes longer is ended.
 pub fn force(
     counterexample: &Counterexample,
     source: &Path,
     folder: &Path,
     called: &Path,
     options: Options,
+    limit: Duration,
 ) -> Result<Forced, NotForced> {
-    let plain = attempt(counterexample, source, folder, called, options, false);
+    let limits = Limits { time: limit, points: POINTS };
+    let plain = attempt(counterexample, source, folder, called, options, limits, false);
     match plain {
         Err(NotForced::Step { .. }) if counterexample.waits() => {
-            attempt(counterexample, source, folder, called, options, true).or(plain)
+            attempt(counterexample, source, folder, called, options, limits, true).or(plain)
         }
         _ => plain,
     }
@@ -143,6 +149,7 @@ fn attempt(
     folder: &Path,
     called: &Path,
     options: Options,
+    limits: Limits,
     woken: bool,
 ) -> Result<Forced, NotForced> {
     let stem = source.file_stem().unwrap_or(source.as_os_str());
@@ -154,13 +161,13 @@ fn attempt(
     let mut compiled = Compiled::new(&binary, Vec::new());
     compiled.called = Some(called.to_owned());
     let runner = Runner::new(&compiled).map_err(NotForced::Run)?;
-    let (trace, steps) = follow(counterexample, &runner)?;
+    let (trace, steps) = follow(counterexample, &runner, limits)?;
     let mut schedule = Schedule::of_trace(&trace, [], []);
     schedule.steps = steps;
     let input = compiled.digest().map_err(|error| NotForced::File(binary.clone(), error))?;
     schedule.input = Some(input.to_string().into());
     schedule.violation = Some(violation(counterexample.ending).name().into());
-    let replayed = replay(&schedule, &compiled, &UNINTERRUPTED, LIMITS.time);
+    let replayed = replay(&schedule, &compiled, &UNINTERRUPTED, limits.time);
     let replayed = replayed.map_err(NotForced::Replay)?;
     let ended = match &replayed.run.end {
         // a trap has no line of its own
@@ -308,6 +315,7 @@ fn compile(
 fn follow(
     counterexample: &Counterexample,
     runner: &Runner<'_>,
+    limits: Limits,
 ) -> Result<(Trace, Vec<Step>), NotForced> {
     let seen: Vec<&Event> =
         counterexample.events.iter().filter(|event| event.does != Visible::No).collect();
@@ -323,7 +331,7 @@ fn follow(
     let mut trace = None;
     let last = turns.len() - 1;
     for (number, (thread, turn)) in turns.iter().enumerate() {
-        let (run, events) = alone(runner, &steps, thread)?;
+        let (run, events) = alone(runner, &steps, thread, limits)?;
         let mut at = 0;
         for event in turn {
             let is_it = |(found, _): &(EventId, Step)| is(event, &run.trace, *found);
@@ -345,8 +353,11 @@ fn follow(
             if !matches!(run.end, RunEnd::Signal(_)) {
                 return Err(NotForced::Held(ended(&run)));
             }
-            // up to the end, in case that it does more before it fails (it prints)
-            let seen = events.iter().rposition(|(_, step)| !is_local(&step.operation));
+            // up to the end, in case that it does more before it fails (it prints); with the assertion, so
+            // that no other one fails before
+            let seen = events
+                .iter()
+                .rposition(|(_, step)| !is_local(&step.operation) || &*step.operation == "assert");
             at = seen.map_or(at, |last| at.max(last + 1));
         }
         steps.extend(events.into_iter().take(at).map(|(_, step)| step));
@@ -356,7 +367,7 @@ fn follow(
         Some(trace) if !steps.is_empty() => Ok((trace, steps)),
         // the thread fails by itself, before anybody can see it
         _ => {
-            let run = runner.run(Vec::new(), UNINTERRUPTED, LIMITS).map_err(NotForced::Run)?;
+            let run = runner.run(Vec::new(), UNINTERRUPTED, limits).map_err(NotForced::Run)?;
             let first = (!run.trace.events.is_empty()).then(|| EventId::from(0));
             let steps = Schedule::of_trace(&run.trace, first, []).steps;
             Ok((run.trace, steps))
@@ -378,6 +389,7 @@ fn alone(
     runner: &Runner<'_>,
     steps: &[Step],
     thread: &CreationPath,
+    limits: Limits,
 ) -> Result<(Run, Vec<(EventId, Step)>), NotForced> {
     let before = steps.iter().filter(|step| step.thread == *thread).count();
     let mut forced = steps.to_vec();
@@ -388,7 +400,10 @@ fn alone(
         operation: "end".into(),
         site: None,
     });
-    let run = runner.run(forced, UNINTERRUPTED, LIMITS).map_err(NotForced::Run)?;
+    let run = runner.run(forced, UNINTERRUPTED, limits).map_err(NotForced::Run)?;
+    if let Some(why) = foretell_guard::stop::why() {
+        return Err(NotForced::Over(why));
+    }
     if run.steps_taken < steps.len() {
         let step = &steps[run.steps_taken];
         let step = format!("step {} of thread {}", step.index, step.thread);

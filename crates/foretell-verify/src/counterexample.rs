@@ -46,6 +46,8 @@ pub struct Counterexample {
     pub events: Vec<Event>,
     /// How it ends.
     pub ending: Ending,
+    /// What SV-COMP calls the property, or what it would call it.
+    pub specification: &'static str,
     /// Who violates the property; nobody in a deadlock.
     pub thread: CreationPath,
     /// What the thread is called.

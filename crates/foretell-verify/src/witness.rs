@@ -4,22 +4,18 @@
 //! thread, and the thread that it creates. A correctness witness says that the program is correct and
 //! gives what holds where threads stand as comments: its format has no place for several threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::counterexample::{Counterexample, Ending};
+use crate::certificate::Property;
+use crate::counterexample::Counterexample;
 use crate::explore::shown::Summary;
 use crate::program::Visible;
 use crate::sha256;
 
 /// The witness of a violation. `source`: the bytes of the program.
 pub fn violation(found: &Counterexample, source: &[u8]) -> String {
-    let property = match found.ending {
-        Ending::Assertion => "CHECK( init(main()), LTL(G ! call(reach_error())) )",
-        Ending::Fault => "CHECK( init(main()), LTL(G valid-deref) )",
-        Ending::Deadlock => "CHECK( init(main()), LTL(G ! deadlock) )",
-    };
-    let mut text = head("violation_witness", &found.file, source, property);
+    let mut text = head("violation_witness", &found.file, source, found.specification);
     text.push_str("  <node id=\"n0\"><data key=\"entry\">true</data></node>\n");
     // threads are numbered as they are created; `main` is 0
     let mut numbers =
@@ -60,9 +56,17 @@ pub fn violation(found: &Counterexample, source: &[u8]) -> String {
     text
 }
 
-/// The witness of a proof.
-pub fn correctness(summary: &Summary, file: &str, source: &[u8]) -> String {
-    let property = "CHECK( init(main()), LTL(G ! call(reach_error())) )";
+/// The witness of a proof; one witness is of one property, and assertions come first.
+pub fn correctness(
+    summary: &Summary,
+    properties: &BTreeSet<Property>,
+    file: &str,
+    source: &[u8],
+) -> String {
+    let property = match properties.contains(&Property::Assertion) {
+        true => "! call(reach_error())",
+        false => "! deadlock",
+    };
     let mut text = head("correctness_witness", file, source, property);
     text.push_str("  <node id=\"n0\"><data key=\"entry\">true</data></node>\n");
     for line in summary.print().lines() {
@@ -74,6 +78,7 @@ pub fn correctness(summary: &Summary, file: &str, source: &[u8]) -> String {
 
 fn head(kind: &str, file: &str, source: &[u8], property: &str) -> String {
     let hash = sha256::hex(source);
+    let property = format!("CHECK( init(main()), LTL(G {property}) )");
     let mut keys = String::new();
     for (name, kind, of) in KEYS {
         let _ = writeln!(
@@ -90,7 +95,7 @@ fn head(kind: &str, file: &str, source: &[u8], property: &str) -> String {
          <data key=\"programhash\">{hash}</data>\n  <data key=\"architecture\">64bit</data>\n  \
          <data key=\"creationtime\">{}</data>\n",
         env!("CARGO_PKG_VERSION"),
-        escaped(property),
+        escaped(&property),
         escaped(file),
         now()
     )

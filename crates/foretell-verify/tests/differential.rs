@@ -6,7 +6,10 @@
 //!
 //! The programs have integers of all types with conversions, shifts, divisions and comparisons,
 //! arrays, pointers, structures with bit-fields passed by value, function pointers, two threads with
-//! arguments and results, a mutex and a condition. Nothing is shared with the verifier but the source.
+//! arguments and results, a mutex and a condition. Some access memory by two types or through `restrict`
+//! pointers that overlap, which is undefined more often than not: gcc compiles each program without and
+//! with optimisation, and what either of them does happens. Nothing is shared with the verifier but the
+//! source.
 //!
 //! `FORETELL_VERIFY_PROGRAMS` says how many (500); `FORETELL_VERIFY_SEED` where to begin.
 
@@ -290,6 +293,32 @@ impl Writer<'_> {
         }
     }
 
+    /// Two pointers to the same memory; whether C allows it depends on the types.
+    fn two_ways(&mut self) {
+        let (name, value) = (self.local(), self.local());
+        let number = self.number;
+        let first = match self.random.below(3) {
+            0 => {
+                self.line(format!("union p{number}_U {name} = {{0}};"));
+                format!("{name}.one")
+            }
+            1 => {
+                self.line(format!("union p{number}_U *{name} = MEMORY(16);"));
+                format!("{name}->one")
+            }
+            _ => {
+                self.line(format!("p{number}_T1 {name}[16] __attribute__((aligned(8))) = {{0}};"));
+                name
+            }
+        };
+        let call = match self.random.chance(70) {
+            true => format!("{}({first}, (p{number}_T2 *){first})", self.n("alias")),
+            false => format!("{}({first}, {first} + {})", self.n("apart"), self.random.below(2)),
+        };
+        self.line(format!("int {value} = {call};"));
+        self.locals.push(value);
+    }
+
     fn thread(&mut self, name: &str, condition: Option<bool>) {
         let name = self.n(name);
         self.text.push_str(&format!("static void *{name}(void *arg) {{\n"));
@@ -309,6 +338,9 @@ impl Writer<'_> {
         }
         for _ in 0..2 + self.random.below(4) {
             self.statement(2);
+        }
+        if self.random.chance(4) {
+            self.two_ways();
         }
         if condition == Some(true) {
             let wake = self.random.pick(&["SIGNAL", "BROADCAST"]);
@@ -387,6 +419,13 @@ fn program(random: &mut Random, number: u64) -> String {
         w.text,
         "static {r} {p}fold(struct {p}S s, {x} x) {{ s.e = {bits}; s.b ^= x; return {value}; }}"
     );
+    let (one, two) = (w.random.pick(&TYPES), w.random.pick(&TYPES));
+    let _ = writeln!(
+        w.text,
+        "typedef {one} {p}T1; typedef {two} {p}T2; union {p}U {{ {p}T1 one[2]; char room[16]; long aligned; }};\n\
+         static int {p}alias({p}T1 *p, {p}T2 *q) {{ *p = 1; *q = 0; return *p; }}\n\
+         static int {p}apart({p}T1 *restrict p, {p}T1 *restrict q) {{ *p = 1; *q = 0; return *p; }}"
+    );
     let waits = w.random.chance(30);
     w.thread("t0", waits.then_some(true));
     w.thread("t1", waits.then_some(false));
@@ -405,6 +444,29 @@ fn program(random: &mut Random, number: u64) -> String {
 /// What gcc says: for each program, whether all results are known, and the results; of none where gcc
 /// itself fails.
 fn truth(folder: &Path, source: &Path, first: u64, count: u64) -> Option<Vec<(bool, Vec<u64>)>> {
+    let plain = truth_at(folder, source, first, count, &["-O0", "-fwrapv"])?;
+    let optimised = truth_at(folder, source, first, count, &["-O2"])?;
+    if plain.is_empty() || optimised.is_empty() {
+        return Some(Vec::new());
+    }
+    let both = plain.into_iter().zip(optimised).map(|((complete, mut values), (other, more))| {
+        values.extend(more);
+        values.sort_unstable();
+        values.dedup();
+        // the verifier is asked about eight
+        (complete && other && values.len() <= 8, values)
+    });
+    Some(both.collect())
+}
+
+/// The same, compiled with these options.
+fn truth_at(
+    folder: &Path,
+    source: &Path,
+    first: u64,
+    count: u64,
+    options: &[&str],
+) -> Option<Vec<(bool, Vec<u64>)>> {
     let binary = folder.join(format!("truth{first}"));
     let mut main = String::from("int main(void) {\n");
     let mut declared = String::new();
@@ -421,7 +483,7 @@ fn truth(folder: &Path, source: &Path, first: u64, count: u64) -> Option<Vec<(bo
     let text = format!("#include \"{}\"\n{declared}{main}", source.display());
     std::fs::write(&whole, text).expect("the folder of tests can be written");
     let mut command = Command::new("gcc");
-    command.args(["-O0", "-w", "-fwrapv", "-DTRUTH", "-o"]).arg(&binary).arg(&whole);
+    command.args(options).args(["-w", "-DTRUTH", "-o"]).arg(&binary).arg(&whole);
     let compiled = match command.output() {
         Ok(compiled) => compiled,
         Err(error) => {
@@ -520,9 +582,8 @@ fn what_happens_is_never_proved_impossible_and_what_never_happens_is_never_found
         for (number, (complete, values)) in (first..).zip(truths) {
             tally.programs += 1;
             let mut questions = Vec::new();
-            if let Some(&value) = values.first() {
-                questions.push((true, vec![value]));
-            }
+            let ends = [values.first(), values.last().filter(|_| values.len() > 1)];
+            questions.extend(ends.into_iter().flatten().map(|&value| (true, vec![value])));
             if complete {
                 questions.push((false, values));
             }

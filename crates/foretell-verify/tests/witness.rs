@@ -2,17 +2,24 @@
 //! of their own, which knows tags and attributes and nothing of foretell.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use foretell_verify::certificate::Property;
 use foretell_verify::explore::search::{Options, Verdict, explore};
 use foretell_verify::ir::clang;
 use foretell_verify::witness;
 
 /// The witness of an example; `None` where there is no clang, said aloud.
 fn witness_of(name: &str) -> Option<String> {
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/verify").join(name);
-    let source = std::fs::read(&file).expect("it can be read");
-    let module = match clang::compile(&file, clang::Options::default()) {
+    witness_of_file(
+        &PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/verify").join(name),
+    )
+}
+
+fn witness_of_file(file: &Path) -> Option<String> {
+    let name = file.file_name().and_then(|name| name.to_str()).expect("it has a name");
+    let source = std::fs::read(file).expect("it can be read");
+    let module = match clang::compile(file, clang::Options::default()) {
         Ok(module) => module,
         Err(refusal) => {
             assert!(std::env::var_os("CI").is_none(), "CI has clang: {refusal}");
@@ -21,7 +28,10 @@ fn witness_of(name: &str) -> Option<String> {
         }
     };
     Some(match explore(&module, &Options::default()).verdict {
-        Verdict::Proved(summary) => witness::correctness(&summary, name, &source),
+        Verdict::Proved(summary) => {
+            let properties = BTreeSet::from([Property::Assertion]);
+            witness::correctness(&summary, &properties, name, &source)
+        }
         Verdict::Violated(found) => witness::violation(&found, &source),
         Verdict::Unknown(why) => panic!("{name}: {why}"),
     })
@@ -131,4 +141,31 @@ fn a_correctness_witness_names_the_program() {
     let tags = check(&text, "correctness_witness");
     assert!(tags.iter().all(|tag| tag.0 != "edge"));
     assert!(text.contains("lazy01_safe.c:25 in thread3: data in {0, 1, 2, 3}"));
+}
+
+/// A witness names the property that is violated.
+#[test]
+fn a_witness_names_its_property() {
+    let programs = [
+        ("overflow", "int x = 2147483647; int main(void) { x++; return 0; }", "! overflow"),
+        ("deref", "int main(void) { int *p = 0; return *p; }", "valid-deref"),
+        (
+            "free",
+            "#include <stdlib.h>\nint main(void) { int *p = malloc(4); free(p); free(p); return 0; }",
+            "valid-free",
+        ),
+        ("division", "int x; int main(void) { return 1 / x; }", "! division-by-zero"),
+        (
+            "error",
+            "void reach_error(void) {}\nint main(void) { reach_error(); return 0; }",
+            "! call(reach_error())",
+        ),
+    ];
+    for (name, code, property) in programs {
+        let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("witness_{name}.c"));
+        std::fs::write(&file, code).expect("the folder of tests can be written");
+        let Some(text) = witness_of_file(&file) else { return };
+        let wanted = format!("CHECK( init(main()), LTL(G {property}) )");
+        assert!(text.contains(&wanted), "{name}: {text}");
+    }
 }

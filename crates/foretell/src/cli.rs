@@ -772,6 +772,9 @@ pub struct VerifyArguments {
     /// there is one.
     #[arg(long, value_name = "DIR", default_value = "foretell-schedules")]
     pub schedules: PathBuf,
+    /// C: end a run of the compiled program that is made to follow a counterexample after so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub run_limit: u64,
     /// Write the proof here.
     #[arg(long, value_name = "FILE")]
     pub proof: Option<PathBuf>,

@@ -24,7 +24,11 @@ impl Workshop {
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).unwrap();
         // No result may depend on how busy the machine is.
-        std::fs::write(path.join("foretell.toml"), "[replay]\nrun-limit = 900\n").unwrap();
+        std::fs::write(
+            path.join("foretell.toml"),
+            "[replay]\nrun-limit = 900\n[verify]\nrun-limit = 900\n",
+        )
+        .unwrap();
         Self(path)
     }
 
@@ -165,6 +169,61 @@ fn a_counterexample_that_the_compiled_program_survives_is_not_confirmed() {
     assert_eq!((code, &found["status"]), (11, &"predicted".into()), "{found:#}");
     assert!(found["reason"].as_str().is_some_and(|why| why.contains("did not fail")), "{found:#}");
     assert!(!workshop.0.join("foretell-schedules").exists(), "nothing is left of it");
+}
+
+/// What cannot be verified at all is an error that says what to do.
+#[test]
+fn a_file_that_is_no_program_is_an_error() {
+    let workshop = Workshop::new("no-program");
+    workshop.file("part.c", "int twice(int x) { return 2 * x; }\n");
+    workshop.file("other.cpp", "int main() { return 0; }\n");
+    let cases = [
+        ("part.c", "part.c: there is no function main"),
+        ("other.cpp", "other.cpp: verify reads C"),
+    ];
+    for (file, wanted) in cases {
+        let output = workshop.foretell(&["verify", file]);
+        let said = text(&output.stderr);
+        if said.contains("cannot run") {
+            skip::<()>(&said);
+            return;
+        }
+        assert_eq!(output.status.code(), Some(2), "{file}: {said}");
+        assert!(said.contains(wanted), "{said}");
+    }
+}
+
+/// Two assertions fail one after the other; the one of the counterexample is forced to be the first.
+#[test]
+fn the_assertion_of_the_counterexample_is_the_one_that_fails() {
+    let workshop = Workshop::new("two-assertions");
+    workshop.file(
+        "both.c",
+        "#include <assert.h>\n#include <pthread.h>\nint f, g, turn, in;\n\
+         void *one(void *p) { turn = 1; f = 1; while (g && turn == 1) {}\n\
+           in++; assert(in == 1); in--; f = 0; return 0; }\n\
+         void *two(void *p) { turn = 0; g = 1; while (f && turn == 0) {}\n\
+           in++; assert(in == 1); in--; g = 0; return 0; }\n\
+         int main(void) { pthread_t s, t; pthread_create(&s, 0, one, 0); pthread_create(&t, 0, two, 0);\n\
+           pthread_join(s, 0); pthread_join(t, 0); return 0; }\n",
+    );
+    let Some((code, result)) = workshop.verify(&["both.c"]) else { return };
+    assert_eq!(code, 10, "{result:#}");
+}
+
+/// A thread that computes for ever does not keep a counterexample of others from being forced.
+#[test]
+fn a_forced_run_that_does_not_end_is_ended() {
+    let workshop = Workshop::new("endless");
+    workshop.file(
+        "endless.c",
+        "#include <assert.h>\n#include <pthread.h>\nint n;\n\
+         void *run(void *p) { n = 1; for (;;) {} }\n\
+         int main(void) { pthread_t t; pthread_create(&t, 0, run, 0);\n\
+           assert(n == 0); return 0; }\n",
+    );
+    let Some((code, result)) = workshop.verify(&["--run-limit", "20", "endless.c"]) else { return };
+    assert_eq!(code, 10, "{result:#}");
 }
 
 #[test]

@@ -632,9 +632,16 @@ impl Call<'_, '_> {
         }
         let to = self.at(state, 0)?;
         let length = self.integer(state, 2)? as usize;
+        // C asks for objects even then
+        if length == 0 {
+            return unknown(self.place, "a copy of no bytes");
+        }
         let bytes = match copies {
             true => {
                 let from = self.at(state, 1)?;
+                if from.0 == to.0 && !name.starts_with("llvm.memmove") {
+                    return unknown(self.place, "a copy inside an object");
+                }
                 let bytes = state.memory.read(from.0, from.1, length);
                 bytes.map(<[Byte]>::to_vec).ok_or(End::Violation(self.place))?
             }

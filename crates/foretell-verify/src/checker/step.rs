@@ -1,7 +1,7 @@
 //! Instructions.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::memory::{Byte, Memory, Object, Value};
 use super::{Doing, Frame, State, Thread};
@@ -9,8 +9,8 @@ use crate::certificate::Assumption;
 use crate::explore::liveness::Lives;
 use crate::explore::order::{Open, open_orders};
 use crate::ir::{
-    Arithmetic, Cast, Change, Comparison, Constant, Flags, Function, Instruction, Module, Op,
-    Operand, Order, Place, Type,
+    Arithmetic, Cast, Change, Comparison, Constant, Flags, Function, Instruction, Manner, Module,
+    Op, Operand, Order, Place, Promises, TagId, Type,
 };
 
 /// Why a step does not lead to a state.
@@ -55,6 +55,9 @@ pub(super) struct Checker<'m> {
     pub(super) signals: bool,
     /// What had to be assumed.
     pub(super) assumed: RefCell<BTreeSet<Assumption>>,
+    /// By which types variables were accessed, in all states: from, to, type. A variable is a global, or
+    /// one of a function.
+    types: RefCell<HashMap<(Option<u32>, u32), HashSet<(i64, i64, TagId)>>>,
 }
 
 /// What is known about the registers of a function.
@@ -114,7 +117,8 @@ impl<'m> Checker<'m> {
         let uses = module.functions.iter().map(Uses::of).collect();
         let lives: Vec<Lives> = module.functions.iter().map(|f| Lives::of(module, f)).collect();
         let orders = open_orders(module, &lives);
-        Self { module, uses, orders, signals, assumed: RefCell::default() }
+        let (assumed, types) = (RefCell::default(), RefCell::default());
+        Self { module, uses, orders, signals, assumed, types }
     }
 
     pub(super) fn assume(&self, what: Assumption) {
@@ -313,7 +317,14 @@ impl<'m> Checker<'m> {
             (Constant::Function(id), _) => Value::Pointer(Object::Function(*id), 0),
             (Constant::Behind(base, further), _) => {
                 match self.constant(place, base, &Type::Pointer)? {
-                    Value::Pointer(object, at) => Value::Pointer(object, at + further),
+                    Value::Pointer(object @ Object::Global(id), at)
+                        if self.module.globals[id as usize]
+                            .content
+                            .size()
+                            .is_some_and(|size| (0..=size as i64).contains(&(at + further))) =>
+                    {
+                        Value::Pointer(object, at + further)
+                    }
                     _ => return unknown(place, "a constant"),
                 }
             }
@@ -411,6 +422,42 @@ impl<'m> Checker<'m> {
         }
     }
 
+    /// Checks alignment, and the type of an access: all accesses of a variable, in all states, have to
+    /// agree about what is where. Memory of `malloc` may change its type; that is not looked at here.
+    fn manner(
+        &self,
+        state: &State,
+        place: Place,
+        (object, offset): (Object, i64),
+        kind: &Type,
+        manner: &Manner,
+    ) -> Result<()> {
+        if manner.align > 1 && offset % manner.align as i64 != 0 {
+            return unknown(place, "an access that is not aligned");
+        }
+        let variable = match object {
+            Object::Global(id) => (None, id),
+            Object::Local(thread, depth, number) => {
+                let running = state.threads[usize::from(thread)].as_ref();
+                let frame = running.and_then(|thread| thread.frames.get(usize::from(depth)));
+                (frame.map(|frame| frame.function), number.into())
+            }
+            _ => return Ok(()),
+        };
+        let (Some(tag), Some(length)) = (manner.tag, kind.size()) else { return Ok(()) };
+        let access = (offset, offset + length as i64, tag);
+        let mut types = self.types.borrow_mut();
+        let known = types.entry(variable).or_default();
+        if known.contains(&access) {
+            return Ok(());
+        }
+        let agrees = known.iter().all(|(start, end, other)| {
+            *end <= access.0 || access.1 <= *start || self.module.aliases.may_alias(tag, *other)
+        });
+        known.insert(access);
+        if agrees { Ok(()) } else { unknown(place, "an access by another type") }
+    }
+
     fn length(&self, place: Place, kind: &Type) -> Result<usize> {
         match kind {
             Type::Pointer => Ok(8),
@@ -484,7 +531,7 @@ impl<'m> Checker<'m> {
             return unknown(place, "C leaves open which operand is evaluated first");
         }
         let value = match &instruction.op {
-            Op::Allocate { content, count, bits } => {
+            Op::Allocate { content, count, bits, .. } => {
                 let count = self.integer(state, thread, place, count, *bits)? as u64;
                 let size = content.size().and_then(|size| size.checked_mul(count));
                 let Some(size) = size.filter(|size| *size <= LARGEST) else {
@@ -497,16 +544,24 @@ impl<'m> Checker<'m> {
                 state.memory.add(object, vec![Byte::Undefined; size as usize]);
                 Value::Pointer(object, 0)
             }
-            Op::Load { kind, from, order } => {
+            Op::Load { kind, from, order, manner } => {
                 order.map_or(Ok(()), |order| self.sequential(order, place))?;
                 let at = self.address(state, thread, place, from)?;
-                self.load(state, place, at, kind)?
+                let value = self.load(state, place, at, kind)?;
+                self.manner(state, place, at, kind, manner)?;
+                match (&value, manner.below) {
+                    (Value::Integer(number), Some(below)) if *number >= below => {
+                        return unknown(place, "a truth value that is neither 0 nor 1");
+                    }
+                    _ => value,
+                }
             }
-            Op::Store { kind, value, to, order } => {
+            Op::Store { kind, value, to, order, manner } => {
                 order.map_or(Ok(()), |order| self.sequential(order, place))?;
                 let at = self.address(state, thread, place, to)?;
                 let value = self.operand(state, thread, value, kind)?;
                 self.store(state, place, at, kind, &value)?;
+                self.manner(state, place, at, kind, manner)?;
                 Value::Undefined
             }
             Op::Binary { operation, bits, left, right, flags } => {
@@ -579,7 +634,7 @@ impl<'m> Checker<'m> {
                 let truth = self.integer(state, thread, place, condition, 1)?;
                 self.operand(state, thread, if truth == 1 { yes } else { no }, kind)?
             }
-            Op::Call { callee, arguments, result } => {
+            Op::Call { callee, arguments, result, promises, no_effect, .. } => {
                 let (Object::Function(id), 0) = self.address(state, thread, place, callee)? else {
                     return Err(End::Violation(place));
                 };
@@ -610,6 +665,22 @@ impl<'m> Checker<'m> {
                 for argument in arguments {
                     values.push(self.operand(state, thread, &argument.value, &argument.kind)?);
                 }
+                // what is promised of a call is checked by the explorer only: here it may promise that
+                // arguments have a value, and nothing else
+                let plain = |promises: Promises| {
+                    Promises { defined: false, ..promises } == Promises::default()
+                };
+                let parameters = function.parameters.iter().map(|parameter| parameter.promises);
+                let all = parameters.chain(arguments.iter().map(|argument| argument.promises));
+                if !all.chain([*promises, function.promises]).all(plain)
+                    || *no_effect
+                    || function.no_effect
+                    || values
+                        .iter()
+                        .any(|value| matches!(value, Value::Undefined | Value::Bytes(_)))
+                {
+                    return unknown(place, format!("what a call of {} promises", function.name));
+                }
                 self.top(state, thread)?.at += 1;
                 let frame = self.frame(id, &values, instruction.result);
                 if let Some(thread) = state.threads[thread].as_mut() {
@@ -625,9 +696,11 @@ impl<'m> Checker<'m> {
                     _ => return unknown(place, "a field"),
                 }
             }
-            Op::Modify { change, kind, at, value, order } => {
+            Op::Modify { change, kind, at, value, order, align } => {
                 self.sequential(*order, place)?;
                 let at = self.address(state, thread, place, at)?;
+                let manner = Manner { align: *align, ..Manner::default() };
+                self.manner(state, place, at, kind, &manner)?;
                 let old = self.load(state, place, at, kind)?;
                 let operand = self.operand(state, thread, value, kind)?;
                 let new = match (change, kind, &old, &operand) {
@@ -650,9 +723,11 @@ impl<'m> Checker<'m> {
                 self.store(state, place, at, kind, &new)?;
                 old
             }
-            Op::Exchange { kind, at, expected, new, order, weak } => {
+            Op::Exchange { kind, at, expected, new, order, weak, align } => {
                 self.sequential(*order, place)?;
                 let at = self.address(state, thread, place, at)?;
+                let manner = Manner { align: *align, ..Manner::default() };
+                self.manner(state, place, at, kind, &manner)?;
                 let old = self.load(state, place, at, kind)?;
                 let expected = self.operand(state, thread, expected, kind)?;
                 let same = Comparison::Equal;

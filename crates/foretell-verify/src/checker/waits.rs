@@ -141,7 +141,7 @@ impl Checker<'_> {
         };
         let size = |kind: &Type| kind.size().unwrap_or(0);
         match &next.op {
-            Op::Load { kind, from, order } => {
+            Op::Load { kind, from, order, .. } => {
                 access(from, size(kind), false, order.is_some(), true).into_iter().collect()
             }
             Op::Store { kind, to, order, .. } => {

@@ -297,8 +297,13 @@ pub struct Taken {
 }
 
 impl Machine<'_> {
-    /// Everything that a step can lead to.
-    pub fn outcomes(&self, state: &State, thread: usize, choice: u32) -> Vec<(Taken, Step<State>)> {
+    /// Everything that a step can lead to, and whether it goes there quietly (`progress`).
+    pub fn outcomes(
+        &self,
+        state: &State,
+        thread: usize,
+        choice: u32,
+    ) -> Vec<(Taken, bool, Step<State>)> {
         let mut outcomes = Vec::new();
         let mut open = vec![Vec::new()];
         while let Some(decisions) = open.pop() {
@@ -309,7 +314,7 @@ impl Machine<'_> {
             open.append(&mut inputs.open);
             let decisions = std::mem::take(&mut inputs.decisions).into();
             let taken = Taken { thread: thread as u8, choice, decisions };
-            outcomes.push((taken, result.map(|()| inputs.end(next))));
+            outcomes.push((taken, !self.loud.get(), result.map(|()| inputs.end(next))));
         }
         outcomes
     }

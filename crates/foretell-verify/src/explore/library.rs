@@ -10,11 +10,11 @@ use std::sync::Arc;
 use super::machine::{Kind, LARGEST, Machine, Step, Stop};
 use super::memory::{Base, Object, Pointer, Sync, Value};
 use super::state::{OWN, State, Status};
-use super::texts::{is_comparison, is_text};
+use super::texts::{is_comparison, is_output, is_text};
 use crate::certificate::Assumption;
 use crate::ir::{
     Argument, Cast, Constant, Flags, FloatOperation, FunctionId, Instruction, Op, Operand, Place,
-    Type, mask, signed,
+    TagId, Type, mask, signed,
 };
 
 const MUTEX: usize = 40;
@@ -58,6 +58,13 @@ pub(super) fn is_special(name: &str) -> bool {
 /// Functions of the program that are one step, by their name.
 pub(super) fn is_atomic(name: &str) -> bool {
     name.strip_prefix("__VERIFIER_atomic_").is_some_and(|rest| !matches!(rest, "begin" | "end"))
+}
+
+/// Functions that compilers know to have no effect that keeps a loop from being left out.
+fn is_quiet(name: &str) -> bool {
+    name.starts_with("llvm.")
+        || matches!(name, "malloc" | "calloc" | "realloc" | "free")
+        || is_text(name) && !is_output(name)
 }
 
 /// Functions that give an input.
@@ -105,9 +112,10 @@ impl<'m> Machine<'m> {
         let Op::Call { arguments, .. } = &instruction.op else { return true };
         match name {
             _ if is_text(name) => self.text_is_seen(state, thread, name, arguments),
-            "malloc" | "calloc" | "putchar" | "fflush" | "srand" | "srandom" | "usleep"
-            | "sleep" | "nanosleep" | "sched_yield" | "pthread_yield" | "pthread_self"
-            | "pthread_equal" | "__assert_fail" | "reach_error" | "__VERIFIER_error" => false,
+            "malloc" | "calloc" | "putchar" | "fflush" | "setbuf" | "srand" | "srandom"
+            | "usleep" | "sleep" | "nanosleep" | "sched_yield" | "pthread_yield"
+            | "pthread_self" | "pthread_equal" | "__assert_fail" | "reach_error"
+            | "__VERIFIER_error" => false,
             "abort" => self.quiet_abort,
             "__VERIFIER_assume" | "assume_abort_if_not" => {
                 // a failed assumption ends the execution for all: they may do something before; with
@@ -508,6 +516,7 @@ impl<'m> Machine<'m> {
         let result = self.next(state, thread).and_then(|instruction| instruction.result);
         let place = self.next(state, thread).map(|i| i.place).unwrap_or_default();
         self.status(state, thread, Status::Runs);
+        self.note_loud(true);
         match status {
             Some(Status::Waits { mutex, count, timed, .. }) => {
                 // it may have been destroyed meanwhile
@@ -534,9 +543,13 @@ impl<'m> Machine<'m> {
         instruction: &'m Instruction,
         choice: u32,
     ) -> Step<()> {
-        let Op::Call { arguments, result: kind, .. } = &instruction.op else { return Ok(()) };
-        let call = Call { machine: self, thread, place: instruction.place, arguments };
+        let Op::Call { arguments, result: kind, fields, .. } = &instruction.op else {
+            return Ok(());
+        };
+        let fields = fields.as_deref();
+        let call = Call { machine: self, thread, place: instruction.place, arguments, fields };
         let name = &*self.function(id).name;
+        self.note_loud(!is_quiet(name));
         let known_kind = match name {
             _ if name.starts_with("llvm.") => true,
             _ => !matches!(kind, Type::Float { .. } | Type::Refused(_) | Type::Struct(_)),
@@ -558,6 +571,8 @@ pub(super) struct Call<'a, 'm> {
     pub(super) thread: usize,
     pub(super) place: Place,
     pub(super) arguments: &'a [Argument],
+    /// What a copy of a structure copies.
+    fields: Option<&'a [(u64, u64, Option<TagId>)]>,
 }
 
 fn number(code: i32) -> Value {
@@ -860,6 +875,8 @@ impl Call<'_, '_> {
             "realloc" => self.reallocate(state),
             "free" => self.free(state),
             "putchar" | "fflush" | "srand" | "srandom" => Ok(Some(Value::Undefined)),
+            // without a buffer: one that the program gives would be written by the library
+            "setbuf" if self.pointer(state, 1)? == Pointer::NULL => Ok(Some(Value::Undefined)),
             _ if is_text(name) => self.text(state, name, kind, choice),
             _ if name.starts_with("pthread_key_") || name.ends_with("etspecific") => {
                 self.specific(state, name)
@@ -1028,6 +1045,13 @@ impl Call<'_, '_> {
                 };
                 if state.alone.is_some() {
                     return self.refuse("a wait inside an atomic section");
+                }
+                let with_another = state.threads.iter().flatten().any(|thread| {
+                    matches!(thread.status, Status::Waits { condition, mutex: other, .. }
+                        if condition == at && other != mutex)
+                });
+                if with_another {
+                    return self.refuse("undefined: waits for a condition with two mutexes");
                 }
                 machine.set_sync(state, mutex, MUTEX, None);
                 let timed = name.ends_with("timedwait");
@@ -1326,6 +1350,16 @@ impl Call<'_, '_> {
         }
     }
 
+    /// C asks for an address inside or right behind an object even where no byte is accessed (C17
+    /// 7.24.1, 2); compilers take it for not null.
+    pub(super) fn valid(&self, state: &State, at: Pointer) -> Step<()> {
+        let object = state.object(at.base).filter(|object| !object.dead);
+        match object.is_some_and(|object| object.contains(at.offset, 0)) {
+            true => Ok(()),
+            false => self.refuse("undefined: no bytes of null or of what is no object"),
+        }
+    }
+
     fn intrinsic(&self, state: &mut State, name: &str) -> Step<Value> {
         let machine = self.machine;
         let family = name.split('.').next().unwrap_or_default();
@@ -1334,20 +1368,30 @@ impl Call<'_, '_> {
                 let (to, from) = (self.pointer(state, 0)?, self.pointer(state, 1)?);
                 let length = self.length(state)?;
                 if length == 0 {
+                    self.valid(state, from)?;
+                    self.valid(state, to)?;
                     return Ok(Value::Undefined);
                 }
                 let source = machine.bounds(state, self.place, from, length, false)?;
                 let target = machine.bounds(state, self.place, to, length, true)?;
+                // an assignment of a structure to itself is a copy, too
                 let overlaps = to.base == from.base
-                    && source != target
+                    && (source != target || self.fields.is_none())
                     && source < target + length
                     && target < source + length;
                 if overlaps && family == "memcpy" {
                     return self.refuse("undefined: a copy of memory that overlaps");
                 }
+                let fields = self.fields.unwrap_or_default();
+                machine.check_copy(state, self.place, (from, to), fields)?;
                 let copy = state.object(from.base).map(|object| object.slice(source, length));
                 if let (Some(copy), Some(object)) = (copy, state.object_mut(to.base)) {
                     object.paste(target, &copy);
+                    for &(offset, length, tag) in fields {
+                        if let Some(tag) = tag.filter(|_| !object.plain) {
+                            object.set_effective(target + offset as usize, length as usize, tag);
+                        }
+                    }
                 }
                 Ok(Value::Undefined)
             }
@@ -1355,7 +1399,9 @@ impl Call<'_, '_> {
                 let to = self.pointer(state, 0)?;
                 let byte = self.integer(state, 1)? as u8;
                 let length = self.length(state)?;
-                if length > 0 {
+                if length == 0 {
+                    self.valid(state, to)?;
+                } else {
                     let target = machine.bounds(state, self.place, to, length, true)?;
                     if let Some(object) = state.object_mut(to.base) {
                         object.fill(target, length, byte);

@@ -8,21 +8,22 @@
 //!
 //! What C or LLVM leaves undefined is a violation where a run of the program shows it (signed
 //! overflow, division by zero, accesses outside objects) and a refusal elsewhere; it is never taken
-//! for impossible.
+//! for impossible. What only optimised code shows is in `promises` and `progress`.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::inputs::Inputs;
 use super::liveness::Lives;
 use super::memory::{Base, Object, Pointer, Value};
 use super::order::{Open, open_orders};
+use super::promises::{Declared, Seen};
 use super::state::{Frame, OWN, State, Status, Thread};
 use crate::certificate::Assumption;
 use crate::ir::{
     Argument, Arithmetic, Cast, Change, Comparison, Constant, Flags, Function, FunctionId,
-    Instruction, Module, Op, Operand, Order, Place, Register, Type, mask, signed,
+    Instruction, Manner, Module, Op, Operand, Order, Place, Promises, Register, Type, mask, signed,
 };
 
 /// Why a step does not end in another state.
@@ -62,6 +63,19 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// What never happens, as SV-COMP writes its properties; it has none for a division by zero.
+    pub fn specification(&self) -> &'static str {
+        match self {
+            Kind::Assertion | Kind::Error => "! call(reach_error())",
+            Kind::Abort => "! call(abort())",
+            Kind::Overflow => "! overflow",
+            Kind::Division => "! division-by-zero",
+            Kind::Access(what) if what.starts_with("memory is freed") => "valid-free",
+            Kind::Index | Kind::Access(_) => "valid-deref",
+            Kind::Deadlock | Kind::Circle => "! deadlock",
+        }
+    }
+
     /// In words.
     pub fn show(&self) -> String {
         match self {
@@ -111,6 +125,12 @@ pub struct Machine<'m> {
     orders: Vec<Vec<Vec<Open>>>,
     /// What had to be assumed.
     pub assumed: RefCell<BTreeSet<Assumption>>,
+    /// By which types declared objects were accessed, in whatever execution.
+    pub(super) types: RefCell<HashMap<Declared, HashSet<Seen>>>,
+    /// What declared objects hold.
+    pub(super) contents: HashMap<Declared, &'m Type>,
+    /// The step did something that others than threads of the program can see, or synchronises.
+    pub(super) loud: Cell<bool>,
     /// The program asks for inputs.
     pub has_inputs: bool,
     /// Inputs and what was decided about them.
@@ -148,6 +168,9 @@ impl<'m> Machine<'m> {
             quiet_abort: module.speaks_sv_comp(),
             weaker: Cell::new(None),
             assumed: RefCell::new(BTreeSet::new()),
+            types: RefCell::default(),
+            contents: contents(module),
+            loud: Cell::new(false),
             has_inputs: module
                 .functions
                 .iter()
@@ -178,6 +201,8 @@ impl<'m> Machine<'m> {
                     .map_err(|why| refuse(format!("the variable {}: {why}", global.name)))?;
             }
             object.constant = global.constant;
+            object.align = global.align as u32;
+            object.plain = global.content.is_declared();
             globals.push(Arc::new(object));
         }
         let Some(main) = self.module.function("main") else {
@@ -298,6 +323,7 @@ impl<'m> Machine<'m> {
 
     /// Takes a step of a thread that can go on ([`Machine::choices`]).
     pub fn step(&self, state: &mut State, thread: usize, choice: u32) -> Step<()> {
+        self.loud.set(false);
         self.one(state, thread, choice)?;
         self.unseen(state, thread)
     }
@@ -409,7 +435,7 @@ impl<'m> Machine<'m> {
         };
         let size = |kind: &Type| kind.size().unwrap_or(0);
         match &instruction.op {
-            Op::Load { kind, from, order } => {
+            Op::Load { kind, from, order, .. } => {
                 access(from, size(kind), false, order.is_some()).into_iter().collect()
             }
             Op::Store { kind, to, order, .. } => {
@@ -501,6 +527,12 @@ impl<'m> Machine<'m> {
             (Constant::Behind(base, offset), _) => match self.constant(base, &Type::Pointer)? {
                 Value::Pointer(base) => {
                     let offset = base.offset.wrapping_add(*offset);
+                    if let Base::Global(id) = base.base
+                        && let Some(size) = self.module.globals[id as usize].content.size()
+                        && !(0..=size as i64).contains(&offset)
+                    {
+                        return Err("undefined: an address outside its variable".into());
+                    }
                     Value::Pointer(Pointer { base: base.base, offset })
                 }
                 _ => return Err("an address behind no address".into()),
@@ -617,6 +649,9 @@ impl<'m> Machine<'m> {
         }
         if write && object.constant {
             return bad("a write to a constant");
+        }
+        if write && object.once && object.is_defined(at.offset as usize, length) {
+            return self.refuse(place, "undefined: a write to a variable that is const");
         }
         if object.is_sync(at.offset as usize, length) {
             return self.refuse(place, "an access of a lock or semaphore that is in use");
@@ -781,6 +816,10 @@ impl<'m> Machine<'m> {
         Ok(())
     }
 
+    pub(super) fn note_loud(&self, loud: bool) {
+        self.loud.set(self.loud.get() || loud);
+    }
+
     fn note_order(&self, order: Option<Order>, place: Place) {
         if order == Some(Order::Weaker) && self.weaker.get().is_none() {
             self.weaker.set(Some(place));
@@ -796,8 +835,11 @@ impl<'m> Machine<'m> {
     ) -> Step<()> {
         let place = instruction.place;
         let value = match &instruction.op {
-            Op::Allocate { content, count, bits } => {
-                let count = self.integer(state, thread, place, count, *bits)?;
+            Op::Allocate { content, count: elements, bits, align, constant } => {
+                let count = self.integer(state, thread, place, elements, *bits)?;
+                if count == 0 {
+                    return self.refuse(place, "undefined: an array without elements");
+                }
                 let size = content.size().and_then(|size| u128::from(size).checked_mul(count));
                 let Some(size) = size.filter(|size| *size <= LARGEST.into()) else {
                     return self.refuse(place, format!("a local of type {}", content.show()));
@@ -811,6 +853,11 @@ impl<'m> Machine<'m> {
                 let register = instruction.result.unwrap_or_default();
                 object.private = self.lives[frame.function as usize].private[register as usize];
                 object.name = Some((frame.function, register));
+                object.align = *align as u32;
+                // memory of `alloca` has no declared type
+                let one = *elements == Operand::Constant(Constant::Integer(1));
+                object.plain = content.is_declared() && (one || *content != Type::Integer(8));
+                object.once = *constant;
                 frame.locals.push(object);
                 let local = frame.locals.len() - 1;
                 Value::Pointer(Pointer::to(Base::Local {
@@ -819,17 +866,38 @@ impl<'m> Machine<'m> {
                     local: local as u16,
                 }))
             }
-            Op::Load { kind, from, order } => {
+            Op::Load { kind, from, order, manner } => {
                 self.note_order(*order, place);
+                self.note_loud(order.is_some() || manner.volatile);
                 let at = self.pointer(state, thread, place, from)?;
-                self.load(state, place, at, kind)?
+                let value = self.load(state, place, at, kind)?;
+                self.check_manner(state, place, at, kind, manner, false)?;
+                if let Some(below) = manner.below
+                    && matches!(value, Value::Integer(_) | Value::Symbol(_))
+                {
+                    let less = Comparison::Less { signed: false, or_equal: false, swapped: false };
+                    let limit = Value::Integer(below);
+                    let fits = self.compare(state, place, less, kind, value.clone(), limit)?;
+                    if !self.is_true(place, fits)? {
+                        return self
+                            .refuse(place, "undefined: a truth value that is neither 0 nor 1");
+                    }
+                }
+                value
             }
-            Op::Store { kind, value, to, order } => {
+            Op::Store { kind, value, to, order, manner } => {
                 self.note_order(*order, place);
+                self.note_loud(order.is_some() || manner.volatile);
                 let at = self.pointer(state, thread, place, to)?;
                 let value = self.operand(state, thread, value, kind);
                 let value = value.or_else(|why| self.refuse(place, why))?;
                 self.store(state, place, at, kind, &value)?;
+                self.check_manner(state, place, at, kind, manner, true)?;
+                if let (Some(tag), Some(size)) = (manner.tag, kind.size())
+                    && let Some(object) = state.object_mut(at.base).filter(|o| !o.plain)
+                {
+                    object.set_effective(at.offset as usize, size as usize, tag);
+                }
                 Value::Undefined
             }
             Op::Binary { operation, bits, left, right, flags } => {
@@ -897,6 +965,15 @@ impl<'m> Machine<'m> {
                 if *inbounds && !inside {
                     return self.refuse(place, "undefined: an address outside its variable");
                 }
+                if *inbounds
+                    && matches!(base.base, Base::Number | Base::Ended)
+                    && offset != base.offset
+                {
+                    return self.refuse(
+                        place,
+                        "undefined: a computation with null or a pointer to nothing",
+                    );
+                }
                 if matches!(base.base, Base::Thread(_) | Base::Function(_)) && offset != 0 {
                     return self
                         .refuse(place, "a computation with what is no address of a variable");
@@ -926,7 +1003,7 @@ impl<'m> Machine<'m> {
                 value.or_else(|why| self.refuse(place, why))?
             }
             Op::Phi { .. } => return self.refuse(place, "a phi that is not first in its block"),
-            Op::Call { callee, arguments, result } => {
+            Op::Call { callee, arguments, result, no_effect, .. } => {
                 let callee = self.known(state, thread, place, callee, &Type::Pointer)?;
                 if matches!(callee, Value::Symbol(_)) {
                     return self.refuse(place, "a call through a pointer that depends on inputs");
@@ -953,6 +1030,11 @@ impl<'m> Machine<'m> {
                 for argument in arguments {
                     let value = self.operand(state, thread, &argument.value, &argument.kind);
                     values.push(value.or_else(|why| self.refuse(place, why))?);
+                }
+                self.check_call(state, thread, place, id, arguments, &values)?;
+                if *no_effect {
+                    let what = "through a pointer with the attribute const or pure";
+                    return self.refuse(place, format!("a call of {} {what}", function.name));
                 }
                 self.enter(state, thread, place, id, values, instruction.result)?;
                 if function.variadic {
@@ -987,20 +1069,26 @@ impl<'m> Machine<'m> {
                 *part = field.or_else(|why| self.refuse(place, why))?;
                 Value::Aggregate(parts.into())
             }
-            Op::Modify { change, kind, at, value, order } => {
+            Op::Modify { change, kind, at, value, order, align } => {
                 self.note_order(Some(*order), place);
+                self.note_loud(true);
                 let at = self.pointer(state, thread, place, at)?;
                 let old = self.load(state, place, at, kind)?;
+                let manner = Manner { align: *align, ..Manner::default() };
+                self.check_manner(state, place, at, kind, &manner, true)?;
                 let operand = self.operand(state, thread, value, kind);
                 let operand = operand.or_else(|why| self.refuse(place, why))?;
                 let new = self.change(place, *change, kind, &old, operand)?;
                 self.store(state, place, at, kind, &new)?;
                 old
             }
-            Op::Exchange { kind, at, expected, new, order, weak } => {
+            Op::Exchange { kind, at, expected, new, order, weak, align } => {
                 self.note_order(Some(*order), place);
+                self.note_loud(true);
                 let at = self.pointer(state, thread, place, at)?;
                 let old = self.load(state, place, at, kind)?;
+                let manner = Manner { align: *align, ..Manner::default() };
+                self.check_manner(state, place, at, kind, &manner, true)?;
                 let expected = self.known(state, thread, place, expected, kind)?;
                 if matches!(old, Value::Undefined | Value::Bytes(_)) {
                     return self.refuse(place, "something depends on an undefined value");
@@ -1018,6 +1106,7 @@ impl<'m> Machine<'m> {
             }
             Op::Fence(order) => {
                 self.note_order(Some(*order), place);
+                self.note_loud(true);
                 Value::Undefined
             }
             Op::Jump(target) => return self.jump(state, thread, place, *target),
@@ -1048,6 +1137,14 @@ impl<'m> Machine<'m> {
                     }
                     None => Value::Undefined,
                 };
+                self.check_result(state, thread, place, &value)?;
+                let first = state.threads[thread].as_ref().is_some_and(|t| t.frames.len() == 1);
+                if first && thread == 0 && matches!(value, Value::Undefined | Value::Bytes(_)) {
+                    let main = self.top(state, thread).function;
+                    if self.function(main).result != Type::Void {
+                        return self.refuse(place, "undefined: main returns what has no value");
+                    }
+                }
                 return self.leave(state, thread, value);
             }
             Op::Unreachable => {
@@ -1057,6 +1154,21 @@ impl<'m> Machine<'m> {
         };
         self.finish(state, thread, instruction.result, value);
         Ok(())
+    }
+
+    /// Checks what the function and the call of it promise of its result.
+    fn check_result(&self, state: &State, thread: usize, place: Place, value: &Value) -> Step<()> {
+        let Some(running) = state.threads[thread].as_ref() else { return Ok(()) };
+        let [.., caller, callee] = &running.frames[..] else { return Ok(()) };
+        let block = &self.function(caller.function).blocks[caller.block as usize];
+        let call = caller.at.checked_sub(1).map(|at| &block.instructions[at as usize].op);
+        let function = self.function(callee.function);
+        let of_call = match call {
+            Some(Op::Call { promises, .. }) => *promises,
+            _ => Promises::default(),
+        };
+        let what = format!("the result of {}", function.name);
+        self.check_value(state, place, value, function.promises.and(of_call), &what)
     }
 
     /// Calls a function of the program; the caller goes on behind the call.
@@ -1083,6 +1195,8 @@ impl<'m> Machine<'m> {
             let copy = state.object(from.base).map(|object| object.slice(offset, size as usize));
             let mut copy = copy.unwrap_or_else(|| Object::undefined(size as usize));
             copy.name = Some((id, parameter.register));
+            copy.align = kind.align().max(8) as u32;
+            copy.plain = kind.is_declared();
             frame.registers[parameter.register as usize] =
                 Value::Pointer(Pointer::to(Base::Local {
                     thread: thread as u8,
@@ -1264,6 +1378,19 @@ impl<'m> Machine<'m> {
             return self.refuse(place, format!("more than {MOST_THREADS} threads at a time"));
         }
         let arguments = vec![argument; function.parameters.len()];
+        let others_promise = function.no_effect
+            || function.promises != Promises::default()
+            || function.parameters.iter().any(|p| p.promises.alone);
+        if others_promise {
+            let what = "restrict, or with an attribute that is not checked";
+            return self
+                .refuse(place, format!("a thread whose function is {}: {what}", function.name));
+        }
+        for (parameter, value) in function.parameters.iter().zip(&arguments) {
+            // the argument of a thread that asks for none need not have a value
+            let promises = Promises { defined: false, ..parameter.promises };
+            self.check_value(state, place, value, promises, "the argument of a thread")?;
+        }
         let frame = self.frame(id, &arguments, None);
         let own = self.own(state);
         let thread = Thread {
@@ -1522,6 +1649,34 @@ impl<'m> Machine<'m> {
             false => self.refuse(place, "a comparison that depends on where variables lie"),
         }
     }
+}
+
+/// What declared objects of a program hold.
+fn contents(module: &Module) -> HashMap<Declared, &Type> {
+    let mut contents = HashMap::new();
+    let mut own = 0;
+    for (id, global) in module.globals.iter().enumerate() {
+        contents.insert(Declared::Global(id as u32), &global.content);
+        if global.thread_local {
+            contents.insert(Declared::Own(own), &global.content);
+            own += 1;
+        }
+    }
+    for (id, function) in module.functions.iter().enumerate() {
+        for parameter in &function.parameters {
+            if let Some(kind) = &parameter.by_value {
+                contents.insert(Declared::Local(id as u32, parameter.register), kind);
+            }
+        }
+        for instruction in function.blocks.iter().flat_map(|block| &block.instructions) {
+            if let (Op::Allocate { content, .. }, Some(register)) =
+                (&instruction.op, instruction.result)
+            {
+                contents.insert(Declared::Local(id as u32, register), content);
+            }
+        }
+    }
+    contents
 }
 
 fn truth(holds: bool) -> Value {

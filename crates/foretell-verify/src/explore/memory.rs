@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::terms::Symbol;
-use crate::ir::{FunctionId, Register};
+use crate::ir::{FunctionId, Register, TagId};
 
 /// What a pointer points into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -117,7 +117,18 @@ pub struct Object {
     pub dead: bool,
     /// The local's name.
     pub name: Option<(FunctionId, Register)>,
+    /// Its address is a multiple of this.
+    pub align: u32,
+    /// It is declared with a type without unions.
+    pub plain: bool,
+    /// A `const` variable: bytes that have a value are not written again.
+    pub once: bool,
+    /// If it is not plain: by which type bytes were written last; first byte, length, type.
+    effective: BTreeMap<u32, (u32, TagId)>,
 }
+
+/// Addresses that `malloc` gives are multiples of this.
+pub const MALLOC_ALIGN: u32 = 16;
 
 const UNDEFINED: u8 = 0;
 const NUMBER: u8 = 1;
@@ -139,6 +150,10 @@ impl Object {
             private: false,
             dead: false,
             name: None,
+            align: MALLOC_ALIGN,
+            plain: false,
+            once: false,
+            effective: BTreeMap::new(),
         }
     }
 
@@ -150,6 +165,26 @@ impl Object {
     /// Are these bytes in it?
     pub fn contains(&self, offset: i64, length: usize) -> bool {
         offset >= 0 && (offset as usize).checked_add(length).is_some_and(|end| end <= self.size())
+    }
+
+    /// The types by which these bytes were written last.
+    pub fn effective(&self, offset: usize, length: usize) -> impl Iterator<Item = TagId> + '_ {
+        let end = (offset + length) as u32;
+        let entries = self.effective.range(..end);
+        let overlaps = move |(at, (kept, _)): &(&u32, &(u32, TagId))| *at + kept > offset as u32;
+        entries.filter(overlaps).map(|(_, &(_, tag))| tag)
+    }
+
+    /// These bytes were written by the type.
+    pub fn set_effective(&mut self, offset: usize, length: usize, tag: TagId) {
+        let (start, end) = (offset as u32, (offset + length) as u32);
+        self.effective.retain(|&at, &mut (kept, _)| at >= end || at + kept <= start);
+        self.effective.insert(start, (length as u32, tag));
+    }
+
+    /// Has one of these bytes a value?
+    pub fn is_defined(&self, offset: usize, length: usize) -> bool {
+        self.states[offset..offset + length].iter().any(|&state| state != UNDEFINED)
     }
 
     /// What the threads library keeps at the offset.
@@ -259,6 +294,8 @@ impl Object {
         }
         self.bytes[offset..offset + length].fill(0);
         self.states[offset..offset + length].fill(UNDEFINED);
+        let end = (offset + length) as u32;
+        self.effective.retain(|&at, &mut (kept, _)| at < offset as u32 || at + kept > end);
     }
 
     /// A copy of some bytes; pointers and symbols that are cut are undefined in it.
@@ -283,6 +320,11 @@ impl Object {
                 slice.store(at, kept as usize, &Value::Symbol(symbol));
             }
         }
+        for (&at, &(kept, tag)) in self.effective.range(offset as u32..(offset + length) as u32) {
+            if (at + kept) as usize <= offset + length {
+                slice.effective.insert(at - offset as u32, (kept, tag));
+            }
+        }
         slice
     }
 
@@ -296,6 +338,11 @@ impl Object {
         }
         for (&at, &symbol) in &other.symbols {
             self.symbols.insert(at + offset as u32, symbol);
+        }
+        if !self.plain {
+            for (&at, &(kept, tag)) in &other.effective {
+                self.set_effective(offset + at as usize, kept as usize, tag);
+            }
         }
     }
 

@@ -2,7 +2,9 @@
 //!
 //! A state has bytes of memory with provenance ([`memory`]), calls and registers
 //! ([`state`]), instructions as LLVM defines them ([`machine`]), the threads library as POSIX does
-//! ([`library`]). What depends on inputs is a term ([`terms`], [`inputs`]). The search ([`search`]) is breadth first, so that a counterexample is short.
+//! ([`library`]). What depends on inputs is a term ([`terms`], [`inputs`]). What C leaves undefined and
+//! unoptimised code does not show is refused (`promises`, `progress`). The search ([`search`]) is
+//! breadth first, so that a counterexample is short.
 //!
 //! *Guaranteed*: if the search ends without a violation and without a refusal, no sequentially
 //! consistent execution violates a property. *Can be missed*: nothing; what is not looked at makes
@@ -15,6 +17,8 @@ pub mod liveness;
 pub mod machine;
 pub mod memory;
 pub mod order;
+mod progress;
+mod promises;
 pub mod search;
 pub mod shown;
 pub mod state;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::inputs::Taken;
 use super::machine::{Access, Kind, Machine, Stop};
 use super::memory::Object;
+use super::progress::{Edge, endless};
 use super::shown::{Summary, counterexample};
 use super::state::{State, Status, Thread};
 use crate::certificate::Assumption;
@@ -136,6 +137,9 @@ pub fn explore(module: &Module, options: &Options) -> Report {
         steps: 0,
         refusal: None,
         races: BTreeSet::new(),
+        racing: BTreeSet::new(),
+        edges: Vec::new(),
+        ends: BTreeSet::new(),
     };
     let verdict = search.run();
     let mut assumptions = machine.assumed.take();
@@ -161,6 +165,12 @@ struct Search<'a, 'm> {
     refusal: Option<String>,
     /// Places without columns.
     races: BTreeSet<(Place, Place)>,
+    /// Places of accesses that race.
+    racing: BTreeSet<Place>,
+    /// All steps, to see which loops end.
+    edges: Vec<Edge>,
+    /// States in which the program can end.
+    ends: BTreeSet<u32>,
 }
 
 impl Search<'_, '_> {
@@ -217,7 +227,24 @@ impl Search<'_, '_> {
                  only clang's order was looked at, and no execution violates a property"
             ));
         }
+        self.note_races_of_edges();
+        if let Some(place) = endless(self.machine.module, &self.states, &self.edges, &self.ends) {
+            let shown = self.machine.module.show(place);
+            return Verdict::Unknown(format!(
+                "refused: {shown}: undefined: a loop that does not end, and that C lets compilers \
+                 assume to end (C17 6.8.5, 6); no execution that loops violates a property"
+            ));
+        }
         Verdict::Proved(Box::new(Summary::of(self.machine, &self.states)))
+    }
+
+    /// A step that begins with an access that races is not quiet.
+    fn note_races_of_edges(&mut self) {
+        for edge in self.edges.iter_mut().filter(|edge| edge.quiet && !self.racing.is_empty()) {
+            let state = &self.states[edge.from as usize];
+            let next = self.machine.next(state, usize::from(edge.thread));
+            edge.quiet = !next.is_some_and(|next| self.racing.contains(&next.place));
+        }
     }
 
     fn refusal_text(&self, place: Place, what: &str) -> String {
@@ -230,7 +257,8 @@ impl Search<'_, '_> {
         }
     }
 
-    fn add(&mut self, state: State, parent: Option<(u32, Taken)>) {
+    /// The number of the state, which may be known.
+    fn add(&mut self, state: State, parent: Option<(u32, Taken)>) -> u32 {
         let mut state = state.canonical();
         self.machine.forget_inputs(&mut state);
         let known = parent
@@ -238,13 +266,15 @@ impl Search<'_, '_> {
             .map(|&(at, _)| (self.states[at as usize].clone(), self.keys[at as usize].clone()));
         let known = known.as_ref().map(|(state, key)| (state, &**key));
         let key: Arc<[u32]> = self.parts.key(&mut state, known).into();
-        if self.seen.contains_key(&key) {
-            return;
+        if let Some(&number) = self.seen.get(&key) {
+            return number;
         }
-        self.seen.insert(key.clone(), self.states.len() as u32);
+        let number = self.states.len() as u32;
+        self.seen.insert(key.clone(), number);
         self.keys.push(key);
         self.states.push(state);
         self.parents.push(parent);
+        number
     }
 
     /// The steps that lead to a state.
@@ -297,17 +327,24 @@ impl Search<'_, '_> {
         }
         for thread in running {
             for choice in 0..self.machine.choices(&state, thread) {
-                for (taken, outcome) in self.machine.outcomes(&state, thread, choice) {
+                for (taken, quiet, outcome) in self.machine.outcomes(&state, thread, choice) {
                     self.steps += 1;
                     match outcome {
-                        Ok(next) => self.add(next, Some((at as u32, taken))),
+                        Ok(next) => {
+                            let from = at as u32;
+                            let to = self.add(next, Some((from, taken)));
+                            self.edges.push(Edge { from, to, thread: thread as u8, quiet });
+                        }
                         Err(Stop::Violated(kind, place)) if self.options.assertions => {
                             let mut path = self.path(at as u32);
                             path.push(taken);
                             return Some(self.violated(&path, kind, place));
                         }
                         Err(Stop::Refused(place, what)) => self.refuse(place, &what),
-                        Err(Stop::Violated(..) | Stop::Pruned | Stop::Over) => {}
+                        Err(Stop::Over) => {
+                            self.ends.insert(at as u32);
+                        }
+                        Err(Stop::Violated(..) | Stop::Pruned) => {}
                     }
                 }
             }
@@ -343,6 +380,7 @@ impl Search<'_, '_> {
                 }
                 let line = |place: Place| Place { column: 0, ..place };
                 self.races.insert((line(b.place), line(a.place)));
+                self.racing.extend([a.place, b.place]);
                 // what the machine does in one piece is one step; what it may do in two is not
                 let pieces = |access: &Access, whole: bool| {
                     !whole

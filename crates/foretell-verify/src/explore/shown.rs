@@ -112,6 +112,7 @@ pub fn counterexample(
             Kind::Overflow | Kind::Division | Kind::Index | Kind::Access(_) => Ending::Fault,
             Kind::Deadlock | Kind::Circle => Ending::Deadlock,
         },
+        specification: kind.specification(),
         thread,
         name: if matches!(kind, Kind::Deadlock | Kind::Circle) { "".into() } else { name.into() },
         violation: kind.show().into(),

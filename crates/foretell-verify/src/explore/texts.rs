@@ -18,7 +18,7 @@ pub(super) fn is_text(name: &str) -> bool {
     ) || is_output(name)
 }
 
-fn is_output(name: &str) -> bool {
+pub(super) fn is_output(name: &str) -> bool {
     matches!(name, "printf" | "fprintf" | "puts" | "fputs" | "perror")
 }
 
@@ -245,6 +245,11 @@ impl Call<'_, '_> {
                 }
             }
             _ if is_comparison(name) => {
+                if name != "strcmp" && self.length(state)? == 0 {
+                    for index in 0..2 {
+                        self.valid(state, self.pointer(state, index)?)?;
+                    }
+                }
                 if name == "memcmp" {
                     let length = self.length(state)?;
                     for index in 0..2 {
@@ -265,6 +270,10 @@ impl Call<'_, '_> {
             _ => {
                 let (to, from) = (self.pointer(state, 0)?, self.pointer(state, 1)?);
                 let limit = if name == "strncpy" { self.length(state)? } else { usize::MAX };
+                if limit == 0 {
+                    self.valid(state, to)?;
+                    self.valid(state, from)?;
+                }
                 let mut bytes = self.string(state, from, limit)?;
                 let mut start = to;
                 match name {

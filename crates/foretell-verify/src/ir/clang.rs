@@ -31,11 +31,13 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
     let mut command = Command::new(CLANG);
     command.args(["-x", "c", "-S", "-emit-llvm", "-g", "-D_GNU_SOURCE", "-pthread"]);
     // what clang writes before any optimisation, with the lifetimes of variables, which it leaves out
-    // at -O0; headers are to see -O0
-    command.args(["-O1", "-Xclang", "-disable-llvm-passes", "-fno-strict-aliasing"]);
+    // at -O0, and with the types by which memory is accessed; headers are to see -O0
+    command.args(["-O1", "-Xclang", "-disable-llvm-passes"]);
     command.args(["-U__OPTIMIZE__", "-D__NO_INLINE__=1"]);
     // what C leaves undefined between two sequence points has no meaning that could be looked at
     command.args(["-Wno-everything", "-Werror=unsequenced", "-fno-discard-value-names"]);
+    // whoever writes to a constant has cast it away; it matters only where no write is seen
+    command.args(["-Wcast-qual", "-Wincompatible-pointer-types-discards-qualifiers"]);
     // a program that says when it was compiled is another one each time
     command.arg("-Werror=date-time");
     if !options.overflow {
@@ -63,5 +65,14 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
     let text = String::from_utf8(output.stdout)
         .map_err(|_| refuse(format!("what {CLANG} writes is no text")))?;
     let module = read(&shown, &text)?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if let Some(warning) = said.lines().find(|line| line.contains(": warning: "))
+        && module.constant_parts
+    {
+        let (place, _) = warning.split_once(": warning: ").unwrap_or((&shown, ""));
+        let place = place.rsplit_once(':').map_or(place, |(place, _)| place).to_owned();
+        let what = "const is cast away, and a local structure or array is const";
+        return Err(Refusal { place, what: what.into() });
+    }
     Ok(Module { overflow: options.overflow, ..module })
 }

@@ -14,7 +14,7 @@ pub(super) enum Token {
     /// `!name`, `!12`
     Metadata(String),
     /// `#12`
-    Attributes,
+    Attributes(String),
     /// `c"..."`
     Bytes(Vec<u8>),
     /// `"..."`
@@ -32,7 +32,7 @@ impl fmt::Display for Token {
             Token::Local(name) => write!(f, "%{name}"),
             Token::Global(name) => write!(f, "@{name}"),
             Token::Metadata(name) => write!(f, "!{name}"),
-            Token::Attributes => f.write_str("#"),
+            Token::Attributes(name) => write!(f, "#{name}"),
             Token::Bytes(_) => f.write_str("a string"),
             Token::Text(text) => write!(f, "\"{text}\""),
             Token::Dots => f.write_str("..."),
@@ -66,8 +66,9 @@ pub(super) fn words(line: &str) -> Option<Vec<Token>> {
                 });
             }
             b'#' => {
-                at = plain(line, at + 1).1;
-                tokens.push(Token::Attributes);
+                let (name, next) = plain(line, at + 1);
+                at = next;
+                tokens.push(Token::Attributes(name));
             }
             b'c' if bytes.get(at + 1) == Some(&b'"') => {
                 let (text, next) = quoted(bytes, at + 1)?;

@@ -10,16 +10,27 @@
 //! aliases, assembly) refuses the file; an instruction that has no meaning
 //! becomes [`Op::Refused`], and an engine that comes to it gives up with its place.
 //!
+//! What C leaves undefined must not hide in unoptimised code. So the front end runs as for optimised code
+//! and no pass does: the IR then says by which type memory is accessed (`!tbaa`), which values a load can
+//! give (`!range`), which loops end (`!llvm.loop`) and what parameters promise (`noalias`, `nonnull`,
+//! `dereferenceable`). Metadata of a kind that is not known is refused. What only the source says comes
+//! from the debug information (`restrict` and `const` variables). The engines refuse what breaks such a
+//! promise.
+//!
 //! *Assumed*: what clang chose where C leaves a choice (the order in which arguments are evaluated,
-//! sizes and alignments of x86-64). Unsequenced effects that clang warns about are refused.
+//! sizes and alignments of x86-64). A signed number that is shifted to the left has the bits that it has on
+//! the machine: gcc documents that, clang does it, C17 leaves it undefined. Unsequenced effects that clang warns about are refused.
 
+pub mod alias;
 pub mod clang;
+mod declared;
 mod lex;
 mod read;
 mod types;
 
 use std::sync::Arc;
 
+pub use alias::{Aliases, TagId};
 pub use read::read;
 pub(crate) use read::{mask, signed};
 pub use types::{Struct, Type};
@@ -78,6 +89,10 @@ pub struct Module {
     pub target: String,
     /// Signed overflow is a violation.
     pub overflow: bool,
+    /// By which types memory is accessed.
+    pub aliases: Aliases,
+    /// A local structure or array is `const`, as a whole or in part.
+    pub constant_parts: bool,
 }
 
 impl Module {
@@ -171,6 +186,8 @@ pub struct Global {
     pub thread_local: bool,
     /// A constant whose address may be that of another.
     pub mergeable: bool,
+    /// Its address is a multiple of this.
+    pub align: u64,
 }
 
 /// A function.
@@ -188,6 +205,10 @@ pub struct Function {
     pub blocks: Vec<Block>,
     /// Names of the registers.
     pub registers: Vec<Box<str>>,
+    /// What is promised of its result.
+    pub promises: Promises,
+    /// It is declared to have no effect (`const`, `pure`): calls may be left out.
+    pub no_effect: bool,
 }
 
 impl Function {
@@ -206,6 +227,54 @@ pub struct Parameter {
     pub kind: Type,
     /// A copy of so much memory is passed, and the register points to it.
     pub by_value: Option<Type>,
+    /// What is promised of it.
+    pub promises: Promises,
+}
+
+/// What a declaration promises of a value; C gives no meaning to a call that does not keep it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Promises {
+    /// It has a value.
+    pub defined: bool,
+    /// It is not null.
+    pub not_null: bool,
+    /// `restrict`: what is accessed through it is accessed through it only. Of a result: nobody
+    /// else has it.
+    pub alone: bool,
+    /// So many bytes can be accessed.
+    pub bytes: u64,
+    /// A multiple of this.
+    pub align: u64,
+    /// Something that nobody checks.
+    pub unchecked: bool,
+}
+
+impl Promises {
+    /// What both promise.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            defined: self.defined || other.defined,
+            not_null: self.not_null || other.not_null,
+            alone: self.alone || other.alone,
+            bytes: self.bytes.max(other.bytes),
+            align: self.align.max(other.align),
+            unchecked: self.unchecked || other.unchecked,
+        }
+    }
+}
+
+/// How memory is accessed, beside what is read or written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// The address is a multiple of this.
+    pub align: u64,
+    /// By which type; none if it may be any.
+    pub tag: Option<TagId>,
+    /// The value is below this (a truth value is 0 or 1).
+    pub below: Option<u128>,
+    /// Seen from outside.
+    pub volatile: bool,
 }
 
 /// Instructions that run one after the other.
@@ -224,6 +293,8 @@ pub struct Instruction {
     pub result: Option<Register>,
     /// Where in the source.
     pub place: Place,
+    /// Goes back in a loop of which C lets compilers assume that it ends (C17 6.8.5, 6).
+    pub must_end: bool,
 }
 
 /// Something that an instruction uses.
@@ -386,6 +457,8 @@ pub struct Argument {
     pub value: Operand,
     /// A copy of so much memory is passed.
     pub by_value: Option<Type>,
+    /// What is promised of it.
+    pub promises: Promises,
 }
 
 /// What an instruction does.
@@ -399,6 +472,10 @@ pub enum Op {
         count: Operand,
         /// Width of the count.
         bits: u32,
+        /// Its address is a multiple of this.
+        align: u64,
+        /// A `const` variable of one value: it is written once.
+        constant: bool,
     },
     /// Reads memory.
     Load {
@@ -408,6 +485,8 @@ pub enum Op {
         from: Operand,
         /// If it is atomic.
         order: Option<Order>,
+        /// How.
+        manner: Manner,
     },
     /// Writes memory.
     Store {
@@ -419,6 +498,8 @@ pub enum Op {
         to: Operand,
         /// If it is atomic.
         order: Option<Order>,
+        /// How.
+        manner: Manner,
     },
     /// An operation of two integers.
     Binary {
@@ -505,6 +586,12 @@ pub enum Op {
         arguments: Vec<Argument>,
         /// What it gives.
         result: Type,
+        /// What is promised of that.
+        promises: Promises,
+        /// It is declared to have no effect.
+        no_effect: bool,
+        /// What a copy of a structure copies: offset, length, type. None for any other call.
+        fields: Option<Arc<[(u64, u64, Option<TagId>)]>>,
     },
     /// A field of an aggregate.
     Extract {
@@ -540,6 +627,8 @@ pub enum Op {
         value: Operand,
         /// How others are ordered.
         order: Order,
+        /// The address is a multiple of this.
+        align: u64,
     },
     /// Writes if the old value is the expected one; gives the old value and whether it was.
     Exchange {
@@ -555,6 +644,8 @@ pub enum Op {
         order: Order,
         /// May fail without a reason.
         weak: bool,
+        /// The address is a multiple of this.
+        align: u64,
     },
     /// Orders other accesses.
     Fence(Order),

@@ -1,17 +1,20 @@
 //! A strict reader of the text of LLVM IR.
 //!
 //! Lines are read one by one. Everything that is not expected is a refusal: of the instruction where
-//! that is enough, of the file otherwise. Attributes and flags are accepted by name, from lists of
-//! those that add no behaviour; metadata can be dropped by definition and only gives places.
+//! that is enough, of the file otherwise. Attributes and flags are accepted by name: those that promise
+//! something of a value are kept ([`Promises`], [`Manner`]), others are in lists of those that add no
+//! behaviour. Metadata gives places, the types by which memory is accessed, and which loops end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::alias::{number, parts};
+use super::declared::{Constness, Declared};
 use super::lex::{Token, words};
 use super::{
     Argument, Arithmetic, Block, Cast, Change, Comparison, Constant, Flags, FloatOperation,
-    Function, Global, Index, Instruction, Module, Op, Operand, Order, Parameter, Place, Refusal,
-    Register, Struct, Type,
+    Function, Global, Index, Instruction, Manner, Module, Op, Operand, Order, Parameter, Place,
+    Promises, Refusal, Register, Struct, TagId, Type,
 };
 use crate::sha256;
 
@@ -24,9 +27,16 @@ pub fn read(source: &str, text: &str) -> Result<Module, Refusal> {
     reader.module.files.push(source.into());
     let lines = logical_lines(text);
     reader.places(&lines);
+    reader.promises(&lines);
+    let declared = Declared::of(&lines);
+    if let Some((name, line)) = declared.restricted() {
+        let place = Place { line, ..Place::default() };
+        let what = format!("the variable {name}: a restrict pointer that is no parameter");
+        return Err(reader.refuse(place, what));
+    }
     reader.types(&lines)?;
     reader.declarations(&lines)?;
-    reader.bodies(&lines)?;
+    reader.bodies(&lines, &declared)?;
     identify(&mut reader.module, text);
     Ok(reader.module)
 }
@@ -79,6 +89,18 @@ struct Reader<'a> {
     functions: HashMap<String, u32>,
     /// Places by number of metadata.
     places: HashMap<String, Place>,
+    /// What other metadata says, by number.
+    metadata: HashMap<String, String>,
+    /// Groups of attributes that promise that a function has no effect.
+    no_effect: HashSet<String>,
+}
+
+/// What stands behind an instruction.
+#[derive(Default)]
+struct Ending {
+    align: u64,
+    /// Kinds and numbers.
+    metadata: Vec<(String, String)>,
 }
 
 /// Why something is not read.
@@ -141,19 +163,18 @@ impl Line<'_> {
     }
 
     /// What may stand at the end of an instruction: alignment, metadata, attribute groups.
-    fn end(&mut self) -> Because<()> {
+    fn end(&mut self) -> Because<Ending> {
+        let mut ending = Ending::default();
         loop {
             match self.peek() {
-                None => return Ok(()),
-                Some(Token::Attributes) => self.at += 1,
+                None => return Ok(ending),
+                Some(Token::Attributes(_)) => self.at += 1,
                 Some(Token::Mark(',')) => {
                     self.at += 1;
                     match self.next()? {
-                        Token::Word(word) if word == "align" => {
-                            self.number()?;
-                        }
-                        Token::Metadata(_) => match self.next()? {
-                            Token::Metadata(_) => {}
+                        Token::Word(word) if word == "align" => ending.align = self.number()?,
+                        Token::Metadata(kind) => match self.next()? {
+                            Token::Metadata(number) => ending.metadata.push((kind, number)),
                             other => return Err(format!("`{other}` is not expected")),
                         },
                         other => return Err(format!("`{other}` is not expected")),
@@ -165,15 +186,9 @@ impl Line<'_> {
     }
 }
 
-/// Attributes of values and functions that add no behaviour: they only promise.
-const PROMISES: [&str; 22] = [
-    "noundef",
-    "nonnull",
-    "noalias",
-    "nocapture",
-    "readonly",
-    "readnone",
-    "writeonly",
+/// Attributes of values and functions that add no behaviour, and promise nothing that a program of C
+/// could break without doing something else that has no meaning.
+const HARMLESS: [&str; 15] = [
     "writable",
     "dead_on_unwind",
     "signext",
@@ -191,9 +206,9 @@ const PROMISES: [&str; 22] = [
     "noext",
 ];
 
-/// Promises with an argument in parentheses.
-const PROMISES_WITH: [&str; 5] =
-    ["dereferenceable", "dereferenceable_or_null", "captures", "range", "sret"];
+/// Kinds of metadata that are understood, or say nothing about what an instruction does.
+const METADATA: [&str; 9] =
+    ["dbg", "tbaa", "tbaa.struct", "range", "noundef", "llvm.loop", "srcloc", "nosanitize", "prof"];
 
 impl<'a> Reader<'a> {
     fn refuse(&self, place: Place, what: impl Into<String>) -> Refusal {
@@ -247,6 +262,25 @@ impl<'a> Reader<'a> {
             let file = scope.or(Some(content)).and_then(|scope| field(scope, "file: !"));
             let file = file.and_then(|file| files.get(file).copied()).unwrap_or(0);
             self.places.insert(number.to_owned(), Place { file, line, column });
+        }
+    }
+
+    /// Metadata of other kinds, and groups of attributes.
+    fn promises(&mut self, lines: &[String]) {
+        for line in lines {
+            if let Some((number, content)) =
+                line.strip_prefix('!').and_then(|l| l.split_once(" = "))
+            {
+                let content = content.strip_prefix("distinct ").unwrap_or(content);
+                if content.starts_with("!{") {
+                    self.metadata.insert(number.to_owned(), content.to_owned());
+                }
+            } else if let Some((group, content)) =
+                line.strip_prefix("attributes #").and_then(|line| line.split_once(" = "))
+                && (content.contains(" memory(") || content.contains(" willreturn "))
+            {
+                self.no_effect.insert(group.to_owned());
+            }
         }
     }
 
@@ -334,6 +368,13 @@ impl<'a> Reader<'a> {
                 let mut inner = Line { words: &words, at: 0 };
                 let kind = self.kind(&mut inner, depth + 1)?;
                 inner.end()?;
+                let kind = match kind {
+                    Type::Struct(fields) => Type::Struct(Arc::new(Struct {
+                        declared: name.starts_with("struct."),
+                        ..(*fields).clone()
+                    })),
+                    other => other,
+                };
                 self.named_types.insert(name, kind.clone());
                 kind
             }
@@ -374,7 +415,7 @@ impl<'a> Reader<'a> {
             }
             fields.push(self.kind(line, depth + 1)?);
         }
-        Ok(Type::Struct(Arc::new(Struct { fields, packed })))
+        Ok(Type::Struct(Arc::new(Struct { fields, packed, declared: false })))
     }
 
     // ---- globals and signatures ----
@@ -475,38 +516,63 @@ impl<'a> Reader<'a> {
         };
         let name = name.as_str().into();
         let mergeable = unnamed && constant;
-        Ok(Global { name, content, initial, constant, thread_local, mergeable })
+        let rest = line.words.get(line.at..).unwrap_or_default();
+        let align = rest.windows(2).find_map(|pair| match pair {
+            [Token::Word(word), Token::Word(number)] if word == "align" => number.parse().ok(),
+            _ => None,
+        });
+        let align = align.unwrap_or(1);
+        Ok(Global { name, content, initial, constant, thread_local, mergeable, align })
     }
 
-    /// Skips promises; what is passed by value is returned.
-    fn attributes(&mut self, line: &mut Line<'_>) -> Because<Option<Type>> {
+    /// What is passed by value, and what is promised.
+    fn attributes(&mut self, line: &mut Line<'_>) -> Because<(Option<Type>, Promises)> {
         let mut by_value = None;
+        let mut promises = Promises::default();
+        let mut is_result = false;
         loop {
-            match line.peek() {
-                Some(Token::Word(word)) if PROMISES.contains(&word.as_str()) => line.at += 1,
-                Some(Token::Word(word)) if PROMISES_WITH.contains(&word.as_str()) => {
-                    line.at += 1;
-                    skip_parentheses(line)?;
+            let word = match line.peek() {
+                Some(Token::Word(word)) => word.clone(),
+                _ if is_result => return Ok((None, Promises::default())),
+                _ => return Ok((by_value, promises)),
+            };
+            line.at += 1;
+            match word.as_str() {
+                "noundef" => promises.defined = true,
+                "nonnull" => promises.not_null = true,
+                "noalias" => promises.alone = true,
+                "dereferenceable" => {
+                    line.mark('(')?;
+                    promises.bytes = line.number()?;
+                    line.mark(')')?;
                 }
-                Some(Token::Word(word)) if word == "align" => {
-                    line.at += 1;
-                    match line.takes_mark('(') {
-                        true => {
-                            line.number()?;
-                            line.mark(')')?;
-                        }
-                        false => {
-                            line.number()?;
-                        }
+                "align" => {
+                    let parenthesis = line.takes_mark('(');
+                    promises.align = line.number()?;
+                    if parenthesis {
+                        line.mark(')')?;
                     }
                 }
-                Some(Token::Word(word)) if word == "byval" => {
-                    line.at += 1;
+                "byval" => {
                     line.mark('(')?;
                     by_value = Some(self.kind(line, 0)?);
                     line.mark(')')?;
                 }
-                _ => return Ok(by_value),
+                "nocapture" | "readonly" | "readnone" | "writeonly" => promises.unchecked = true,
+                "captures" => {
+                    promises.unchecked = true;
+                    skip_parentheses(line)?;
+                }
+                // clang's own promises, of a place for the result that it has chosen
+                "sret" => {
+                    skip_parentheses(line)?;
+                    is_result = true;
+                }
+                word if HARMLESS.contains(&word) => {}
+                _ => {
+                    line.at -= 1;
+                    return Ok((by_value, promises));
+                }
             }
         }
     }
@@ -540,10 +606,10 @@ impl<'a> Reader<'a> {
                 _ => break,
             }
         }
-        self.attributes(line)?;
+        let (_, first) = self.attributes(line)?;
         // `dso_local hidden`: visibility may stand behind
         while line.takes("hidden") || line.takes("protected") {}
-        self.attributes(line)?;
+        let (_, promises) = self.attributes(line)?;
         let result = self.kind(line, 0)?;
         let Token::Global(name) = line.next()? else { return Err("it has no name".into()) };
         line.mark('(')?;
@@ -554,6 +620,8 @@ impl<'a> Reader<'a> {
             variadic: false,
             blocks: Vec::new(),
             registers: Vec::new(),
+            promises: first.and(promises),
+            no_effect: false,
         };
         while !line.takes_mark(')') {
             if !function.parameters.is_empty() {
@@ -570,7 +638,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let kind = self.kind(line, 0)?;
-            let by_value = self.attributes(line)?;
+            let (by_value, promises) = self.attributes(line)?;
             let register = function.registers.len() as Register;
             let name = match line.peek() {
                 Some(Token::Local(name)) => {
@@ -581,7 +649,7 @@ impl<'a> Reader<'a> {
                 _ => register.to_string(),
             };
             function.registers.push(name.into());
-            function.parameters.push(Parameter { register, kind, by_value });
+            function.parameters.push(Parameter { register, kind, by_value, promises });
         }
         for token in &line.words[line.at.min(line.words.len())..] {
             if let Token::Word(word) = token
@@ -589,8 +657,13 @@ impl<'a> Reader<'a> {
             {
                 return Err(format!("`{word}`"));
             }
+            function.no_effect |= self.promises_no_effect(token);
         }
         Ok(function)
+    }
+
+    fn promises_no_effect(&self, token: &Token) -> bool {
+        matches!(token, Token::Attributes(group) if self.no_effect.contains(group))
     }
 
     // ---- constants ----
@@ -635,6 +708,7 @@ impl<'a> Reader<'a> {
                 "undef" => Constant::Undefined,
                 "poison" => Constant::Refused("a value that the compiler calls poison".into()),
                 "getelementptr" => self.constant_address(line, depth)?,
+                "sub" | "add" => self.constant_sum(&word, line, depth)?,
                 "ptrtoint" | "inttoptr" | "bitcast" => {
                     line.mark('(')?;
                     let from = self.kind(line, 0)?;
@@ -645,6 +719,12 @@ impl<'a> Reader<'a> {
                     let to = self.kind(line, 0)?;
                     line.mark(')')?;
                     match (from.size(), to.size()) {
+                        // the offset of a member, as macros compute it
+                        (Some(8), Some(8))
+                            if word == "ptrtoint" && behind_null(&inner).is_some() =>
+                        {
+                            Constant::Integer(behind_null(&inner).unwrap_or(0) as u64 as u128)
+                        }
                         (Some(8), Some(8)) => Constant::Same(Arc::new(inner)),
                         _ => {
                             Constant::Refused(format!("a constant {word} to {}", to.show()).into())
@@ -676,6 +756,29 @@ impl<'a> Reader<'a> {
         let global = self.globals.get(name).map(|&id| Constant::Global(id));
         let function = || self.functions.get(name).map(|&id| Constant::Function(id));
         global.or_else(function).ok_or_else(|| format!("`@{name}` is not declared"))
+    }
+
+    /// `sub (i64 0, i64 24)`
+    fn constant_sum(&mut self, word: &str, line: &mut Line<'_>, depth: usize) -> Because<Constant> {
+        while line.takes("nsw") || line.takes("nuw") {}
+        line.mark('(')?;
+        let mut values = [0_i128; 2];
+        let mut bits = 0;
+        for (place, value) in values.iter_mut().enumerate() {
+            if place > 0 {
+                line.mark(',')?;
+            }
+            bits = self.integer(line)?;
+            match self.constant(&Type::Integer(bits), line, depth + 1)? {
+                Constant::Integer(number) => *value = signed(number, bits),
+                Constant::Zero => {}
+                _ => return Err(format!("a constant `{word}` of addresses")),
+            }
+        }
+        line.mark(')')?;
+        let [a, b] = values;
+        let result = if word == "sub" { a.wrapping_sub(b) } else { a.wrapping_add(b) };
+        Ok(Constant::Integer(mask(result as u128, bits)))
     }
 
     /// `getelementptr inbounds (TYPE, ptr BASE, i64 1, ...)`
@@ -715,7 +818,7 @@ impl<'a> Reader<'a> {
 
     // ---- bodies ----
 
-    fn bodies(&mut self, lines: &[String]) -> Result<(), Refusal> {
+    fn bodies(&mut self, lines: &[String], declared: &Declared<'_>) -> Result<(), Refusal> {
         let mut defined = Vec::new();
         for (number, line) in lines.iter().enumerate() {
             if line.starts_with("define ") {
@@ -735,22 +838,41 @@ impl<'a> Reader<'a> {
             let body = &lines[first + 1..first + length];
             let function = self.module.functions[id as usize].clone();
             let function = self
-                .body(function, body, place)
+                .body(function, body, place, declared)
                 .map_err(|why| self.refuse(place, format!("a function: {why}")))?;
             self.module.functions[id as usize] = function;
         }
         Ok(())
     }
 
-    fn body(&mut self, function: Function, lines: &[String], place: Place) -> Because<Function> {
+    fn body(
+        &mut self,
+        function: Function,
+        lines: &[String],
+        place: Place,
+        declared: &Declared<'_>,
+    ) -> Because<Function> {
         let mut body = Body { registers: HashMap::new(), blocks: HashMap::new(), function };
         for (register, name) in body.function.registers.iter().enumerate() {
             body.registers.insert(name.to_string(), register as Register);
         }
         // names first
         let mut parsed: Vec<Vec<Vec<Token>>> = Vec::new();
+        let mut constants: HashSet<String> = HashSet::new();
         for line in lines {
             let trimmed = line.trim();
+            if let Some((local, rest)) =
+                trimmed.strip_prefix("#dbg_declare(ptr %").and_then(|rest| rest.split_once(", !"))
+            {
+                let variable = rest.split(',').next().unwrap_or_default();
+                match declared.constness(variable) {
+                    Constness::No => {}
+                    Constness::Scalar => {
+                        constants.insert(local.trim_matches('"').to_owned());
+                    }
+                    Constness::Parts => self.module.constant_parts = true,
+                }
+            }
             if trimmed.is_empty() || trimmed.starts_with(';') || trimmed.starts_with("#dbg_") {
                 continue;
             }
@@ -789,12 +911,22 @@ impl<'a> Reader<'a> {
                     words => (None, words),
                 };
                 let mut line = Line { words, at: 0 };
-                let op = self.op(&body, &mut line).and_then(|op| line.end().map(|()| op));
+                let mut must_end = false;
+                let op = self.op(&body, &mut line).and_then(|mut op| {
+                    let ending = line.end()?;
+                    must_end = self.must_end(&ending);
+                    self.complete(&mut op, &ending)?;
+                    let name = result.map(|register| &*body.function.registers[register as usize]);
+                    if let (Op::Allocate { constant, .. }, Some(name)) = (&mut op, name) {
+                        *constant = constants.contains(name);
+                    }
+                    Ok(op)
+                });
                 let op = op.unwrap_or_else(|why| {
                     let name = words.first().map(ToString::to_string).unwrap_or_default();
                     Op::Refused(format!("the instruction {name}: {why}").into())
                 });
-                instructions.push(Instruction { op, result, place });
+                instructions.push(Instruction { op, result, place, must_end });
             }
             let ends = instructions.last().is_some_and(|last: &Instruction| {
                 matches!(
@@ -814,6 +946,72 @@ impl<'a> Reader<'a> {
         }
         body.function.blocks = blocks;
         Ok(body.function)
+    }
+
+    /// Does C let compilers assume that the loop ends whose jump back this is?
+    fn must_end(&self, ending: &Ending) -> bool {
+        ending.metadata.iter().filter(|(kind, _)| kind == "llvm.loop").any(|(_, number)| {
+            let said = self.metadata.get(number).map(|content| parts(content)).unwrap_or_default();
+            said.iter().any(|part| {
+                let part = part.strip_prefix('!').and_then(|part| self.metadata.get(part));
+                part.is_some_and(|part| part.contains("llvm.loop.mustprogress"))
+            })
+        })
+    }
+
+    /// What stands behind an instruction belongs to it.
+    fn complete(&mut self, op: &mut Op, ending: &Ending) -> Because<()> {
+        let named = |kind: &str| ending.metadata.iter().find(|(name, _)| name == kind);
+        let odd = ending.metadata.iter().find(|(kind, _)| !METADATA.contains(&kind.as_str()));
+        if let Some((kind, _)) = odd {
+            return Err(format!("metadata of the kind {kind}"));
+        }
+        match op {
+            Op::Load { manner, .. } | Op::Store { manner, .. } => {
+                manner.align = ending.align;
+                if let Some((_, number)) = named("tbaa") {
+                    manner.tag = self.module.aliases.tag(&self.metadata, number)?;
+                }
+                if let Some((_, number)) = named("range") {
+                    manner.below = Some(self.range(number)?);
+                }
+            }
+            Op::Allocate { align, .. } | Op::Modify { align, .. } | Op::Exchange { align, .. } => {
+                *align = ending.align;
+            }
+            Op::Call { fields, .. } => {
+                if let Some((_, number)) = named("tbaa.struct") {
+                    *fields = Some(self.copied(number)?);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// `!{i8 0, i8 2}`: from zero to below this.
+    fn range(&self, number: &str) -> Because<u128> {
+        let content = self.metadata.get(number).map(|content| parts(content)).unwrap_or_default();
+        let value = |part: &str| part.split(' ').nth(1)?.parse::<u128>().ok();
+        match content[..] {
+            [low, high] if value(low) == Some(0) => value(high),
+            _ => None,
+        }
+        .ok_or_else(|| "values of a range that does not begin with zero".to_owned())
+    }
+
+    /// What a copy of a structure copies.
+    fn copied(&mut self, name: &str) -> Because<Arc<[(u64, u64, Option<TagId>)]>> {
+        let odd = || "a copy of an odd structure".to_owned();
+        let content = self.metadata.get(name).ok_or_else(odd)?.clone();
+        let mut fields = Vec::new();
+        for field in parts(&content).chunks(3) {
+            let [offset, length, tag] = field else { return Err(odd()) };
+            let tag = tag.strip_prefix('!').ok_or_else(odd)?;
+            let tag = self.module.aliases.tag(&self.metadata, tag)?;
+            fields.push((number(offset).ok_or_else(odd)?, number(length).ok_or_else(odd)?, tag));
+        }
+        Ok(fields.into())
     }
 
     fn operand(&mut self, body: &Body, kind: &Type, line: &mut Line<'_>) -> Because<Operand> {
@@ -894,21 +1092,21 @@ impl<'a> Reader<'a> {
             "alloca" => self.allocate(body, line),
             "load" => {
                 let atomic = line.takes("atomic");
-                line.takes("volatile");
+                let manner = Manner { volatile: line.takes("volatile"), ..Manner::default() };
                 let kind = self.kind(line, 0)?;
                 line.mark(',')?;
                 let (_, from) = self.typed(body, line)?;
                 let order = if atomic { Some(order(line)?) } else { None };
-                Ok(Op::Load { kind, from, order })
+                Ok(Op::Load { kind, from, order, manner })
             }
             "store" => {
                 let atomic = line.takes("atomic");
-                line.takes("volatile");
+                let manner = Manner { volatile: line.takes("volatile"), ..Manner::default() };
                 let (kind, value) = self.typed(body, line)?;
                 line.mark(',')?;
                 let (_, to) = self.typed(body, line)?;
                 let order = if atomic { Some(order(line)?) } else { None };
-                Ok(Op::Store { kind, value, to, order })
+                Ok(Op::Store { kind, value, to, order, manner })
             }
             "icmp" => {
                 line.takes("samesign");
@@ -983,7 +1181,7 @@ impl<'a> Reader<'a> {
                 line.mark(',')?;
                 let (kind, value) = self.typed(body, line)?;
                 let order = order(line)?;
-                Ok(Op::Modify { change, kind, at, value, order })
+                Ok(Op::Modify { change, kind, at, value, order, align: 1 })
             }
             "cmpxchg" => {
                 let weak = line.takes("weak");
@@ -998,7 +1196,7 @@ impl<'a> Reader<'a> {
                     true => Order::Weaker,
                     false => Order::Sequential,
                 };
-                Ok(Op::Exchange { kind, at, expected, new, order, weak })
+                Ok(Op::Exchange { kind, at, expected, new, order, weak, align: 1 })
             }
             "fence" => Ok(Op::Fence(order(line)?)),
             "br" => {
@@ -1063,7 +1261,7 @@ impl<'a> Reader<'a> {
             count = (bits, self.operand(body, &Type::Integer(bits), line)?);
         }
         let (bits, count) = count;
-        Ok(Op::Allocate { content, count, bits })
+        Ok(Op::Allocate { content, count, bits, align: 1, constant: false })
     }
 
     fn element(&mut self, body: &Body, line: &mut Line<'_>) -> Because<Op> {
@@ -1117,7 +1315,7 @@ impl<'a> Reader<'a> {
     }
 
     fn call(&mut self, body: &Body, line: &mut Line<'_>) -> Because<Op> {
-        self.attributes(line)?;
+        let (_, promises) = self.attributes(line)?;
         let result = self.kind(line, 0)?;
         // the type of a variadic function stands in full
         if line.takes_mark('(') {
@@ -1141,14 +1339,15 @@ impl<'a> Reader<'a> {
                 line.mark(',')?;
             }
             let kind = self.kind(line, 0)?;
-            let by_value = self.attributes(line)?;
+            let (by_value, promises) = self.attributes(line)?;
             let value = self.operand(body, &kind, line)?;
-            arguments.push(Argument { kind, value, by_value });
+            arguments.push(Argument { kind, value, by_value, promises });
         }
         if line.peek() == Some(&Token::Mark('[')) {
             return Err("a call with operand bundles".into());
         }
-        Ok(Op::Call { callee, arguments, result })
+        let no_effect = line.peek().is_some_and(|token| self.promises_no_effect(token));
+        Ok(Op::Call { callee, arguments, result, promises, no_effect, fields: None })
     }
 }
 
@@ -1185,6 +1384,15 @@ fn step_into(kind: &Type, index: i128) -> Because<(i128, Type)> {
             Ok((step, (**element).clone()))
         }
         other => Err(format!("an index into {}", other.show())),
+    }
+}
+
+/// How far behind null, if it is such an address.
+fn behind_null(constant: &Constant) -> Option<i64> {
+    match constant {
+        Constant::Zero => Some(0),
+        Constant::Behind(base, offset) => behind_null(base)?.checked_add(*offset),
+        _ => None,
     }
 }
 
@@ -1366,7 +1574,7 @@ pub(crate) fn signed(value: u128, bits: u32) -> i128 {
 }
 
 /// The text behind a key, up to a comma or parenthesis.
-fn field<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+pub(super) fn field<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     let from = text.find(key)? + key.len();
     let rest = &text[from..];
     Some(&rest[..rest.find([',', ')']).unwrap_or(rest.len())])

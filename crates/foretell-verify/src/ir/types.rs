@@ -33,6 +33,8 @@ pub struct Struct {
     pub fields: Vec<Type>,
     /// No padding.
     pub packed: bool,
+    /// It has the members of a structure of C; a union, or what stands for an initialiser, need not.
+    pub declared: bool,
 }
 
 /// More bytes than this are not a small program.
@@ -65,6 +67,31 @@ impl Type {
             Type::Struct(fields) => fields.fields.iter().map(Type::align).max().unwrap_or(1),
             Type::Float { size, .. } => *size,
             Type::Void | Type::Refused(_) => 1,
+        }
+    }
+
+    /// Does it say which type of C lies where? Unions and literal structures do not.
+    pub fn is_declared(&self) -> bool {
+        match self {
+            Type::Array(_, element) => element.is_declared(),
+            Type::Struct(fields) => fields.declared && fields.fields.iter().all(Type::is_declared),
+            Type::Refused(_) => false,
+            _ => true,
+        }
+    }
+
+    /// What begins at the offset.
+    pub fn leaf(&self, offset: u64) -> Option<&Type> {
+        match self {
+            Type::Array(_, element) => element.leaf(offset.checked_rem(element.size()?)?),
+            Type::Struct(fields) => {
+                let starts = (0..fields.fields.len()).rev();
+                let (field, start) = starts
+                    .filter_map(|field| Some((field, fields.offset(field)?)))
+                    .find(|(_, start)| *start <= offset)?;
+                fields.fields[field].leaf(offset - start)
+            }
+            other => (offset == 0).then_some(other),
         }
     }
 

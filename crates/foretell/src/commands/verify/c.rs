@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use foretell_guard::{Keep, Replacement, say};
 use foretell_predict::progress::{Phase, Progress};
@@ -29,6 +30,12 @@ pub fn run(arguments: &VerifyArguments, output: &mut Output) -> Result<Exit, Fai
     let compile = clang::Options { overflow: !arguments.no_overflow };
     let module = clang::compile(&arguments.program, compile)
         .map_err(|refusal| Failure::Input(refusal.to_string()))?;
+    if !module.function("main").is_some_and(|id| module.functions[id as usize].is_defined()) {
+        return Err(Failure::Input(format!(
+            "{}: there is no function main; give a whole program in one file",
+            arguments.program.display()
+        )));
+    }
     if let Some(path) = &arguments.check {
         return check(arguments, path, &module, output);
     }
@@ -87,7 +94,8 @@ fn write_witness(arguments: &VerifyArguments, path: &Path, report: &Report) -> R
         .map_err(|error| Failure::Input(format!("cannot read {shown}: {error}")))?;
     match &report.verdict {
         Verdict::Proved(summary) => {
-            super::write(path, &witness::correctness(summary, &shown, &source))
+            let text = witness::correctness(summary, &properties(arguments), &shown, &source);
+            super::write(path, &text)
         }
         Verdict::Violated(found) => super::write(path, &witness::violation(found, &source)),
         Verdict::Unknown(_) => Ok(()),
@@ -220,7 +228,8 @@ fn force(
     let source = &arguments.program;
     let stem = source.file_stem().unwrap_or(source.as_os_str());
     let kept = arguments.schedules.join(stem);
-    let forced = match compiled::force(found, source, folder.path(), &kept, options) {
+    let limit = Duration::from_secs(arguments.run_limit);
+    let forced = match compiled::force(found, source, folder.path(), &kept, options, limit) {
         Ok(forced) => forced,
         Err(why) => return Ok(Err(why)),
     };

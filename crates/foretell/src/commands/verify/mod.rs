@@ -3,6 +3,7 @@
 mod c;
 mod commands;
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 
@@ -16,11 +17,21 @@ use crate::output::Output;
 /// Verifies and prints.
 pub fn run(arguments: &VerifyArguments, output: &mut Output) -> Result<Exit, Failure> {
     come_to_a_close(arguments.time_limit);
-    match arguments.program.extension().is_some_and(|ending| ending == "c") {
-        true => c::run(arguments, output),
-        false => commands::run(arguments, output),
+    let ending = arguments.program.extension().and_then(OsStr::to_str).unwrap_or_default();
+    match ending {
+        "c" => c::run(arguments, output),
+        _ if OTHER_LANGUAGES.contains(&ending) => Err(Failure::Input(format!(
+            "{}: verify reads C (.c) and guarded commands (.cmd), not .{ending}; `foretell test` takes \
+             C, C++ and Rust",
+            arguments.program.display()
+        ))),
+        _ => commands::run(arguments, output),
     }
 }
+
+/// Endings of what is neither C nor guarded commands.
+const OTHER_LANGUAGES: [&str; 14] =
+    ["cpp", "cc", "cxx", "c++", "C", "h", "hpp", "hh", "i", "ii", "rs", "go", "ll", "o"];
 
 /// Writes a file of text; it is there as a whole or not at all.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

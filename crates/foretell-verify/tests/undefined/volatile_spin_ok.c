@@ -1,0 +1,3 @@
+#include <assert.h>
+volatile int stop;
+int main(void) { while (!stop) { } assert(0); return 0; }
