@@ -8,6 +8,7 @@
 mod account;
 mod convert;
 mod debugger;
+mod emulator;
 mod find;
 mod forced;
 mod layout;
@@ -208,6 +209,8 @@ pub struct RecordOptions {
     pub steps: Vec<Step>,
     /// A log of [`record_sync_only`] whose order and inputs the run shall follow.
     pub replay: Option<PathBuf>,
+    /// The program was not compiled for foretell: QEMU runs it, with our plugin.
+    pub binary: bool,
     /// The runtime library; found by itself when absent.
     pub library: Option<PathBuf>,
     /// End the program when it has done nothing visible for so long.
@@ -274,6 +277,7 @@ impl RecordOptions {
             policy: Policy::Os,
             steps: Vec::new(),
             replay: None,
+            binary: false,
             library: None,
             hang_limit: None,
             time_limit: None,
@@ -366,6 +370,8 @@ pub struct Times {
 pub enum RecordError {
     /// There is no such program.
     NoProgram(PathBuf),
+    /// The program cannot be run by QEMU; why.
+    Emulator(PathBuf, String),
     /// The runtime library is not where it should be.
     NoLibrary,
     /// The runtime library, or one that the program brings with it, is of another build than we.
@@ -390,6 +396,8 @@ pub enum RecordError {
         program: PathBuf,
         /// How it ended.
         end: RunEnd,
+        /// QEMU was to run it.
+        binary: bool,
     },
 }
 
@@ -398,6 +406,9 @@ impl fmt::Display for RecordError {
         match self {
             RecordError::NoProgram(path) => {
                 write!(f, "there is no program `{}`; give its path", path.display())
+            }
+            RecordError::Emulator(path, why) => {
+                write!(f, "cannot run the binary `{}`: {why}", path.display())
             }
             RecordError::NoLibrary => write!(
                 f,
@@ -429,6 +440,11 @@ impl fmt::Display for RecordError {
                 write!(f, "cannot write `{}`: {error}", path.display())
             }
             RecordError::Read(error) => error.fmt(f),
+            RecordError::NotAttached { program, binary: true, .. } => write!(
+                f,
+                "QEMU did not run `{}` with the plugin; what it said stands above",
+                program.display()
+            ),
             RecordError::NotAttached { program, .. } => write!(
                 f,
                 "`{}` ran without the runtime: it is statically linked, set-user-id, or a script \
