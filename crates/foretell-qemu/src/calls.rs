@@ -138,9 +138,6 @@ pub extern "C" fn on_begin(cpu: c_uint, _data: Pointer) {
     let me = thread_of(cpu);
     know_stack(me, cpu::stack_pointer(me.cpu));
     modules::resolve_imports();
-    scheduler()
-        .ring
-        .gap("what functions of the C library read and write themselves, but for copies of memory");
 }
 
 /// A function returns whose return matters; or the process begins.
