@@ -18,8 +18,7 @@ pub type OnExecution = extern "C" fn(c_uint, Pointer);
 /// A callback of a virtual CPU's begin or end.
 pub type OnCpu = extern "C" fn(Id, c_uint);
 /// A callback before a system call.
-pub type OnSystemCall =
-    extern "C" fn(Id, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
+pub type OnSystemCall = extern "C" fn(Id, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
 /// A callback after a system call.
 pub type OnSystemReturn = extern "C" fn(Id, c_uint, i64, i64);
 

@@ -138,6 +138,10 @@ pub extern "C" fn on_begin(cpu: c_uint, _data: Pointer) {
     let me = thread_of(cpu);
     know_stack(me, cpu::stack_pointer(me.cpu));
     modules::resolve_imports();
+    scheduler().ring.restriction(
+        "which accesses are atomic in the source, where their instructions do not tell: a race may be \
+         between those",
+    );
 }
 
 /// A function returns whose return matters; or the process begins.

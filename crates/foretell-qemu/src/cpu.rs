@@ -55,10 +55,8 @@ impl Machine {
 pub fn set(machine: Machine) -> Result<(), String> {
     let [read, write] = machine.accessors();
     let missing = |name: &CStr| name.to_string_lossy().into_owned();
-    let (read, write) = (
-        lookup(read).ok_or_else(|| missing(read))?,
-        lookup(write).ok_or_else(|| missing(write))?,
-    );
+    let (read, write) =
+        (lookup(read).ok_or_else(|| missing(read))?, lookup(write).ok_or_else(|| missing(write))?);
     // SAFETY: the types that QEMU's headers give them.
     let found = unsafe {
         (

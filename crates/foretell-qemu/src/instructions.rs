@@ -64,11 +64,11 @@ fn arm64(code: u32) -> Class {
     if code & 0x3f00_0000 == 0x0800_0000 {
         let (second, load, first) = (bit(23), bit(22), bit(21));
         return match (second, first) {
-            (true, true) => Class::CompareExchange,            // cas
-            (true, false) => Class::Ordered,                   // ldar, stlr
+            (true, true) => Class::CompareExchange,              // cas
+            (true, false) => Class::Ordered,                     // ldar, stlr
             (false, true) if !bit(31) => Class::CompareExchange, // casp
-            (false, _) if load => Class::LoadLinked,           // ldxr, ldxp
-            (false, _) => Class::StoreConditional,             // stxr, stxp
+            (false, _) if load => Class::LoadLinked,             // ldxr, ldxp
+            (false, _) => Class::StoreConditional,               // stxr, stxp
         };
     }
     match code {
@@ -85,8 +85,8 @@ fn arm(code: u32) -> Class {
     }
     if code & 0x0f80_00f0 == 0x0180_0090 {
         return match (bit(9), bit(20)) {
-            (false, _) => Class::Ordered,         // lda, stl
-            (true, true) => Class::LoadLinked,    // ldrex
+            (false, _) => Class::Ordered,             // lda, stl
+            (true, true) => Class::LoadLinked,        // ldrex
             (true, false) => Class::StoreConditional, // strex
         };
     }
@@ -137,7 +137,11 @@ mod tests {
             (0xb940_0001, Class::Plain),            // ldr w1, [x0]
             (0xb820_6801, Class::Plain),            // str w1, [x0, x0]
         ] {
-            assert_eq!(Class::of(Machine::Arm64, false, &u32::to_le_bytes(code)), class, "{code:x}");
+            assert_eq!(
+                Class::of(Machine::Arm64, false, &u32::to_le_bytes(code)),
+                class,
+                "{code:x}"
+            );
         }
         for (code, class) in [
             (0xe190_1f9f, Class::LoadLinked),       // ldrex r1, [r0]

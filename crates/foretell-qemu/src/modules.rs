@@ -152,7 +152,9 @@ pub fn resolve_imports() {
                 let Some(number) = symbol.name().ok().and_then(calls::number) else { continue };
                 let chosen = crate::cpu::peek_word(base.wrapping_add(slot));
                 // Not yet resolved: the loader was asked to be lazy.
-                let is_code = modules.module(chosen & !thumb_bit()).is_some_and(|m| m.origin == Origin::CLibrary);
+                let is_code = modules
+                    .module(chosen & !thumb_bit())
+                    .is_some_and(|m| m.origin == Origin::CLibrary);
                 if is_code {
                     modules.functions.entry(chosen & !thumb_bit()).or_insert(number);
                 }
@@ -196,7 +198,8 @@ impl Modules {
             return; // QEMU's own
         }
         let segments = segments(&content);
-        let lowest = segments.iter().filter(|s| s.kind == elf::PT_LOAD).map(|s| s.range.start).min();
+        let lowest =
+            segments.iter().filter(|s| s.kind == elf::PT_LOAD).map(|s| s.range.start).min();
         let base = begin.wrapping_sub(lowest.unwrap_or(0) & !0xfff);
         let at = |range: &Range<u64>| range.start.wrapping_add(base)..range.end.wrapping_add(base);
         let origin = origin_of(&path);
@@ -204,7 +207,9 @@ impl Modules {
         let mut constant = constants();
         for segment in &segments {
             match segment.kind {
-                elf::PT_LOAD if segment.flags.0 & elf::PF_W.0 == 0 => constant.push(at(&segment.range)),
+                elf::PT_LOAD if segment.flags.0 & elf::PF_W.0 == 0 => {
+                    constant.push(at(&segment.range))
+                }
                 elf::PT_LOAD if own => self.writable.push(at(&segment.range)),
                 elf::PT_GNU_RELRO => constant.push(at(&segment.range)),
                 _ => {}
@@ -222,9 +227,8 @@ impl Modules {
                 _ => {}
             }
         }
-        let executable = |segment: &&Segment| {
-            segment.kind == elf::PT_LOAD && segment.flags.0 & elf::PF_X.0 != 0
-        };
+        let executable =
+            |segment: &&Segment| segment.kind == elf::PT_LOAD && segment.flags.0 & elf::PF_X.0 != 0;
         let code = segments.iter().filter(executable).map(|segment| at(&segment.range)).collect();
         let has_loader = segments.iter().any(|segment| segment.kind == elf::PT_INTERP);
         let is_main = path == crate::system::binary();
@@ -271,7 +275,8 @@ impl Modules {
         let text = |symbol: &object::Symbol<'_, '_>| symbol.kind() == SymbolKind::Text;
         let begin =
             |symbol: &object::Symbol<'_, '_>| symbol.address().wrapping_add(base) & !thumb_bit();
-        let mut begins: Vec<u64> = file.symbols().filter(text).map(|symbol| begin(&symbol)).collect();
+        let mut begins: Vec<u64> =
+            file.symbols().filter(text).map(|symbol| begin(&symbol)).collect();
         begins.sort_unstable();
         for symbol in file.symbols().filter(text) {
             let name = symbol.name_bytes().unwrap_or_default().to_vec();

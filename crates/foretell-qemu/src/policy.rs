@@ -30,7 +30,13 @@ enum Base {
     /// At random, so many events on average.
     Random { random: Random, mean: u32 },
     /// By random priorities that change a few times.
-    Priorities { random: Random, initial: Vec<u64>, lowered: Vec<u32>, changes: Vec<u64>, events: u64 },
+    Priorities {
+        random: Random,
+        initial: Vec<u64>,
+        lowered: Vec<u32>,
+        changes: Vec<u64>,
+        events: u64,
+    },
 }
 
 /// A schedule, and what comes after it.
@@ -89,7 +95,9 @@ impl Policy {
     fn next_turn(&mut self, threads: &[&Thread]) -> Result<Option<usize>, String> {
         while let Some(turn) = self.turns.get(self.done) {
             match threads.iter().position(|thread| thread.path == turn.path) {
-                Some(position) if threads[position].index < turn.until => return Ok(Some(position)),
+                Some(position) if threads[position].index < turn.until => {
+                    return Ok(Some(position));
+                }
                 Some(_) => {}
                 None => match self.over.iter().find(|(path, _)| *path == turn.path) {
                     Some((_, events)) if *events >= turn.until => {}
@@ -139,7 +147,8 @@ impl Policy {
     /// Does the schedule have this as the next event of the thread?
     pub fn expects(&self, thread: &Thread, keyword: &str) -> bool {
         let all = self.expected.iter().find(|(path, _)| *path == thread.path);
-        let next = all.and_then(|(_, all)| all.iter().rev().find(|next| next.index >= thread.index));
+        let next =
+            all.and_then(|(_, all)| all.iter().rev().find(|next| next.index >= thread.index));
         next.is_some_and(|next| next.index == thread.index && next.keyword == keyword)
     }
 
@@ -148,7 +157,8 @@ impl Policy {
     pub fn check(&mut self, thread: &Thread, kind: Kind, detail: u8) -> Option<String> {
         let index = thread.index - 1;
         let keyword = kind.keyword(detail);
-        let shown = || format!("event {index} of thread {} is {keyword}", format_path(&thread.path));
+        let shown =
+            || format!("event {index} of thread {} is {keyword}", format_path(&thread.path));
         let all = self.expected.iter_mut().find(|(path, _)| *path == thread.path);
         if let Some((_, all)) = all {
             while all.last().is_some_and(|next| next.index < index) {
@@ -307,10 +317,8 @@ mod tests {
     #[test]
     fn a_schedule_is_followed_and_what_differs_is_said() {
         let expected = Expected { index: 3, keyword: "read".into(), line: 0, column: 0 };
-        let turns = vec![
-            Turn { expected: vec![expected], ..Turn::new(vec![], 4) },
-            Turn::new(vec![0], 2),
-        ];
+        let turns =
+            vec![Turn { expected: vec![expected], ..Turn::new(vec![], 4) }, Turn::new(vec![0], 2)];
         let mut policy = Policy::new(turns, "round-robin:5").expect("a policy");
         let (mut main, mut worker) = (thread(0, &[], 3), thread(1, &[0], 1));
         assert_eq!(policy.choose(&[&main, &worker], 1), Choice::Run(0));

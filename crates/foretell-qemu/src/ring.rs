@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use foretell_wire::again::Again;
 use foretell_wire::{
-    ATTACHED, CHUNK_BYTES, CHUNKS, CONTRACT, End, HEADER_BYTES, Header, Kind, MAGIC, MAX_RECORD,
-    MAX_TEXT, MESSAGE_BYTES, OTHER_BUILD, RING_BYTES, VERSION,
+    ATTACHED, CHUNK_BYTES, CHUNKS, CONTRACT, End, HEADER_BYTES, HELD_FIXED, Header, Kind, MAGIC,
+    MAX_RECORD, MAX_TEXT, MESSAGE_BYTES, OTHER_BUILD, RING_BYTES, VERSION,
 };
 use rustc_hash::FxHashSet;
 
@@ -230,6 +230,11 @@ impl Ring {
     /// A sentence on what the trace lacks.
     pub fn gap(&mut self, what: &str) {
         self.put_text(&[head(Kind::Gap, 0, 0), 1], what.as_bytes());
+    }
+
+    /// A sentence on what was taken as it is.
+    pub fn restriction(&mut self, what: &str) {
+        self.put_text(&[head(Kind::Gap, HELD_FIXED, 0), 1], what.as_bytes());
     }
 
     /// Says how the run will have ended if nothing more is heard, or takes that back.

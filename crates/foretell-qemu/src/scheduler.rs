@@ -7,7 +7,7 @@
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicBool};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use foretell_wire::{End, Kind, STOPPED_STATUS, format_path};
 
@@ -102,8 +102,10 @@ pub struct Thread {
     pub frames: Vec<Frame>,
     /// What it has done of an atomic access.
     pub pending: Pending,
-    /// Where the function returns to that it creates a thread by.
-    pub creates_at: u64,
+    /// Where the function returns to that it creates a thread by, and what that thread will execute.
+    pub creates: (u64, u64),
+    /// The function that it executes.
+    routine: u64,
 }
 
 impl Thread {
@@ -131,7 +133,8 @@ impl Thread {
             open_from: 0,
             frames: Vec::new(),
             pending: Pending::None,
-            creates_at: 0,
+            creates: (0, 0),
+            routine: 0,
         }
     }
 }
@@ -241,7 +244,8 @@ pub fn create(parent: Option<&mut Thread>, cpu: Pointer) -> *mut Thread {
     match parent {
         Some(parent) => {
             parent.children += 1;
-            let place = parent.creates_at;
+            let (place, routine) = parent.creates;
+            new.routine = routine;
             event(parent, Kind::Fork, 0, place, &[new.number.into()]);
         }
         None => {
@@ -312,6 +316,10 @@ pub fn begin(me: &mut Thread) {
     me.started = true;
     wait_for_turn(me);
     event(me, Kind::ThreadBegin, 0, 0, &[]);
+    if me.routine != 0 {
+        // A place is told by the address after it.
+        event(me, Kind::Call, 0, me.routine + 1, &[]);
+    }
 }
 
 /// Sleeps until the turn is given to this thread.

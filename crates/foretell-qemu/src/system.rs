@@ -48,11 +48,11 @@ const MEANINGS: &[(Meaning, [i64; 3])] = {
         (ExitGroup, [231, 94, 248]),
         (Futex, [202, 98, 240]),
         (Futex, [-1, -1, 422]),
-        (Transfer, [0, 63, 3]),    // read
-        (Transfer, [1, 64, 4]),    // write
-        (Transfer, [19, 65, 145]), // readv
-        (Transfer, [20, 66, 146]), // writev
-        (Blocking, [7, -1, 168]),  // poll
+        (Transfer, [0, 63, 3]),      // read
+        (Transfer, [1, 64, 4]),      // write
+        (Transfer, [19, 65, 145]),   // readv
+        (Transfer, [20, 66, 146]),   // writev
+        (Blocking, [7, -1, 168]),    // poll
         (Blocking, [271, 73, 336]),  // ppoll
         (Blocking, [-1, -1, 414]),   // ppoll with long times
         (Blocking, [23, -1, 142]),   // select
@@ -194,8 +194,12 @@ pub extern "C" fn on_return(_id: Id, cpu: c_uint, number: i64, result: i64) {
 
 /// Whether the operation of a futex waits.
 fn is_wait(operation: u64) -> bool {
-    const WAITS: [i32; 4] =
-        [libc::FUTEX_WAIT, libc::FUTEX_WAIT_BITSET, libc::FUTEX_LOCK_PI, libc::FUTEX_WAIT_REQUEUE_PI];
+    const WAITS: [i32; 4] = [
+        libc::FUTEX_WAIT,
+        libc::FUTEX_WAIT_BITSET,
+        libc::FUTEX_LOCK_PI,
+        libc::FUTEX_WAIT_REQUEUE_PI,
+    ];
     WAITS.contains(&(operation as i32 & libc::FUTEX_CMD_MASK))
 }
 
@@ -205,8 +209,10 @@ fn is_plain_file(file: i32) -> bool {
     unsafe {
         let mut status: libc::stat = std::mem::zeroed();
         libc::fstat(file, &mut status) != 0
-            || matches!(status.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFCHR | libc::S_IFDIR)
-                && libc::isatty(file) == 0
+            || matches!(
+                status.st_mode & libc::S_IFMT,
+                libc::S_IFREG | libc::S_IFCHR | libc::S_IFDIR
+            ) && libc::isatty(file) == 0
     }
 }
 

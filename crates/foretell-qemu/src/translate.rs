@@ -52,9 +52,8 @@ pub extern "C" fn on_translation(_id: Id, block: Pointer) {
         let (instruction, size) = (instruction(number), size(number));
         let address = (api.qemu_plugin_insn_vaddr)(instruction);
         // SAFETY: QEMU's copy of the code.
-        let bytes = unsafe {
-            std::slice::from_raw_parts((api.qemu_plugin_insn_data)(instruction), size)
-        };
+        let bytes =
+            unsafe { std::slice::from_raw_parts((api.qemu_plugin_insn_data)(instruction), size) };
         if modules::origin(address) != Origin::Program {
             if may_be_atomic(bytes) {
                 let register = api.qemu_plugin_register_vcpu_mem_cb;
@@ -73,9 +72,10 @@ pub extern "C" fn on_translation(_id: Id, block: Pointer) {
             register(instruction, after, 0, std::ptr::null_mut());
         }
         // Another file may be loaded where one was before.
-        let data = *known.instructions.entry((place, class)).or_insert_with(|| {
-            Box::into_raw(Box::new(Instruction { place, class })) as usize
-        });
+        let data = *known
+            .instructions
+            .entry((place, class))
+            .or_insert_with(|| Box::into_raw(Box::new(Instruction { place, class })) as usize);
         let register = api.qemu_plugin_register_vcpu_mem_cb;
         register(instruction, accesses::on_access, 0, READ_AND_WRITE, data as Pointer);
     }

@@ -171,7 +171,8 @@ fn is_of_c_library(path: &Path) -> bool {
 /// What the program needs, and the loader that it names. The error says why it cannot be run.
 fn platform(program: &Path) -> Result<(Platform, Option<String>), String> {
     let content = File::open(program).and_then(Mapped::of).map_err(|error| error.to_string())?;
-    let no_program = "it is no executable for Linux in ELF format; give the program itself, not a script";
+    let no_program =
+        "it is no executable for Linux in ELF format; give the program itself, not a script";
     let file = object::File::parse(&*content).map_err(|_| no_program)?;
     if file.format() != object::BinaryFormat::Elf {
         return Err(no_program.into());
@@ -207,7 +208,8 @@ where
     let header = H::parse(content).ok()?;
     let endian = header.endian().ok()?;
     let headers = header.program_headers(endian, content).ok()?;
-    let name = headers.iter().find_map(|header| header.interpreter(endian, content).ok().flatten())?;
+    let name =
+        headers.iter().find_map(|header| header.interpreter(endian, content).ok().flatten())?;
     Some(String::from_utf8_lossy(name).into_owned())
 }
 

@@ -203,7 +203,11 @@ fn recorded(
     if ring.is_damaged() {
         sink.gap(DAMAGED);
     } else if !ring.is_attached() {
-        return Err(RecordError::NotAttached { program: program.clone(), end, binary: options.binary });
+        return Err(RecordError::NotAttached {
+            program: program.clone(),
+            end,
+            binary: options.binary,
+        });
     }
     if ring.is_left() {
         sink.gap(

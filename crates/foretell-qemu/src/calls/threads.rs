@@ -5,13 +5,13 @@ use foretell_wire::Kind;
 use super::locks::{self, Patience};
 use super::{Call, Then};
 use crate::accesses::{open, touch};
-use crate::cpu::{self, machine, peek_word};
+use crate::cpu::{self, Machine, machine, peek_word};
 use crate::scheduler::{self, Wait, scheduler};
 
 /// See `super::FUNCTIONS`.
 pub const FUNCTIONS: &[(&str, super::Handler)] = &[
-    ("pthread_create", |call| create(call, 3)),
-    ("thrd_create", |call| create(call, 2)),
+    ("pthread_create", |call| create(call, 2)),
+    ("thrd_create", |call| create(call, 1)),
     ("pthread_join", join),
     ("thrd_join", join),
     ("pthread_timedjoin_np", refuse_timed_join),
@@ -33,11 +33,12 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
     }),
 ];
 
-/// Creates a thread; the argument with this number is its own.
-fn create(call: &mut Call<'_>, given: usize) -> Then {
+/// Creates a thread, whose function is the argument with this number; the next one it is given.
+fn create(call: &mut Call<'_>, routine: usize) -> Then {
     call.point();
-    call.me.creates_at = call.place;
-    let argument = call.argument(given);
+    let thumb = u64::from(machine() == Machine::Arm);
+    call.me.creates = (call.place, call.argument(routine) & !thumb);
+    let argument = call.argument(routine + 1);
     if call.me.stack.contains(&argument) {
         let stack = cpu::stack_pointer(call.me.cpu);
         open(call.me, stack.min(argument));

@@ -227,9 +227,7 @@ fn take(call: &mut Call<'_>, patience: Patience) -> Then {
     while *count(number) == 0 {
         let late = match patience {
             Patience::Try => true,
-            Patience::Until(deadline) => {
-                scheduler::block(call.me, Wait::Object(number), deadline)
-            }
+            Patience::Until(deadline) => scheduler::block(call.me, Wait::Object(number), deadline),
         };
         if late && *count(number) == 0 {
             call.event(Kind::SemaphoreWaitFailed, 0, &[number.into()]);

@@ -37,7 +37,9 @@ pub fn run(arguments: &ReplayArguments, output: &mut Output) -> Result<Exit, Fai
     };
     if arguments.gdb && how.binary {
         let advice = "replay it without --gdb";
-        return Err(Failure::Input(format!("a binary that QEMU runs is not debugged yet; {advice}")));
+        return Err(Failure::Input(format!(
+            "a binary that QEMU runs is not debugged yet; {advice}"
+        )));
     }
     if arguments.gdb {
         return match debug(&schedule, &prepared.program, &after).map_err(failed)? {
