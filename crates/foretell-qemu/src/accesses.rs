@@ -14,7 +14,8 @@ use crate::calls;
 use crate::cpu::{machine, peek};
 use crate::instructions::Class;
 use crate::modules;
-use crate::scheduler::{self, Thread, scheduler};
+use crate::scheduler::{self, scheduler};
+use crate::thread::Thread;
 use crate::thread_of;
 
 /// An instruction of the program.

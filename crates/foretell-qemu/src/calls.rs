@@ -17,7 +17,8 @@ use crate::api::{Pointer, api};
 use crate::cpu::{self, Machine, machine};
 use crate::modules::{self, Origin};
 use crate::ring::head;
-use crate::scheduler::{self, Thread, scheduler};
+use crate::scheduler::{self, scheduler};
+use crate::thread::Thread;
 use crate::{set_current, thread_of};
 
 /// A call of a function that is recognised.

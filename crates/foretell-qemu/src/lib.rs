@@ -26,6 +26,7 @@ mod ring;
 mod scheduler;
 mod shadow;
 mod system;
+mod thread;
 mod translate;
 
 use std::cell::Cell;
@@ -39,7 +40,7 @@ use api::{Id, Info, api};
 use cpu::Machine;
 use policy::Policy;
 use ring::Ring;
-use scheduler::Thread;
+use thread::Thread;
 
 /// The version of QEMU's plugin interface.
 #[unsafe(no_mangle)]

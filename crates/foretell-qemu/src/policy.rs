@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use foretell_wire::{ANY, Expected, Kind, Turn, format_path, is_local};
 
-use crate::scheduler::{State, Thread, Wait};
+use crate::thread::{State, Thread, Wait};
 
 /// An answer.
 #[derive(Debug, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use crate::accesses::settle;
 use crate::api::{Id, api};
 use crate::calls;
 use crate::cpu::{Machine, guest_base, machine, poke};
-use crate::scheduler::{self, State, scheduler};
+use crate::scheduler::{self, scheduler};
+use crate::thread::State;
 use crate::thread_of;
 
 /// What a system call means for the scheduler.

@@ -39,7 +39,7 @@ fn platforms() -> Vec<Platform> {
 
 /// How often a schedule is replayed; the nightly run asks for more.
 fn replays() -> usize {
-    std::env::var("FORETELL_REPLAYS").ok().and_then(|text| text.parse().ok()).unwrap_or(3)
+    std::env::var("FORETELL_BINARY_REPLAYS").ok().and_then(|text| text.parse().ok()).unwrap_or(3)
 }
 
 fn example(name: &str) -> PathBuf {
@@ -298,6 +298,11 @@ fn what_is_not_there_is_said_before_anything_runs() {
     std::fs::write(&path, foreign).expect("written");
     let said = refused(&path, None);
     assert!(said.contains("another architecture") && said.contains("AArch64"), "{said}");
+    if let Some(&platform) = platforms().first() {
+        let source = workshop.source("empty.c", "int main(void) { return 0; }\n");
+        let said = refused(&workshop.build(platform, &source, &["-static", "-s"]), None);
+        assert!(said.contains("stripped of its symbols"), "{said}");
+    }
     let empty = workshop.0.path().join("empty");
     std::fs::create_dir(&empty).expect("a folder");
     let said = refused(&own, Some(&empty));
@@ -315,23 +320,17 @@ fn what_is_not_there_is_said_before_anything_runs() {
 fn a_binary_that_does_something_else_diverges() {
     let Some(&platform) = platforms().first() else { return };
     let workshop = Workshop::new();
-    let source = |second: &str| {
-        format!(
-            "#include <pthread.h>\n#include <stdio.h>\nstatic int x, y;\n\
-             static void *one(void *u) {{ x = 1; {second} return u; }}\n\
-             static void *two(void *u) {{ x = 2; return u; }}\n\
-             int main(void) {{ pthread_t a, b; pthread_create(&a, 0, one, 0);\n\
-             pthread_create(&b, 0, two, 0); pthread_join(a, 0); pthread_join(b, 0);\n\
-             printf(\"%d\\n\", x); return 0; }}\n"
-        )
-    };
+    let source = std::fs::read_to_string(example("bank")).expect("readable");
+    // Without a build id nobody can tell that it is another program.
     let options = ["-g", "-Wl,--build-id=none"];
-    let program = workshop.build(platform, &workshop.source("p.c", &source("")), &options);
+    let program = workshop.build(platform, &workshop.source("bank.c", &source), &options);
     let (_, report) = workshop.test(&program);
     let findings = report["findings"].as_array().expect("a list");
     let schedule = findings.iter().find_map(|finding| finding["schedule"].as_str());
-    let schedule = schedule.unwrap_or_else(|| panic!("the output differs: {report}")).to_owned();
-    workshop.build(platform, &workshop.source("p.c", &source("if (y) x = 3; y = x;")), &options);
+    let schedule = schedule.unwrap_or_else(|| panic!("a bug: {report}")).to_owned();
+    let other =
+        source.replace("balance = amount;", "*(volatile int *)&balance = 0; balance = amount;");
+    workshop.build(platform, &workshop.source("bank.c", &other), &options);
     let replayed = workshop.foretell(&["replay", &schedule], &[&program.display().to_string()]);
     assert_eq!(replayed.status.code(), Some(12), "{replayed:?}");
     let said = String::from_utf8_lossy(&replayed.stdout);

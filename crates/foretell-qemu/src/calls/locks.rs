@@ -6,7 +6,8 @@ use super::{Call, Then};
 use crate::calls::waits::deadline;
 use crate::cpu::{Machine, machine, peek};
 use crate::objects::Model;
-use crate::scheduler::{self, Wait, scheduler};
+use crate::scheduler::{self, scheduler};
+use crate::thread::Wait;
 
 /// See `super::FUNCTIONS`.
 pub const FUNCTIONS: &[(&str, super::Handler)] = &[

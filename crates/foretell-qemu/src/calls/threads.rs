@@ -6,7 +6,8 @@ use super::locks::{self, Patience};
 use super::{Call, Then};
 use crate::accesses::{open, touch};
 use crate::cpu::{self, Machine, machine, peek_word};
-use crate::scheduler::{self, Wait, scheduler};
+use crate::scheduler::{self, scheduler};
+use crate::thread::Wait;
 
 /// See `super::FUNCTIONS`.
 pub const FUNCTIONS: &[(&str, super::Handler)] = &[

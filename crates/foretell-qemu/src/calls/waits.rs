@@ -6,7 +6,8 @@ use super::locks::{self, Patience, define, destroy};
 use super::{Call, Then};
 use crate::cpu::{self, Machine, machine, peek};
 use crate::objects::{Condition, Model};
-use crate::scheduler::{self, Wait, scheduler};
+use crate::scheduler::{self, scheduler};
+use crate::thread::Wait;
 
 /// See `super::FUNCTIONS`.
 pub const FUNCTIONS: &[(&str, super::Handler)] = &[
