@@ -44,5 +44,6 @@ install: build
 	install -D -m 755 target/release/foretell $(PREFIX)/bin/foretell
 	install -D -m 755 target/release/cargo-foretell $(PREFIX)/bin/cargo-foretell
 	install -D -m 755 target/release/libforetell_runtime.so $(PREFIX)/lib/foretell/libforetell_runtime.so
+	install -D -m 755 target/release/libforetell_qemu.so $(PREFIX)/lib/foretell/libforetell_qemu.so
 	install -D -m 755 target/release/libforetell_instrument.so $(PREFIX)/lib/foretell/libforetell_instrument.so
 	install -D -m 644 crates/foretell-build/include/foretell.h $(PREFIX)/lib/foretell/include/foretell.h

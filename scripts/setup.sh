@@ -19,6 +19,9 @@ needed=(
   "slurmctld:slurmctld"
   "slurmd:slurmd"
   "sbatch:slurm-client"
+  "qemu-aarch64:qemu-user"
+  "aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu"
+  "arm-linux-gnueabihf-gcc:gcc-arm-linux-gnueabihf"
 )
 
 missing=()
@@ -31,6 +34,10 @@ done
 
 # Compiled against by the real program of the tests.
 [ -e /usr/include/bzlib.h ] || missing+=(libbz2-dev)
+
+# Linked with by the tests of binaries.
+[ -e /usr/aarch64-linux-gnu/lib/libc.a ] || missing+=(libc6-dev-arm64-cross)
+[ -e /usr/arm-linux-gnueabihf/lib/libc.a ] || missing+=(libc6-dev-armhf-cross)
 
 # Debian has the module that makes Python environments in a package of its own.
 python3 -c 'import ensurepip, venv' >/dev/null 2>&1 || missing+=(python3 python3-venv)

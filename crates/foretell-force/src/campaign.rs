@@ -214,7 +214,10 @@ impl<'a> Campaign<'a> {
                 job.members.push(finding.clone());
                 continue;
             }
-            let violation = Violation::of(finding, marked);
+            let violation = match Violation::of(finding, marked) {
+                Violation::Race if self.runner.program.binary => Violation::MachineRace,
+                violation => violation,
+            };
             let new = self.groups.insert(finding.group.clone(), violation).is_none();
             if new || (is_an_end(violation) && !self.was_confirmed(&finding.group)) {
                 let base = self.base(class, trace);
@@ -222,7 +225,8 @@ impl<'a> Campaign<'a> {
             }
         }
         // A race alone shows nothing: what goes wrong by it is more.
-        jobs.sort_by_key(|job| (job.violation == Violation::Race, job.violation));
+        let is_race = |job: &Job| matches!(job.violation, Violation::Race | Violation::MachineRace);
+        jobs.sort_by_key(|job| (is_race(job), job.violation));
         jobs
     }
 

@@ -113,7 +113,10 @@ pub fn compare(recorded: &Run, forced: &Run) -> Difference {
 pub fn fatal(run: &Run) -> Option<(Effect, String)> {
     match (&run.end, run.failed_assertion()) {
         (_, Some(site)) => {
-            let place = site.map(|site| format!(" at {}:{}", site.file, site.line));
+            let place = site.map(|site| match site.line {
+                0 if !site.function.is_empty() => format!(" in {}", site.function),
+                _ => format!(" at {}:{}", site.file, site.line),
+            });
             Some((Effect::Assertion, format!("the assertion{} failed", place.unwrap_or_default())))
         }
         (RunEnd::Signal(_), None) => Some((Effect::Crash, format!("died: {}", run.ended()))),

@@ -31,7 +31,8 @@ pub(crate) fn explore(
         // The order that the library makes is not seen, and would be contradicted.
         return Exploration { classes: 1, ..Exploration::default() };
     }
-    if !recorded.trace.metadata.symbolic {
+    let has_terms = recorded.trace.metadata.symbolic;
+    if !has_terms && campaign.options.paths == Paths::Recorded {
         return Exploration {
             classes: 1,
             open: [(Doubt::NoTerms, 1)].into(),
@@ -52,15 +53,18 @@ pub(crate) fn explore(
     std::thread::scope(|scope| {
         let beside = Beside::new(scope, jobs, predictor);
         let mut exploring = Exploring { campaign, others, predictor, beside };
-        foretell_explore::explore(first, &mut exploring, &limits)
+        match has_terms {
+            true => foretell_explore::explore(first, &mut exploring, &limits),
+            false => exploring.stray(&recorded.trace),
+        }
     })
 }
 
 /// Events of a turn in a random walk, on average.
 const WALK: u32 = 3;
 
-struct Exploring<'c, 'a> {
-    campaign: &'c mut Campaign<'a>,
+pub(crate) struct Exploring<'c, 'a> {
+    pub(crate) campaign: &'c mut Campaign<'a>,
     others: Vec<Executed>,
     predictor: Predictor<'a>,
     beside: Beside,

@@ -27,6 +27,8 @@ pub enum Violation {
     Deadlock,
     /// Two conflicting accesses, one right after the other.
     Race,
+    /// As `Race`, in a binary: whether the source has atomic accesses there, machine code does not tell.
+    MachineRace,
     /// A block that the user marked as atomic is torn.
     MarkedBlock,
     /// A block that should be atomic by our own guess is torn.
@@ -40,12 +42,13 @@ pub enum Violation {
 }
 
 impl Violation {
-    const ALL: [(Violation, &'static str); 10] = [
+    const ALL: [(Violation, &'static str); 11] = [
         (Violation::Fault, "fault"),
         (Violation::UseAfterFree, "use-after-free"),
         (Violation::Assertion, "assertion"),
         (Violation::Deadlock, "deadlock"),
         (Violation::Race, "race"),
+        (Violation::MachineRace, "machine-race"),
         (Violation::MarkedBlock, "marked-block"),
         (Violation::InferredBlock, "inferred-block"),
         (Violation::Order, "order"),
@@ -76,7 +79,7 @@ impl Violation {
 
     /// The events that the threads stand before at the end have to happen too.
     fn forces_next(self) -> bool {
-        matches!(self, Violation::Fault | Violation::Race)
+        matches!(self, Violation::Fault | Violation::Race | Violation::MachineRace)
     }
 }
 
@@ -126,7 +129,9 @@ pub fn followed(schedule: &Schedule, violation: Violation, run: &Run) -> Result<
         return Err(NotFollowed::LeftSchedule(why));
     }
     match (violation, &*schedule.next) {
-        (Violation::Race, [one, other, ..]) if !same_location(&run.trace, one, other) => {
+        (Violation::Race | Violation::MachineRace, [one, other, ..])
+            if !same_location(&run.trace, one, other) =>
+        {
             Err(NotFollowed::Elsewhere("the two accesses were of different locations".into()))
         }
         _ => Ok(()),

@@ -30,4 +30,5 @@ pub mod run;
 pub mod session;
 pub mod shrink;
 pub mod stored;
+mod straying;
 pub mod torn;

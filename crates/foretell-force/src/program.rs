@@ -25,6 +25,8 @@ pub struct Program {
     pub stdin: Option<PathBuf>,
     /// Files that it reads, for the digest.
     pub inputs: Vec<PathBuf>,
+    /// It was not compiled for foretell: QEMU runs it.
+    pub binary: bool,
     /// Files that it writes: compared as its output is, and as they were before every run.
     pub writes: Vec<PathBuf>,
 }

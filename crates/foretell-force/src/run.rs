@@ -320,6 +320,7 @@ impl<'p> Runner<'p> {
         let (stdout, stderr) = (Arc::new(file()?), Arc::new(file()?));
         let mut options = RecordOptions::new(&self.program.path, "");
         options.arguments.clone_from(&self.program.arguments);
+        options.binary = self.program.binary;
         options.policy = policy;
         options.steps = steps;
         options.time_limit = Some(limits.time);

@@ -321,7 +321,10 @@ pub(crate) fn place(trace: &Trace, info: &AccessInfo) -> String {
     match info.site {
         Some(site) => {
             let site = &trace.sites[site.index()];
-            format!(" at {}:{}", site.file, site.line)
+            match site.line {
+                0 if !site.function.is_empty() => format!(" in {}", site.function),
+                _ => format!(" at {}:{}", site.file, site.line),
+            }
         }
         None => format!(" ({})", trace.event_name(info.event)),
     }

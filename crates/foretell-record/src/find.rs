@@ -15,6 +15,11 @@ pub const LIBRARY: &str = "libforetell_runtime.so";
 /// The runtime library: beside the running executable, in `../lib/foretell`, or where cargo puts
 /// it; the first of this build, or any at all.
 pub fn runtime_library() -> Option<PathBuf> {
+    library(LIBRARY)
+}
+
+/// A library of ours, see [`runtime_library`].
+pub fn library(name: &str) -> Option<PathBuf> {
     let executable = env::current_exe().ok()?.canonicalize().ok()?;
     let beside = executable.parent()?;
     let places = [
@@ -25,7 +30,7 @@ pub fn runtime_library() -> Option<PathBuf> {
         beside.join(".."),
     ];
     let found: Vec<PathBuf> =
-        places.iter().filter_map(|place| place.join(LIBRARY).canonicalize().ok()).collect();
+        places.iter().filter_map(|place| place.join(name).canonicalize().ok()).collect();
     found.iter().find(|path| is_of_this_build(path)).or(found.first()).cloned()
 }
 

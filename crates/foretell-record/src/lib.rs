@@ -8,6 +8,7 @@
 mod account;
 mod convert;
 mod debugger;
+mod emulator;
 mod find;
 mod forced;
 mod layout;
@@ -209,6 +210,8 @@ pub struct RecordOptions {
     pub steps: Vec<Step>,
     /// A log of [`record_sync_only`] whose order and inputs the run shall follow.
     pub replay: Option<PathBuf>,
+    /// The program was not compiled for foretell: QEMU runs it, with our plugin.
+    pub binary: bool,
     /// The runtime library; found by itself when absent.
     pub library: Option<PathBuf>,
     /// End the program when it has done nothing visible for so long.
@@ -277,6 +280,7 @@ impl RecordOptions {
             policy: Policy::Os,
             steps: Vec::new(),
             replay: None,
+            binary: false,
             library: None,
             hang_limit: None,
             time_limit: None,
@@ -370,6 +374,8 @@ pub struct Times {
 pub enum RecordError {
     /// There is no such program.
     NoProgram(PathBuf),
+    /// The program cannot be run by QEMU; why.
+    Emulator(PathBuf, String),
     /// The runtime library is not where it should be.
     NoLibrary,
     /// The runtime library, or one that the program brings with it, is of another build than we.
@@ -394,6 +400,8 @@ pub enum RecordError {
         program: PathBuf,
         /// How it ended.
         end: RunEnd,
+        /// QEMU was to run it.
+        binary: bool,
     },
 }
 
@@ -402,6 +410,9 @@ impl fmt::Display for RecordError {
         match self {
             RecordError::NoProgram(path) => {
                 write!(f, "there is no program `{}`; give its path", path.display())
+            }
+            RecordError::Emulator(path, why) => {
+                write!(f, "cannot run the binary `{}`: {why}", path.display())
             }
             RecordError::NoLibrary => write!(
                 f,
@@ -433,6 +444,11 @@ impl fmt::Display for RecordError {
                 write!(f, "cannot write `{}`: {error}", path.display())
             }
             RecordError::Read(error) => error.fmt(f),
+            RecordError::NotAttached { program, binary: true, .. } => write!(
+                f,
+                "QEMU did not run `{}` with the plugin; what it said stands above",
+                program.display()
+            ),
             RecordError::NotAttached { program, .. } => write!(
                 f,
                 "`{}` ran without the runtime: it is statically linked, set-user-id, or a script \

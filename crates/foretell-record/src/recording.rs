@@ -19,6 +19,7 @@ use foretell_trace::Trace;
 use foretell_trace::format::ReadError;
 use foretell_wire::{End, environment, format_turns};
 
+use crate::emulator::Emulator;
 use crate::forced::{self, Comparison, Divergence};
 use crate::log::About;
 use crate::outside::{Cause, Noted};
@@ -37,18 +38,30 @@ use crate::{
 pub struct Prepared {
     /// The executable.
     pub program: PathBuf,
-    /// The runtime library.
-    library: PathBuf,
+    /// What gets into it.
+    controlled: Controlled,
     build_id: Option<String>,
+}
+
+/// How a program is controlled.
+#[derive(Debug)]
+enum Controlled {
+    /// By the runtime library in it.
+    Runtime(PathBuf),
+    /// By the plugin in the QEMU that runs it.
+    Emulator(Emulator),
 }
 
 impl Prepared {
     pub fn new(options: &RecordOptions) -> Result<Self, RecordError> {
         let program = find::program(&options.program)
             .ok_or_else(|| RecordError::NoProgram(options.program.clone()))?;
-        let library = library(options)?;
+        let controlled = match options.binary {
+            true => Controlled::Emulator(Emulator::new(&program)?),
+            false => Controlled::Runtime(library(options)?),
+        };
         let build_id = find::build_id(&program);
-        Ok(Self { program, library, build_id })
+        Ok(Self { program, controlled, build_id })
     }
 
     /// The program with what is the same in every run that these options describe.
@@ -56,7 +69,9 @@ impl Prepared {
         // The path of the executable is among what the kernel puts on the stack.
         let mut command = Command::new(&self.program);
         command.args(&options.arguments);
-        preload(&mut command, &self.library, &self.program, "record");
+        if let Controlled::Runtime(library) = &self.controlled {
+            preload(&mut command, library, &self.program, "record");
+        }
         // To name the frames of a panic of Rust takes longer than most runs, and no finding needs them.
         command.env("RUST_BACKTRACE", "0");
         // A user can ask for fibers in the environment, too.
@@ -194,7 +209,11 @@ fn recorded(
     if ring.is_damaged() {
         sink.gap(DAMAGED);
     } else if !ring.is_attached() {
-        return Err(RecordError::NotAttached { program: program.clone(), end });
+        return Err(RecordError::NotAttached {
+            program: program.clone(),
+            end,
+            binary: options.binary,
+        });
     }
     if ring.is_left() {
         sink.gap(
@@ -263,6 +282,39 @@ fn launch(
     streams: &[Option<File>; 3],
     mark: Mark,
 ) -> Result<Owned, RecordError> {
+    let (command, called) = match &prepared.controlled {
+        Controlled::Emulator(emulator) => {
+            (emulator.command(&prepared.program, options, ring.file()), None)
+        }
+        Controlled::Runtime(_) => {
+            let called = options.debugger.is_none().then_some(options.program.as_os_str());
+            (with_runtime(options, prepared, ring)?, called)
+        }
+    };
+    let captured = options.capture.is_some();
+    let launch = Launch {
+        command: &command,
+        called,
+        streams,
+        leads_group: captured,
+        ends_with_us: captured || options.on_recorder_death == OnRecorderDeath::End,
+        // Programs sort and hash by addresses.
+        fixed_addresses: true,
+        mark,
+        inherits: Some(ring.file()),
+        signals: &signals_of_program(),
+        serves: false,
+    };
+    let started = options.debugger.as_ref().map_or(&prepared.program, |debugger| &debugger.program);
+    Owned::launch(&launch).map_err(|error| RecordError::Start(started.clone(), error))
+}
+
+/// The command for a program with the runtime in it.
+fn with_runtime(
+    options: &RecordOptions,
+    prepared: &Prepared,
+    ring: &Ring,
+) -> Result<Command, RecordError> {
     let mut command = prepared.command(options);
     command
         .env(environment::RING, ring.file().to_string())
@@ -282,22 +334,7 @@ fn launch(
         Some(debugger) => command = debugger.command(&prepared.program, &command),
         None => layout::fix(&mut command, &options.program, &prepared.program),
     }
-    let captured = options.capture.is_some();
-    let launch = Launch {
-        command: &command,
-        called: options.debugger.is_none().then_some(options.program.as_os_str()),
-        streams,
-        leads_group: captured,
-        ends_with_us: captured || options.on_recorder_death == OnRecorderDeath::End,
-        // Programs sort and hash by addresses.
-        fixed_addresses: true,
-        mark,
-        inherits: Some(ring.file()),
-        signals: &signals_of_program(),
-        serves: false,
-    };
-    let started = options.debugger.as_ref().map_or(&prepared.program, |debugger| &debugger.program);
-    Owned::launch(&launch).map_err(|error| RecordError::Start(started.clone(), error))
+    Ok(command)
 }
 
 /// What signals do in a program that do something else in us.

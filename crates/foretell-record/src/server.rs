@@ -118,7 +118,12 @@ impl ForkServer {
         mark: Mark,
     ) -> Option<(Owned, Seat<'_>)> {
         let [Some(input), Some(output), Some(error)] = streams else { return None };
-        if options.debugger.is_some() || options.replay.is_some() || options.capture.is_none() {
+        // QEMU has threads of its own, which no copy has.
+        if options.debugger.is_some()
+            || options.replay.is_some()
+            || options.binary
+            || options.capture.is_none()
+        {
             return None;
         }
         let prepared = self.prepared.get()?;

@@ -199,8 +199,25 @@ impl Symbols {
         {
             site.function = addr2line::demangle_auto(symbol.into(), None).as_ref().into();
         }
+        if site.line == 0 {
+            site.function = with_offset(lines, &module.path, &site.function, probe).into();
+        }
         known().insert(probe, site.clone());
         site
+    }
+}
+
+/// Where there are no source positions, places are told by their distance from what has a name: the
+/// function, or the file.
+fn with_offset(lines: &addr2line::Loader, path: &Path, function: &str, probe: u64) -> String {
+    let begin = lines.find_symbol_info(probe).map(|symbol| symbol.address());
+    match begin {
+        Some(begin) if !function.is_empty() && begin == probe => function.to_owned(),
+        Some(begin) if !function.is_empty() => format!("{function}+{:#x}", probe - begin),
+        _ => {
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            format!("{file}+{probe:#x}")
+        }
     }
 }
 

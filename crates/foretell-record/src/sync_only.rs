@@ -79,7 +79,7 @@ pub fn record_sync_only(options: &RecordOptions) -> Result<SyncOutcome, RecordEr
     let end = run(&launch, &program, options.time_limit)?;
     let windows = windows(&place).map_err(write_error)?;
     if windows.is_empty() {
-        return Err(RecordError::NotAttached { program, end });
+        return Err(RecordError::NotAttached { program, end, binary: false });
     }
     let log = place.join(sync_log::BLOCKS_NAME);
     let (entries, bytes) = complete(&log, &windows).map_err(write_error)?;

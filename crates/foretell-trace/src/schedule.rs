@@ -21,7 +21,7 @@
 //! for the replayer to say what it expected when the program does something else, as are the names
 //! of the threads (`thread` lines, which need not be there). `next` lines say
 //! before which events threads stand when the schedule ends (a race, a deadlock), `violation` what
-//! goes wrong there. The last line has the number of steps and the CRC-32 of everything above: a cut
+//! goes wrong there, and `runner qemu` that the program is a binary that QEMU runs. The last line has the number of steps and the CRC-32 of everything above: a cut
 //! or edited schedule is refused, as is one for another build or other input ([`Schedule::check`]).
 
 use std::fmt;
@@ -90,6 +90,8 @@ pub struct Schedule {
     pub finding: Option<Box<str>>,
     /// What goes wrong, in a word.
     pub violation: Option<Box<str>>,
+    /// What runs the program, where that is not the processor: [`Schedule::QEMU`].
+    pub runner: Option<Box<str>>,
     /// What people call the threads.
     pub threads: Vec<(CreationPath, Box<str>)>,
     /// The steps in order.
@@ -160,6 +162,9 @@ impl Step {
 }
 
 impl Schedule {
+    /// The program is a binary that was not compiled for foretell.
+    pub const QEMU: &str = "qemu";
+
     /// A schedule of a trace's events; `next` are those that threads stand before at the end.
     pub fn of_trace(
         trace: &Trace,
@@ -189,6 +194,7 @@ impl Schedule {
             input: None,
             finding: None,
             violation: None,
+            runner: None,
             threads,
             steps,
             next,
@@ -282,6 +288,7 @@ impl Schedule {
             "input" => self.input = only()?,
             "finding" => self.finding = only()?,
             "violation" => self.violation = only()?,
+            "runner" => self.runner = only()?,
             "thread" => match rest {
                 &[path, name] => self.threads.push((creation_path(tree, path)?, word(name)?)),
                 _ => return Err(tree.error(keyword, "expected a thread and its name")),
@@ -290,7 +297,7 @@ impl Schedule {
             "next" => self.next.push(step(tree, keyword, rest)?),
             other => {
                 return Err(tree.error(keyword, format!("unknown line `{other}`")).help(
-                    "lines are program, build-id, input, finding, violation, thread, step, next and end",
+                    "lines are program, build-id, input, finding, violation, runner, thread, step, next and end",
                 ));
             }
         }
@@ -344,6 +351,7 @@ impl fmt::Display for Schedule {
             ("input", &self.input),
             ("finding", &self.finding),
             ("violation", &self.violation),
+            ("runner", &self.runner),
         ];
         for (keyword, value) in facts {
             if let Some(value) = value {

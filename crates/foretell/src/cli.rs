@@ -509,6 +509,10 @@ pub struct RecordArguments {
     /// inputs; then --replay gets the memory accesses.
     #[arg(long, conflicts_with_all = ["schedule", "symbolic", "concrete", "compact", "replay"])]
     pub sync_only: bool,
+    /// The program is an executable that was not compiled for foretell, for x86-64, AArch64 or 32-bit
+    /// ARM: QEMU runs it (Debian's package qemu-user).
+    #[arg(long, conflicts_with_all = ["symbolic", "sync_only", "replay"])]
+    pub binary: bool,
     /// Follow a log of --sync-only: the instrumented build of the program does its synchronisation
     /// in that order and gets those inputs. A program with data races may do something else all the
     /// same; where it is seen to, that is said and the exit code is 12.
@@ -643,8 +647,12 @@ pub struct MergeArguments {
 }
 
 /// How a program is run again and again.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct RunArguments {
+    /// The program is an executable that was not compiled for foretell, for x86-64, AArch64 or 32-bit
+    /// ARM: QEMU runs it (Debian's package qemu-user).
+    #[arg(long)]
+    pub binary: bool,
     /// What happens when the steps of a schedule are over: the threads run as the operating system
     /// has it, each in turn, or at random: free, round-robin:EVENTS, random:SEED:EVENTS. When
     /// absent, each in turn without interruption: the same every time.

@@ -54,9 +54,10 @@ pub fn malformed(path: &Path, text: &str, error: &toml::de::Error) -> String {
 
 /// Options that a project's file may set: they neither run a command nor write a file. An option
 /// that is new is not among them until somebody has thought about it.
-const HARMLESS: [&str; 44] = [
+const HARMLESS: [&str; 45] = [
     "abstraction",
     "after",
+    "binary",
     "budget",
     "check",
     "compact",

@@ -38,7 +38,7 @@ pub fn prepare(typed: &[OsString], run: &RunArguments) -> Result<Prepared, Failu
     }
     let mut program = described(first.into(), rest, run);
     let source = Path::new(first);
-    let Some(language) = language_of(source) else {
+    let Some(language) = language_of(source).filter(|_| !run.binary) else {
         return Ok(Prepared { program, _build: None });
     };
     let folder = temporary()?;
@@ -97,6 +97,7 @@ fn language_of(source: &Path) -> Option<Source> {
 fn described(path: PathBuf, arguments: &[OsString], run: &RunArguments) -> Program {
     let mut program = Program::new(path, arguments.to_vec());
     program.stdin = stdin_file();
+    program.binary = run.binary;
     program.inputs.clone_from(&run.input);
     program.writes.clone_from(&run.writes);
     program

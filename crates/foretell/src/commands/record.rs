@@ -32,6 +32,7 @@ pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Fai
     options.policy = arguments.schedule.clone();
     options.replay = arguments.replay.clone();
     options.concrete = arguments.concrete;
+    options.binary = arguments.binary;
     options.form = if arguments.compact { Form::Trace } else { Form::Log };
     options.time_limit = arguments.time_limit.map(Duration::from_secs);
     options.size_limit = Some(arguments.size_limit.saturating_mul(1 << 20));

@@ -26,13 +26,21 @@ pub fn run(arguments: &ReplayArguments, output: &mut Output) -> Result<Exit, Fai
     let text = std::fs::read_to_string(&arguments.schedule)
         .map_err(|error| Failure::Input(in_file(&error)))?;
     let schedule = Schedule::parse(&text).map_err(|error| Failure::Input(in_file(&error)))?;
-    let prepared = prepare(&arguments.program, &arguments.run)?;
+    let mut how = arguments.run.clone();
+    how.binary |= schedule.runner.as_deref() == Some(Schedule::QEMU);
+    let prepared = prepare(&arguments.program, &how)?;
     let after = arguments.run.after.clone().unwrap_or(UNINTERRUPTED);
     let limit = Duration::from_secs(arguments.run.run_limit);
     let failed = |error: ReplayError| match error {
         ReplayError::Run(_) => Failure::Input(error.to_string()),
         _ => Failure::Input(in_file(&error)),
     };
+    if arguments.gdb && how.binary {
+        let advice = "replay it without --gdb";
+        return Err(Failure::Input(format!(
+            "a binary that QEMU runs is not debugged yet; {advice}"
+        )));
+    }
     if arguments.gdb {
         return match debug(&schedule, &prepared.program, &after).map_err(failed)? {
             RunEnd::Diverged(divergence) => {

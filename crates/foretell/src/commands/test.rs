@@ -71,8 +71,10 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     })?;
     let mut paths = BTreeMap::new();
     let saved = session.tested.iter().filter(|tested| tested.verdict.is_open() || tested.counts());
+    let runner = arguments.run.binary.then(|| Schedule::QEMU.into());
+    let schedule = |tested: &Tested| Schedule { runner: runner.clone(), ..tested.schedule.clone() };
     let saved: Vec<(String, Schedule)> =
-        saved.map(|tested| (tested.finding.id.clone(), tested.schedule.clone())).collect();
+        saved.map(|tested| (tested.finding.id.clone(), schedule(tested))).collect();
     let schedules = saved.iter().map(|(id, schedule)| (id.as_str(), schedule.clone()));
     schedules::write(&arguments.schedules, schedules, &mut paths);
     options.predict.progress.begin(Phase::Explaining, 0);

@@ -1,0 +1,225 @@
+//! Accesses of the program's own code, which QEMU reports right after each.
+//!
+//! A thread's own stack is not recorded below the lowest address that others may know: an address of
+//! it that was stored elsewhere or given to a new thread. Where another thread comes to it all the
+//! same, that is said, and recorded from there on. Constants are not recorded either.
+
+use std::ffi::c_uint;
+
+use foretell_abi::Order;
+use foretell_wire::{Kind, access as detail};
+
+use crate::api::{IS_BOTH, Pointer, api};
+use crate::calls;
+use crate::cpu::{machine, peek};
+use crate::instructions::Class;
+use crate::modules;
+use crate::scheduler::{self, scheduler};
+use crate::thread::Thread;
+use crate::thread_of;
+
+/// An instruction of the program.
+pub struct Instruction {
+    /// The address after it: what it did is told like a call that returns there.
+    pub place: u64,
+    /// What its accesses are.
+    pub class: Class,
+}
+
+/// What a thread has done of an atomic access so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pending {
+    /// Nothing.
+    None,
+    /// It read this, which may be all.
+    Read { place: u64, address: u64, size: u8, value: u64 },
+}
+
+const SEQUENTIAL: u8 = Order::SequentiallyConsistent as u8;
+
+/// An instruction accessed memory.
+pub extern "C" fn on_access(cpu: c_uint, what: u32, address: u64, data: Pointer) {
+    let me = thread_of(cpu);
+    // SAFETY: instructions are never freed.
+    let instruction = unsafe { &*data.cast::<Instruction>() };
+    me.in_code = true;
+    if !me.started {
+        calls::begin_thread(me);
+    }
+    let shift = (api().qemu_plugin_mem_size_shift)(what);
+    let writes = (api().qemu_plugin_mem_is_store)(what);
+    let both = what & IS_BOTH == IS_BOTH;
+    for part in 0..1u64 << shift.saturating_sub(3) {
+        let size = 1 << shift.min(3);
+        accessed(me, instruction, address + 8 * part, size, writes, both);
+    }
+    if me.index >= me.pause_at {
+        match instruction.class.is_atomic() {
+            true => me.owes_pause = true,
+            false if me.pending == Pending::None => scheduler::pause(me),
+            false => {}
+        }
+    }
+}
+
+/// The instruction before this one was atomic.
+pub extern "C" fn after_atomic(cpu: c_uint, _data: Pointer) {
+    let me = thread_of(cpu);
+    if me.owes_pause && me.pending == Pending::None {
+        me.in_code = true;
+        scheduler::pause(me);
+    }
+}
+
+fn accessed(
+    me: &mut Thread,
+    instruction: &Instruction,
+    address: u64,
+    size: u8,
+    writes: bool,
+    both: bool,
+) {
+    let &Instruction { place, class } = instruction;
+    let value = peek(address, size);
+    match class {
+        Class::Plain => {
+            settle(me);
+            touch(me, place, 0, address, size, value, writes);
+        }
+        Class::Ordered => {
+            settle(me);
+            touch(me, place, SEQUENTIAL, address, size, value, writes);
+        }
+        // Before there is a second thread, and where it is one instruction: a read, then a write.
+        Class::Atomic | Class::CompareExchange if both => {
+            settle(me);
+            let old = scheduler().shadow.value(address, size);
+            exchanged(me, class, place, address, size, old, value);
+        }
+        Class::Atomic | Class::CompareExchange | Class::LoadLinked if !writes => {
+            settle(me);
+            me.pending = Pending::Read { place, address, size, value };
+        }
+        // It looks once more before it writes.
+        Class::StoreConditional if !writes => {}
+        Class::LoadLinked => {
+            settle(me);
+            touch(me, place, SEQUENTIAL, address, size, value, true);
+        }
+        Class::Atomic | Class::CompareExchange | Class::StoreConditional => {
+            let read = std::mem::replace(&mut me.pending, Pending::None);
+            let old = match read {
+                Pending::Read { address: at, size: read, value, .. }
+                    if (at, read) == (address, size) =>
+                {
+                    Some(value)
+                }
+                _ => scheduler().shadow.value(address, size),
+            };
+            exchanged(me, class, place, address, size, old, value);
+        }
+    }
+}
+
+/// What was begun as an atomic access was only a read.
+pub fn settle(me: &mut Thread) {
+    if let Pending::Read { place, address, size, value } = me.pending {
+        me.pending = Pending::None;
+        touch(me, place, SEQUENTIAL, address, size, value, false);
+    }
+}
+
+/// An atomic access was made: from `old`, where that is known, to `new`.
+fn exchanged(
+    me: &mut Thread,
+    class: Class,
+    place: u64,
+    address: u64,
+    size: u8,
+    old: Option<u64>,
+    new: u64,
+) {
+    let is_read = class == Class::CompareExchange && old == Some(new);
+    if is_read || old.is_none() {
+        if old.is_none() {
+            scheduler().gap_once(
+                "what an atomic operation replaced, where the C library had written it: it counts as \
+                 a write",
+            );
+        }
+        return touch(me, place, SEQUENTIAL, address, size, new, !is_read);
+    }
+    if is_private(me, address) {
+        return;
+    }
+    scheduler().shadow.see(address, size, new);
+    if size == machine().word() {
+        escape(me, address, new);
+    }
+    let words = [address, old.unwrap_or(new), new, 0];
+    scheduler::event(me, Kind::ReadModifyWrite, detail::detail(size, SEQUENTIAL), place, &words);
+}
+
+/// Records a read or a write, unless it is of what nobody else sees.
+#[inline]
+pub fn touch(
+    me: &mut Thread,
+    place: u64,
+    order: u8,
+    address: u64,
+    size: u8,
+    value: u64,
+    writes: bool,
+) {
+    if is_private(me, address) || modules::is_constant(address) {
+        return;
+    }
+    scheduler().shadow.see(address, size, value);
+    if writes && size == machine().word() {
+        escape(me, address, value);
+    }
+    let kind = if writes { Kind::Write } else { Kind::Read };
+    scheduler::access(me, kind, detail::detail(size, order), place, address, value);
+}
+
+/// Whether the address is of the thread's stack, and nobody else knows it. Opens another thread's.
+#[inline]
+fn is_private(me: &Thread, address: u64) -> bool {
+    if me.stack.contains(&address) {
+        return address < me.open_from;
+    }
+    for &other in &scheduler().threads {
+        // SAFETY: live threads, and their state belongs to us.
+        let other = unsafe { &mut *other };
+        if other.stack.contains(&address) && address < other.open_from {
+            open(other, address);
+            scheduler().gap_once(
+                "accesses of a thread to its own stack before another thread came to the same memory",
+            );
+        }
+    }
+    false
+}
+
+/// A thread may let others know an address of its stack by writing this value there.
+fn escape(me: &mut Thread, address: u64, value: u64) {
+    /// What the address is of may begin before it.
+    const AROUND: u64 = 1 << 10;
+    if me.stack.contains(&value) && !(me.stack.contains(&address) && address < me.open_from) {
+        open(me, value & !(AROUND - 1));
+    }
+}
+
+/// From this address on the stack is recorded.
+pub fn open(thread: &mut Thread, from: u64) {
+    let from = from.max(thread.stack.start);
+    if from < thread.open_from {
+        // SAFETY: a part of the thread's stack.
+        let bytes = unsafe {
+            let begin = (from + crate::cpu::guest_base()) as *const u8;
+            std::slice::from_raw_parts(begin, (thread.open_from - from) as usize)
+        };
+        scheduler().shadow.see_bytes(from, bytes);
+        thread.open_from = from;
+    }
+}

@@ -1,0 +1,339 @@
+//! Mutexes, spin locks and reader-writer locks.
+
+use foretell_wire::{Kind, ObjectKind, lock};
+
+use super::{Call, Then};
+use crate::calls::waits::deadline;
+use crate::cpu::{Machine, machine, peek};
+use crate::objects::Model;
+use crate::scheduler::{self, scheduler};
+use crate::thread::Wait;
+
+/// See `super::FUNCTIONS`.
+pub const FUNCTIONS: &[(&str, super::Handler)] = &[
+    ("pthread_mutex_init", |call| {
+        let address = call.argument(0);
+        let attributes = call.argument(1);
+        // The kind is in the attributes' first word.
+        let kind = if attributes == 0 { 0 } else { peek(attributes, 4) as u32 };
+        let plain = kind & (SHARED_ATTRIBUTE | ROBUST_ATTRIBUTE) == 0;
+        match plain {
+            true => {
+                define(address, Model::Mutex(kind_of(kind), None, 0));
+            }
+            false => scheduler().objects.forget(address),
+        }
+        Then::Run
+    }),
+    ("pthread_mutex_destroy", destroy),
+    ("pthread_mutex_lock", |call| lock(call, Patience::Until(None))),
+    ("pthread_mutex_trylock", |call| lock(call, Patience::Try)),
+    ("pthread_mutex_timedlock", |call| {
+        let until = deadline(libc::CLOCK_REALTIME, call.argument(1));
+        lock(call, Patience::Until(Some(until)))
+    }),
+    ("pthread_mutex_clocklock", |call| {
+        let until = deadline(call.integer(1), call.argument(2));
+        lock(call, Patience::Until(Some(until)))
+    }),
+    ("pthread_mutex_unlock", |call| match is_modelled(call.argument(0)) {
+        true => {
+            let number = mutex(call.argument(0));
+            Then::Return(release(call, number).into())
+        }
+        false => Then::Run,
+    }),
+    // Those of C11 are the same ones; only what they say of a failure differs.
+    ("mtx_lock", |call| lock(call, Patience::Until(None))),
+    ("mtx_unlock", |call| {
+        let number = mutex(call.argument(0));
+        Then::Return(release(call, number).into())
+    }),
+    ("mtx_trylock", |call| {
+        const BUSY: i64 = 1;
+        let number = mutex(call.argument(0));
+        Then::Return(if acquire(call, number, &Patience::Try) == 0 { 0 } else { BUSY })
+    }),
+    ("mtx_destroy", destroy),
+    ("pthread_spin_init", |call| {
+        define(call.argument(0), Model::Mutex(ObjectKind::Mutex, None, 0));
+        Then::Run
+    }),
+    ("pthread_spin_destroy", destroy),
+    ("pthread_spin_lock", |call| {
+        let number = spin(call.argument(0));
+        Then::Return(acquire(call, number, &Patience::Until(None)).into())
+    }),
+    ("pthread_spin_trylock", |call| {
+        let number = spin(call.argument(0));
+        Then::Return(acquire(call, number, &Patience::Try).into())
+    }),
+    ("pthread_spin_unlock", |call| {
+        let number = spin(call.argument(0));
+        Then::Return(release(call, number).into())
+    }),
+    ("pthread_rwlock_init", |call| {
+        define(call.argument(0), Model::ReaderWriter(None, Vec::new()));
+        Then::Run
+    }),
+    ("pthread_rwlock_destroy", destroy),
+    ("pthread_rwlock_rdlock", |call| share(call, true, Patience::Until(None))),
+    ("pthread_rwlock_wrlock", |call| share(call, false, Patience::Until(None))),
+    ("pthread_rwlock_tryrdlock", |call| share(call, true, Patience::Try)),
+    ("pthread_rwlock_trywrlock", |call| share(call, false, Patience::Try)),
+    ("pthread_rwlock_timedrdlock", |call| {
+        let until = deadline(libc::CLOCK_REALTIME, call.argument(1));
+        share(call, true, Patience::Until(Some(until)))
+    }),
+    ("pthread_rwlock_timedwrlock", |call| {
+        let until = deadline(libc::CLOCK_REALTIME, call.argument(1));
+        share(call, false, Patience::Until(Some(until)))
+    }),
+    ("pthread_rwlock_clockrdlock", |call| {
+        let until = deadline(call.integer(1), call.argument(2));
+        share(call, true, Patience::Until(Some(until)))
+    }),
+    ("pthread_rwlock_clockwrlock", |call| {
+        let until = deadline(call.integer(1), call.argument(2));
+        share(call, false, Patience::Until(Some(until)))
+    }),
+    ("pthread_rwlock_unlock", unshare),
+];
+
+/// In glibc's attributes of a mutex.
+const SHARED_ATTRIBUTE: u32 = 0x8000_0000;
+const ROBUST_ATTRIBUTE: u32 = 0x4000_0000;
+
+/// How long a lock may take.
+pub enum Patience {
+    /// Not at all.
+    Try,
+    /// Until this virtual time; `None` for ever.
+    Until(Option<u64>),
+}
+
+impl Patience {
+    fn flags(&self) -> u32 {
+        match self {
+            Patience::Until(None) => 0,
+            Patience::Try | Patience::Until(Some(_)) => lock::BY_TRY,
+        }
+    }
+}
+
+/// A new object.
+pub fn define(address: u64, model: Model) -> u32 {
+    let scheduler = scheduler();
+    scheduler.objects.define(&mut scheduler.ring, address, model)
+}
+
+/// An object is destroyed; the real function has its say too.
+pub fn destroy(call: &mut Call<'_>) -> Then {
+    call.point();
+    if let Some(number) = scheduler().objects.at(call.argument(0)) {
+        if let Model::Mutex(_, Some(_), _) = scheduler().objects.model(number) {
+            return Then::Return(libc::EBUSY.into());
+        }
+        call.event(Kind::Destroy, 0, &[number.into()]);
+        scheduler().objects.forget(call.argument(0));
+    }
+    Then::Run
+}
+
+/// glibc keeps in a mutex what kind it is: type in bits 0..2, robust 16, shared with others 128.
+fn glibc_kind(address: u64) -> u32 {
+    let offset = if machine() == Machine::Arm { 12 } else { 16 };
+    peek(address + offset, 4) as u32
+}
+
+fn kind_of(code: u32) -> ObjectKind {
+    match code & 3 {
+        1 => ObjectKind::RecursiveMutex,
+        2 => ObjectKind::ErrorCheckingMutex,
+        _ => ObjectKind::Mutex,
+    }
+}
+
+/// Whether the scheduler alone can model the mutex: not if other processes see it, and not if the
+/// kernel gives it on when its owner dies.
+fn is_modelled(address: u64) -> bool {
+    let modelled = glibc_kind(address) & (16 | 128) == 0;
+    if !modelled {
+        scheduler().gap_once("mutexes that are robust, or shared with other processes");
+    }
+    modelled
+}
+
+/// The number of the mutex.
+pub fn mutex(address: u64) -> u32 {
+    let scheduler = scheduler();
+    scheduler.objects.number(
+        &mut scheduler.ring,
+        address,
+        |model| matches!(model, Model::Mutex(..)),
+        || Model::Mutex(kind_of(glibc_kind(address)), None, 0),
+    )
+}
+
+/// The number of a lock that is always a plain one.
+pub fn spin(address: u64) -> u32 {
+    let scheduler = scheduler();
+    scheduler.objects.number(
+        &mut scheduler.ring,
+        address,
+        |model| matches!(model, Model::Mutex(..)),
+        || Model::Mutex(ObjectKind::Mutex, None, 0),
+    )
+}
+
+/// The state of a mutex: its kind, holder and depth.
+pub fn state(number: u32) -> (ObjectKind, &'static mut Option<u32>, &'static mut u32) {
+    match scheduler().objects.model(number) {
+        Model::Mutex(kind, owner, depth) => (*kind, owner, depth),
+        _ => unreachable!("numbers of mutexes name mutexes"),
+    }
+}
+
+fn lock(call: &mut Call<'_>, patience: Patience) -> Then {
+    if !is_modelled(call.argument(0)) {
+        return Then::Run;
+    }
+    let number = mutex(call.argument(0));
+    Then::Return(acquire(call, number, &patience).into())
+}
+
+/// Takes the mutex.
+pub fn acquire(call: &mut Call<'_>, number: u32, patience: &Patience) -> i32 {
+    call.point();
+    let me = call.me.number;
+    let failed = |call: &mut Call<'_>, flags: u32, error: i32| {
+        call.event(Kind::AcquireFailed, 0, &[u64::from(number) | u64::from(flags) << 32]);
+        call.point();
+        error
+    };
+    loop {
+        let (kind, owner, _) = state(number);
+        match (*owner, patience) {
+            (None, _) => break,
+            (Some(owner), _) if owner == me && kind == ObjectKind::RecursiveMutex => break,
+            (Some(_), Patience::Try) => return failed(call, lock::BY_TRY, libc::EBUSY),
+            (Some(owner), _) if owner == me && kind == ObjectKind::ErrorCheckingMutex => {
+                return failed(call, 0, libc::EDEADLK);
+            }
+            (Some(_), Patience::Until(deadline)) => {
+                let late = scheduler::block(call.me, Wait::Object(number), *deadline);
+                if late && state(number).1.is_some() {
+                    return failed(call, lock::BY_TRY, libc::ETIMEDOUT);
+                }
+            }
+        }
+    }
+    let (_, owner, depth) = state(number);
+    *owner = Some(me);
+    *depth += 1;
+    call.event(Kind::Acquire, 0, &[u64::from(number) | u64::from(patience.flags()) << 32]);
+    call.point();
+    0
+}
+
+/// Gives the mutex back. A plain mutex may be given back by a thread that did not take it.
+pub fn release(call: &mut Call<'_>, number: u32) -> i32 {
+    call.point();
+    let (kind, owner, depth) = state(number);
+    let plain = kind == ObjectKind::Mutex;
+    if owner.is_none() || (*owner != Some(call.me.number) && !plain) {
+        call.event(Kind::ReleaseFailed, 0, &[number.into()]);
+        call.point();
+        return if plain { 0 } else { libc::EPERM };
+    }
+    *depth -= 1;
+    if *depth == 0 {
+        *owner = None;
+    }
+    call.event(Kind::Release, 0, &[number.into()]);
+    scheduler::wake(Wait::Object(number));
+    call.point();
+    0
+}
+
+fn rwlock(address: u64) -> u32 {
+    let scheduler = scheduler();
+    scheduler.objects.number(
+        &mut scheduler.ring,
+        address,
+        |model| matches!(model, Model::ReaderWriter(..)),
+        || Model::ReaderWriter(None, Vec::new()),
+    )
+}
+
+fn holders(number: u32) -> (&'static mut Option<u32>, &'static mut Vec<u32>) {
+    match scheduler().objects.model(number) {
+        Model::ReaderWriter(writer, readers) => (writer, readers),
+        _ => unreachable!("numbers of reader-writer locks name reader-writer locks"),
+    }
+}
+
+/// Takes a reader-writer lock. Readers come before waiting writers, as in glibc by default.
+fn share(call: &mut Call<'_>, shared: bool, patience: Patience) -> Then {
+    call.point();
+    let (me, number) = (call.me.number, rwlock(call.argument(0)));
+    let mode = if shared { lock::SHARED } else { 0 };
+    let failed = |call: &mut Call<'_>, flags: u32, error: i32| {
+        call.event(Kind::AcquireFailed, 0, &[u64::from(number) | u64::from(flags) << 32]);
+        call.point();
+        Then::Return(error.into())
+    };
+    let is_free = || {
+        let (writer, readers) = holders(number);
+        writer.is_none() && (shared || readers.is_empty())
+    };
+    while !is_free() {
+        match patience {
+            Patience::Try => return failed(call, lock::BY_TRY | mode, libc::EBUSY),
+            Patience::Until(_) if *holders(number).0 == Some(me) => {
+                return failed(call, mode, libc::EDEADLK);
+            }
+            Patience::Until(deadline) => {
+                let late = scheduler::block(call.me, Wait::Object(number), deadline);
+                if late && !is_free() {
+                    return failed(call, lock::BY_TRY | mode, libc::ETIMEDOUT);
+                }
+            }
+        }
+    }
+    let (writer, readers) = holders(number);
+    match shared {
+        true => readers.push(me),
+        false => *writer = Some(me),
+    }
+    let flags = patience.flags() | mode;
+    call.event(Kind::Acquire, 0, &[u64::from(number) | u64::from(flags) << 32]);
+    call.point();
+    Then::Return(0)
+}
+
+fn unshare(call: &mut Call<'_>) -> Then {
+    call.point();
+    let (me, number) = (call.me.number, rwlock(call.argument(0)));
+    let (writer, readers) = holders(number);
+    let reader = readers.iter().position(|&reader| reader == me);
+    let mode = match (&*writer, reader) {
+        (Some(owner), _) if *owner == me => {
+            *writer = None;
+            0
+        }
+        (_, Some(place)) => {
+            readers.remove(place);
+            lock::SHARED
+        }
+        _ => {
+            call.event(Kind::ReleaseFailed, 0, &[number.into()]);
+            call.point();
+            return Then::Return(0);
+        }
+    };
+    call.event(Kind::Release, 0, &[u64::from(number) | u64::from(mode) << 32]);
+    scheduler::wake(Wait::Object(number));
+    call.point();
+    Then::Return(0)
+}

@@ -1,0 +1,95 @@
+//! Creating and joining threads, and what is done once.
+
+use foretell_wire::Kind;
+
+use super::locks::{self, Patience};
+use super::{Call, Then};
+use crate::accesses::{open, touch};
+use crate::cpu::{self, Machine, machine, peek_word};
+use crate::scheduler::{self, scheduler};
+use crate::thread::Wait;
+
+/// See `super::FUNCTIONS`.
+pub const FUNCTIONS: &[(&str, super::Handler)] = &[
+    ("pthread_create", |call| create(call, 2)),
+    ("thrd_create", |call| create(call, 1)),
+    ("pthread_join", join),
+    ("thrd_join", join),
+    ("pthread_timedjoin_np", refuse_timed_join),
+    ("pthread_clockjoin_np", refuse_timed_join),
+    ("pthread_once", |call| {
+        // What is done once is done under a lock, which tells others that it was done.
+        let number = locks::spin(call.argument(0));
+        locks::acquire(call, number, &Patience::Until(None));
+        Then::RunAnd(done_once, [number.into(), 0])
+    }),
+    ("__assert_fail", |call| {
+        call.event(Kind::Assert, 0, &[0]);
+        Then::Run
+    }),
+    ("pthread_cancel", |call| {
+        call.point();
+        scheduler().gap_once("cancellations of threads");
+        Then::Run
+    }),
+];
+
+/// Creates a thread, whose function is the argument with this number; the next one it is given.
+fn create(call: &mut Call<'_>, routine: usize) -> Then {
+    call.point();
+    let thumb = u64::from(machine() == Machine::Arm);
+    call.me.creates = (call.place, call.argument(routine) & !thumb);
+    let argument = call.argument(routine + 1);
+    if call.me.stack.contains(&argument) {
+        let stack = cpu::stack_pointer(call.me.cpu);
+        open(call.me, stack.min(argument));
+    }
+    Then::RunAnd(created, [call.argument(0), scheduler().created().into()])
+}
+
+fn done_once(call: &mut Call<'_>, [lock, _]: [u64; 2], _result: u64) {
+    locks::release(call, lock as u32);
+}
+
+/// `pthread_create` returns. A thread that was created is known by what it wrote there.
+fn created(call: &mut Call<'_>, [handle, before]: [u64; 2], result: u64) {
+    if result as i32 == 0 && u64::from(scheduler().created()) > before {
+        let (word, value) = (machine().word(), peek_word(handle));
+        scheduler().handles.retain(|(known, _)| *known != value);
+        scheduler().handles.push((value, before as u32));
+        touch(call.me, call.place, 0, handle, word, value, true);
+    }
+    call.point();
+}
+
+fn join(call: &mut Call<'_>) -> Then {
+    call.point();
+    let handle = call.argument(0);
+    let known = scheduler().handles.iter().find(|(known, _)| *known == handle);
+    let Some(&(_, number)) = known else { return Then::Run };
+    while scheduler::is_alive(number) {
+        if number == call.me.number {
+            return Then::Run; // it says that this is a deadlock
+        }
+        scheduler::block(call.me, Wait::Thread(number), None);
+    }
+    scheduler().handles.retain(|(known, _)| *known != handle);
+    call.event(Kind::Join, 0, &[number.into()]);
+    // The thread has nothing left to do but to end.
+    call.me.keeps_turn = true;
+    Then::RunAnd(joined, [call.argument(1), 0])
+}
+
+fn joined(call: &mut Call<'_>, [result_at, _]: [u64; 2], result: u64) {
+    call.me.keeps_turn = false;
+    if result as i32 == 0 && result_at != 0 {
+        let value = peek_word(result_at);
+        touch(call.me, call.place, 0, result_at, machine().word(), value, true);
+    }
+    call.point();
+}
+
+fn refuse_timed_join(_call: &mut Call<'_>) -> Then {
+    scheduler().gap_once("joins with a time limit");
+    Then::Run
+}

@@ -1,0 +1,290 @@
+//! Condition variables, semaphores, barriers, and sleeping.
+
+use foretell_wire::{BY_TRY, Kind, ObjectKind, wait as detail};
+
+use super::locks::{self, Patience, define, destroy};
+use super::{Call, Then};
+use crate::cpu::{self, Machine, machine, peek};
+use crate::objects::{Condition, Model};
+use crate::scheduler::{self, scheduler};
+use crate::thread::Wait;
+
+/// See `super::FUNCTIONS`.
+pub const FUNCTIONS: &[(&str, super::Handler)] = &[
+    ("pthread_cond_init", |call| {
+        define(call.argument(0), Model::Condition(Condition::default()));
+        Then::Run
+    }),
+    ("pthread_cond_destroy", |call| {
+        destroy(call);
+        Then::Return(0) // the real one would wait for waiters, of which it knows nothing
+    }),
+    ("pthread_cond_wait", |call| wait(call, None)),
+    ("pthread_cond_timedwait", |call| {
+        // glibc notes in the condition that its deadlines are of the monotonic clock.
+        let monotonic = peek(call.argument(0) + 32, 4) & 2 != 0;
+        let clock = if monotonic { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME };
+        let until = deadline(clock, call.argument(2));
+        wait(call, Some(until))
+    }),
+    ("pthread_cond_clockwait", |call| {
+        let until = deadline(call.integer(2), call.argument(3));
+        wait(call, Some(until))
+    }),
+    ("pthread_cond_signal", |call| notify(call, Kind::Signal)),
+    ("pthread_cond_broadcast", |call| notify(call, Kind::Broadcast)),
+    ("cnd_wait", |call| wait(call, None)),
+    ("cnd_signal", |call| notify(call, Kind::Signal)),
+    ("cnd_broadcast", |call| notify(call, Kind::Broadcast)),
+    ("sem_init", |call| {
+        if call.integer(1) != 0 {
+            scheduler().gap_once("semaphores that are shared with other processes");
+            scheduler().objects.forget(call.argument(0));
+            return Then::Run;
+        }
+        define(call.argument(0), Model::Semaphore(call.integer(2) as u32));
+        // The real one stays empty: it is asked only for how a wait fails.
+        cpu::set_argument(call.me.cpu, 2, 0);
+        Then::Run
+    }),
+    ("sem_destroy", destroy),
+    ("sem_wait", |call| take(call, Patience::Until(None))),
+    ("sem_trywait", |call| take(call, Patience::Try)),
+    ("sem_timedwait", |call| {
+        let until = deadline(libc::CLOCK_REALTIME, call.argument(1));
+        take(call, Patience::Until(Some(until)))
+    }),
+    ("sem_clockwait", |call| {
+        let until = deadline(call.integer(1), call.argument(2));
+        take(call, Patience::Until(Some(until)))
+    }),
+    ("sem_post", |call| {
+        let Some(number) = semaphore(call.argument(0)) else { return Then::Run };
+        call.point();
+        *count(number) += 1;
+        call.event(Kind::SemaphorePost, 0, &[number.into()]);
+        scheduler::wake(Wait::Object(number));
+        call.point();
+        Then::Return(0)
+    }),
+    ("sem_getvalue", |call| {
+        let Some(number) = semaphore(call.argument(0)) else { return Then::Run };
+        call.point();
+        cpu::poke(call.argument(1), 4, (*count(number)).into());
+        scheduler().ring.gap("a look at the count of a semaphore");
+        Then::Return(0)
+    }),
+    ("pthread_barrier_init", |call| {
+        define(call.argument(0), Model::Barrier(call.integer(2) as u32, 0, 0));
+        Then::Run
+    }),
+    ("pthread_barrier_destroy", destroy),
+    ("pthread_barrier_wait", meet),
+    ("nanosleep", |call| {
+        let time = duration(call.argument(0));
+        sleep(call, time)
+    }),
+    ("clock_nanosleep", |call| {
+        let (clock, absolute) = (call.integer(0), call.integer(1) & libc::TIMER_ABSTIME != 0);
+        let time = match absolute {
+            true => deadline(clock, call.argument(2)).saturating_sub(scheduler().elapsed),
+            false => duration(call.argument(2)),
+        };
+        sleep(call, time)
+    }),
+    ("usleep", |call| {
+        let time = u64::from(call.integer(0) as u32) * 1_000;
+        sleep(call, time)
+    }),
+    ("sleep", |call| {
+        let time = u64::from(call.integer(0) as u32) * 1_000_000_000;
+        sleep(call, time)
+    }),
+    ("sched_yield", |call| {
+        scheduler::yield_turn(call.me);
+        Then::Return(0)
+    }),
+];
+
+/// A `struct timespec` of the program, in nanoseconds.
+fn duration(address: u64) -> u64 {
+    let (seconds, rest) = match machine() {
+        Machine::Arm => (peek(address, 4), peek(address + 4, 4)),
+        Machine::X86 | Machine::Arm64 => (peek(address, 8), peek(address + 8, 8)),
+    };
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+}
+
+/// A moment of a clock in virtual time.
+pub fn deadline(clock: i32, address: u64) -> u64 {
+    duration(address).saturating_sub(crate::system::clock_begin(clock))
+}
+
+fn sleep(call: &mut Call<'_>, time: u64) -> Then {
+    let until = scheduler().elapsed.saturating_add(time);
+    scheduler::block(call.me, Wait::Time, Some(until));
+    Then::Return(0)
+}
+
+fn condition(address: u64) -> u32 {
+    let scheduler = scheduler();
+    scheduler.objects.number(
+        &mut scheduler.ring,
+        address,
+        |model| matches!(model, Model::Condition(_)),
+        || Model::Condition(Condition::default()),
+    )
+}
+
+fn waiters(number: u32) -> &'static mut Condition {
+    match scheduler().objects.model(number) {
+        Model::Condition(condition) => condition,
+        _ => unreachable!("numbers of conditions name conditions"),
+    }
+}
+
+/// Waits: gives the mutex back, sleeps, takes the mutex again.
+fn wait(call: &mut Call<'_>, deadline: Option<u64>) -> Then {
+    call.point();
+    let me = call.me.number;
+    let number = condition(call.argument(0));
+    let lock = locks::mutex(call.argument(1));
+    if *locks::state(lock).1 != Some(me) {
+        call.event(Kind::ReleaseFailed, 0, &[lock.into()]);
+        if locks::state(lock).0 != ObjectKind::Mutex {
+            return Then::Return(libc::EPERM.into());
+        }
+        // glibc waits all the same, and gives the mutex to the thread afterwards.
+        locks::acquire(call, lock, &Patience::Until(None));
+    }
+    let timed = if deadline.is_some() { detail::TIMED } else { 0 };
+    let both = u64::from(number) | u64::from(lock) << 32;
+    call.event(Kind::WaitBegin, 0, &[both]);
+    let (_, owner, depth) = locks::state(lock);
+    let depth = std::mem::take(depth);
+    *owner = None;
+    scheduler::wake(Wait::Object(lock));
+    waiters(number).arrive(me);
+    // A schedule in which it times out lets it give up at once, and its turn says when it goes on.
+    let mut timed_out = timed != 0 && scheduler().policy.expects(call.me, "wait-timeout");
+    if timed_out {
+        waiters(number).give_up(me);
+        call.point();
+    }
+    while !timed_out {
+        let late = scheduler::block(call.me, Wait::Object(number), deadline);
+        if waiters(number).take(me) {
+            break;
+        }
+        if late {
+            waiters(number).give_up(me);
+            timed_out = true;
+        }
+    }
+    while locks::state(lock).1.is_some() {
+        scheduler::block(call.me, Wait::Object(lock), None);
+    }
+    let (_, owner, held) = locks::state(lock);
+    *owner = Some(me);
+    *held = depth;
+    let late = if timed_out { detail::TIMED_OUT } else { 0 };
+    call.event(Kind::WaitEnd, late | timed, &[both]);
+    call.point();
+    Then::Return(if timed_out { libc::ETIMEDOUT.into() } else { 0 })
+}
+
+/// Wakes waiters.
+fn notify(call: &mut Call<'_>, kind: Kind) -> Then {
+    call.point();
+    let number = condition(call.argument(0));
+    waiters(number).signal(kind == Kind::Broadcast);
+    call.event(kind, 0, &[number.into()]);
+    scheduler::wake(Wait::Object(number));
+    call.point();
+    Then::Return(0)
+}
+
+/// The number of the semaphore; `None` for one that was made unseen: by another process, or by name.
+fn semaphore(address: u64) -> Option<u32> {
+    let number = scheduler().objects.at(address)?;
+    matches!(scheduler().objects.model(number), Model::Semaphore(_)).then_some(number)
+}
+
+fn count(number: u32) -> &'static mut u32 {
+    match scheduler().objects.model(number) {
+        Model::Semaphore(count) => count,
+        _ => unreachable!("numbers of semaphores name semaphores"),
+    }
+}
+
+/// Decrements, waiting if need be. One that fails lets the real function say so: `errno` is the C
+/// library's.
+fn take(call: &mut Call<'_>, patience: Patience) -> Then {
+    let Some(number) = semaphore(call.argument(0)) else {
+        scheduler().gap_once("semaphores that are shared with other processes");
+        return Then::Run;
+    };
+    call.point();
+    while *count(number) == 0 {
+        let late = match patience {
+            Patience::Try => true,
+            Patience::Until(deadline) => scheduler::block(call.me, Wait::Object(number), deadline),
+        };
+        if late && *count(number) == 0 {
+            call.event(Kind::SemaphoreWaitFailed, 0, &[number.into()]);
+            call.point();
+            if let Patience::Until(_) = patience {
+                // An empty semaphore looks like a moment that is long past.
+                let (cpu, semaphore) = (call.me.cpu, call.argument(0));
+                cpu::set_argument(cpu, 1, semaphore);
+            }
+            return Then::Run;
+        }
+    }
+    *count(number) -= 1;
+    let by_try = !matches!(patience, Patience::Until(None));
+    call.event(Kind::SemaphoreWait, if by_try { BY_TRY } else { 0 }, &[number.into()]);
+    call.point();
+    Then::Return(0)
+}
+
+fn barrier(address: u64) -> u32 {
+    let scheduler = scheduler();
+    scheduler.objects.number(
+        &mut scheduler.ring,
+        address,
+        |model| matches!(model, Model::Barrier(..)),
+        // glibc's layout: the third word is the count.
+        || Model::Barrier(peek(address + 8, 4) as u32, 0, 0),
+    )
+}
+
+fn round(number: u32) -> (u32, &'static mut u32, &'static mut u64) {
+    match scheduler().objects.model(number) {
+        Model::Barrier(parties, arrived, round) => (*parties, arrived, round),
+        _ => unreachable!("numbers of barriers name barriers"),
+    }
+}
+
+fn meet(call: &mut Call<'_>) -> Then {
+    call.point();
+    let number = barrier(call.argument(0));
+    call.event(Kind::BarrierArrive, 0, &[number.into()]);
+    let (parties, arrived, rounds) = round(number);
+    *arrived += 1;
+    let last = *arrived == parties;
+    if last {
+        *arrived = 0;
+        *rounds += 1;
+        scheduler::wake(Wait::Object(number));
+        call.point();
+    } else {
+        let this = *rounds;
+        while *round(number).2 == this {
+            scheduler::block(call.me, Wait::Object(number), None);
+        }
+    }
+    call.event(Kind::BarrierLeave, 0, &[number.into()]);
+    call.point();
+    Then::Return(if last { libc::PTHREAD_BARRIER_SERIAL_THREAD.into() } else { 0 })
+}

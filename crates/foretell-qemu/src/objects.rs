@@ -1,0 +1,181 @@
+//! The synchronisation objects as the scheduler models them: who holds what. As in
+//! `foretell-runtime`, the program's own objects in memory are not touched.
+
+use std::collections::VecDeque;
+
+use foretell_wire::{Kind, ObjectKind};
+use rustc_hash::FxHashMap;
+
+use crate::ring::{Ring, head};
+
+/// The state of an object.
+pub enum Model {
+    /// Any mutex, and a spin lock: its kind, the holder's number, how often it has it.
+    Mutex(ObjectKind, Option<u32>, u32),
+    /// A reader-writer lock: its writer and its readers.
+    ReaderWriter(Option<u32>, Vec<u32>),
+    /// A condition variable.
+    Condition(Condition),
+    /// A semaphore's count.
+    Semaphore(u32),
+    /// A barrier: how many threads meet, how many have come, rounds that are complete.
+    Barrier(u32, u32, u64),
+}
+
+impl Model {
+    fn kind(&self) -> (ObjectKind, u32) {
+        match self {
+            Model::Mutex(kind, ..) => (*kind, 0),
+            Model::ReaderWriter(..) => (ObjectKind::ReaderWriterLock, 0),
+            Model::Condition(_) => (ObjectKind::Condition, 0),
+            Model::Semaphore(count) => (ObjectKind::Semaphore, *count),
+            Model::Barrier(parties, ..) => (ObjectKind::Barrier, *parties),
+        }
+    }
+}
+
+/// A condition variable. A signal does not choose its waiter: any thread that waited when it came may
+/// take it, and the schedule decides which.
+#[derive(Default)]
+pub struct Condition {
+    /// Who waits: thread and ticket, in order of arrival.
+    waiters: Vec<(u32, u64)>,
+    /// Signals that nobody has taken yet: each is for tickets up to this.
+    signals: VecDeque<u64>,
+    ticket: u64,
+}
+
+impl Condition {
+    /// A thread begins to wait.
+    pub fn arrive(&mut self, thread: u32) {
+        self.ticket += 1;
+        self.waiters.push((thread, self.ticket));
+    }
+
+    /// One more waiter may go, or all; lost where all may go already.
+    pub fn signal(&mut self, all: bool) {
+        while self.signals.len() < self.waiters.len() {
+            self.signals.push_back(self.ticket);
+            if !all {
+                break;
+            }
+        }
+    }
+
+    /// The waiter takes the oldest signal that came after it began to wait, if there is one.
+    pub fn take(&mut self, thread: u32) -> bool {
+        let Some(position) = self.waiters.iter().position(|&(waiter, _)| waiter == thread) else {
+            return true;
+        };
+        let ticket = self.waiters[position].1;
+        let Some(signal) = self.signals.iter().position(|&up_to| up_to >= ticket) else {
+            return false;
+        };
+        self.signals.remove(signal);
+        self.waiters.remove(position);
+        true
+    }
+
+    /// The waiter gives up: its time is over.
+    pub fn give_up(&mut self, thread: u32) {
+        self.waiters.retain(|&(waiter, _)| waiter != thread);
+        self.signals.truncate(self.waiters.len());
+    }
+}
+
+/// All objects.
+#[derive(Default)]
+pub struct Objects {
+    all: Vec<(u64, Model)>,
+    by_address: FxHashMap<u64, u32>,
+}
+
+impl Objects {
+    /// The number of the object at the address; a new one where there is none, or another kind.
+    pub fn number(
+        &mut self,
+        ring: &mut Ring,
+        address: u64,
+        fits: impl Fn(&Model) -> bool,
+        make: impl FnOnce() -> Model,
+    ) -> u32 {
+        match self.by_address.get(&address) {
+            Some(&number) if fits(&self.all[number as usize].1) => number,
+            _ => self.define(ring, address, make()),
+        }
+    }
+
+    /// A new object at the address, whatever was there.
+    pub fn define(&mut self, ring: &mut Ring, address: u64, model: Model) -> u32 {
+        let number = self.all.len() as u32;
+        let (kind, amount) = model.kind();
+        let what = u64::from(number) | u64::from(kind as u32) << 32;
+        ring.put(&[head(Kind::DefineObject, 0, 0), what, address, amount.into()]);
+        self.all.push((address, model));
+        self.by_address.insert(address, number);
+        number
+    }
+
+    /// The object at the address, if one was used there.
+    pub fn at(&self, address: u64) -> Option<u32> {
+        self.by_address.get(&address).copied()
+    }
+
+    /// What lies there is none any more.
+    pub fn forget(&mut self, address: u64) {
+        self.by_address.remove(&address);
+    }
+
+    /// The object with this number.
+    pub fn model(&mut self, number: u32) -> &mut Model {
+        &mut self.all[number as usize].1
+    }
+
+    /// For people: what it is, and who holds it by number.
+    pub fn describe(&self, number: u32) -> (String, Option<u32>) {
+        let (address, model) = &self.all[number as usize];
+        let (what, holder) = match model {
+            Model::Mutex(_, owner, _) => ("mutex", *owner),
+            Model::ReaderWriter(writer, readers) => {
+                ("reader-writer lock", writer.or(readers.first().copied()))
+            }
+            Model::Condition(_) => ("condition", None),
+            Model::Semaphore(_) => ("semaphore", None),
+            Model::Barrier(..) => ("barrier", None),
+        };
+        (format!("{what} {address:#x}"), holder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_for_those_who_waited_when_it_came() {
+        let mut condition = Condition::default();
+        condition.signal(false);
+        condition.arrive(1);
+        assert!(!condition.take(1), "nobody waited");
+        condition.arrive(2);
+        condition.signal(false);
+        condition.arrive(3);
+        assert!(!condition.take(3), "it came later");
+        assert!(condition.take(2), "any of the two");
+        assert!(!condition.take(1));
+        condition.signal(true);
+        assert!(condition.take(1) && condition.take(3));
+    }
+
+    #[test]
+    fn who_gives_up_takes_no_signal_along() {
+        let mut condition = Condition::default();
+        condition.arrive(1);
+        condition.arrive(2);
+        condition.signal(true);
+        condition.give_up(1);
+        assert!(condition.take(2));
+        condition.arrive(1);
+        assert!(!condition.take(1));
+    }
+}
