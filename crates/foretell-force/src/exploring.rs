@@ -11,7 +11,7 @@ use foretell_predict::progress::Explored;
 use foretell_predict::{Finding, FindingKind, Prediction, Status};
 use foretell_record::{Cause, Policy, RunEnd};
 use foretell_trace::schedule::Schedule;
-use foretell_trace::{EventId, ObjectId, ObjectKind, Op, Site, Term, Trace};
+use foretell_trace::{EventId, ObjectId, ObjectKind, Op, Term, Trace};
 
 use crate::beside::{Beside, Class};
 use crate::campaign::{Campaign, Predictor, named_by_its_effect};
@@ -273,10 +273,19 @@ fn executed(run: Run, forced: usize) -> Executed {
 fn finding(class: &Trace, probe: &Probe) -> Finding {
     let look = probe.choice.and_then(|choice| look(class, choice)).or(probe.choice);
     let source = look.and_then(|look| seen_write(class, &probe.prefix, look));
+    let stopped = || stopped_at(class, probe);
     let detail = match (look, probe.choice) {
         (Some(look), Some(choice)) => decided(class, look, source, choice),
-        _ => went_on(class, probe),
+        _ => match stopped() {
+            Some(event) => format!(
+                "{}, which was stopped in another run{}, goes on",
+                class.threads[class.event(event).thread.index()].name,
+                place(class, event).replacen(" at ", " after ", 1)
+            ),
+            None => "the threads take turns in another order".to_owned(),
+        },
     };
+    let look = look.or_else(stopped);
     let id = format!(
         "{:08x}-{}-{}",
         crc32fast::hash(detail.as_bytes()),
@@ -295,20 +304,17 @@ fn finding(class: &Trace, probe: &Probe) -> Finding {
     }
 }
 
-/// ``client#1 goes on after a.c:7, where it was stopped in another run``.
-fn went_on(class: &Trace, probe: &Probe) -> String {
-    let Some(step) = probe.steps.last().filter(|_| !probe.prefix.is_empty()) else {
-        return "the threads take turns in another order".into();
+/// The last event with a place in the source of the thread that is to go on, by which the finding is known;
+/// none in a random walk.
+fn stopped_at(class: &Trace, probe: &Probe) -> Option<EventId> {
+    let step = probe.steps.last().filter(|_| !probe.prefix.is_empty());
+    let path = &step?.thread.0;
+    let thread = class.threads.iter().position(|thread| thread.path == *path)?;
+    let is_it = |event: &foretell_trace::Event| {
+        let site = event.site.map(|site| &class.sites[site.index()]);
+        event.thread.index() == thread && site.is_some_and(|site| site.line > 0)
     };
-    let thread = class.threads.iter().position(|thread| thread.path == step.thread.0);
-    let Some(thread) = thread else { return "a thread goes on".into() };
-    let last = class.events.iter().rev().find(|event| event.thread.index() == thread);
-    let site = last.and_then(|event| event.site).map(|site| &class.sites[site.index()]);
-    let place = match site.filter(|site| site.line > 0) {
-        Some(site) => format!(" after {}:{}", site.file, site.line),
-        None => String::new(),
-    };
-    format!("{} goes on{place}, where it was stopped in another run", class.threads[thread].name)
+    class.events.iter().rposition(is_it).map(EventId::from)
 }
 
 /// The last read that a choice depends on.
@@ -342,15 +348,16 @@ fn seen_write(class: &Trace, prefix: &[EventId], read: EventId) -> Option<EventI
     })
 }
 
+/// ` at a.c:7`, if that is known.
+fn place(class: &Trace, event: EventId) -> String {
+    let site = class.event(event).site.map(|site| &class.sites[site.index()]);
+    let known = site.filter(|site| site.line > 0);
+    known.map(|site| format!(" at {}:{}", site.file, site.line)).unwrap_or_default()
+}
+
 /// ``client#1 reads `done` at a.c:7 after server#1 wrote it at a.c:12, and takes the other way at a.c:8``.
 fn decided(class: &Trace, look: EventId, source: Option<EventId>, choice: EventId) -> String {
-    let place = |event: EventId| {
-        let site = class.event(event).site.map(|site| &class.sites[site.index()]);
-        let known = |site: &&Site| site.line > 0;
-        site.filter(known)
-            .map(|site| format!(" at {}:{}", site.file, site.line))
-            .unwrap_or_default()
-    };
+    let place = |event: EventId| place(class, event);
     let who = |event: EventId| &class.threads[class.event(event).thread.index()].name;
     let what = |event: EventId| {
         let info = access_info(class, event);

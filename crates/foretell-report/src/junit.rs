@@ -88,6 +88,80 @@ fn open(out: &mut impl Write, finding: &Finding) -> io::Result<()> {
 }
 
 /// For an attribute. What XML cannot carry is written out, as on the terminal.
+/// A program that was tested, as one test among others.
+pub struct Case<'a> {
+    /// The executable that it is in.
+    pub class: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// What came of it.
+    pub outcome: Outcome<'a>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// What came of a test.
+pub enum Outcome<'a> {
+    /// Nothing was found.
+    Passed,
+    /// Something was found: headlines.
+    Failed(&'a [String]),
+    /// It was not decided, and why.
+    Skipped(&'a str),
+    /// It could not be tested, and why.
+    Error(&'a str),
+}
+
+/// Writes one test suite of several programs.
+pub fn render_cases(out: &mut impl Write, suite: &str, cases: &[Case<'_>]) -> io::Result<()> {
+    let count =
+        |is_it: fn(&Outcome<'_>) -> bool| cases.iter().filter(|case| is_it(&case.outcome)).count();
+    let failures = count(|outcome| matches!(outcome, Outcome::Failed(_)));
+    let errors = count(|outcome| matches!(outcome, Outcome::Error(_)));
+    let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
+    let seconds: f64 = cases.iter().map(|case| case.seconds).sum();
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+    writeln!(out, "<testsuites>")?;
+    writeln!(
+        out,
+        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" \
+         skipped=\"{skipped}\" time=\"{seconds:.3}\">",
+        escaped(suite),
+        cases.len()
+    )?;
+    for case in cases {
+        writeln!(
+            out,
+            "    <testcase name=\"{}\" classname=\"{}\" time=\"{:.3}\">",
+            escaped(case.name),
+            escaped(case.class),
+            case.seconds
+        )?;
+        match case.outcome {
+            Outcome::Passed => {}
+            Outcome::Failed(findings) => {
+                let first = findings.first().map_or("", String::as_str);
+                let text = escaped_text(&findings.join("\n"));
+                let message = escaped(first);
+                writeln!(
+                    out,
+                    "      <failure type=\"finding\" message=\"{message}\">{text}</failure>"
+                )?;
+            }
+            Outcome::Skipped(why) => {
+                writeln!(out, "      <skipped message=\"{}\"/>", escaped(why))?;
+            }
+            Outcome::Error(why) => {
+                let why = escaped(why);
+                writeln!(out, "      <error type=\"foretell\" message=\"{why}\"/>")?;
+            }
+        }
+        writeln!(out, "    </testcase>")?;
+    }
+    writeln!(out, "  </testsuite>")?;
+    writeln!(out, "</testsuites>")
+}
+
 fn escaped(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     for character in shown(text).chars() {

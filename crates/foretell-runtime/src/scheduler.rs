@@ -140,15 +140,19 @@ pub fn define_task(me: &Thread) {
 pub fn create(parent: Option<&mut Thread>) -> *mut Thread {
     // SAFETY: the creator has the turn.
     let scheduler = unsafe { scheduler() };
+    let mut scopes = Default::default();
     let path = match parent {
         None => Vec::new(),
         Some(parent) => {
+            scopes = parent.scopes.of_child();
             let mut path = parent.path.clone();
             path.push(parent.children);
             path
         }
     };
-    let thread = Box::into_raw(Thread::new(scheduler.created, path));
+    let mut thread = Thread::new(scheduler.created, path);
+    thread.scopes = scopes;
+    let thread = Box::into_raw(thread);
     scheduler.created += 1;
     scheduler.threads.push(thread);
     // SAFETY: as above; the thread is fresh.

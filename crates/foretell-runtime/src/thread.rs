@@ -45,6 +45,8 @@ pub struct Thread {
     pub unpreemptible: u32,
     /// Where it last called a function of Rust's standard library that tells of itself.
     pub called_at: u64,
+    /// Scopes of Rust's threads.
+    pub scopes: crate::wrappers::rust_scope::Scopes,
     /// So many handlers of panics are open: a panic is then no failure.
     pub handlers: u32,
     /// So many calls were open, and one more, when an assertion failed in it: until it has ended the
@@ -253,6 +255,7 @@ impl Thread {
             signals_from_outside: 0,
             unpreemptible: 0,
             called_at: 0,
+            scopes: Default::default(),
             handlers: 0,
             fails: 0,
             looking: 0,

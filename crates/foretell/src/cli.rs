@@ -214,6 +214,9 @@ pub struct CargoTestArguments {
     /// Only part M of N of the tests (from 1), so that several machines can share them.
     #[arg(long, value_name = "M/N", value_parser = partition)]
     pub partition: Option<(u32, u32)>,
+    /// Write JUnit's XML, a test case for each test.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
     /// For `cargo test`, after `--`: --release, --package, --features, --test and so on.
     #[arg(last = true)]
     pub arguments: Vec<std::ffi::OsString>,

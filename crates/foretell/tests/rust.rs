@@ -6,10 +6,11 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 /// The examples and how `foretell test` must end on them.
-const EXPECTED: [(&str, i32); 16] = [
+const EXPECTED: [(&str, i32); 21] = [
     ("bank", 10),
     ("channel_order", 10),
     ("double_init", 10),
+    ("dropped_receiver", 10),
     ("guarded_map", 10),
     ("last_user", 10),
     ("load_store", 10),
@@ -19,10 +20,14 @@ const EXPECTED: [(&str, i32); 16] = [
     ("rwlock_upgrade", 10),
     ("scoped_sum", 10),
     ("ok_bank", 0),
+    ("ok_bounded", 0),
+    ("ok_caught", 0),
+    ("ok_channel", 0),
     ("ok_condvar", 0),
     ("ok_counter", 0),
     ("ok_once", 0),
     ("ok_rwlock", 0),
+    ("ok_scope", 0),
 ];
 
 fn examples() -> PathBuf {
@@ -222,8 +227,8 @@ fn each_test_of_a_package_is_a_program_of_its_own() {
     let listed_text = String::from_utf8_lossy(&listed.stdout).into_owned();
     let said = String::from_utf8_lossy(&listed.stderr).into_owned();
     assert_eq!(listed_text, "sums: tests::one_step\nsums: tests::two_steps\n", "{said}");
-    let tested =
-        workshop.foretell(&["--format", "json", "cargo", "test", "--", "--lib", "--offline"]);
+    let words = ["--format", "json", "cargo", "test", "--junit", "all.xml", "--"];
+    let tested = workshop.foretell(&[words.as_slice(), &["--lib", "--offline"]].concat());
     let result: Value = serde_json::from_slice(&tested.stdout)
         .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&tested.stderr)));
     assert_eq!(tested.status.code(), Some(10), "{result:#}");
@@ -236,6 +241,10 @@ fn each_test_of_a_package_is_a_program_of_its_own() {
     assert_eq!(codes.len(), 2, "{result:#}");
     assert!(matches!(codes[0], (Some("tests::one_step"), Some(0 | 12))), "{result:#}");
     assert_eq!(codes[1], (Some("tests::two_steps"), Some(10)), "{result:#}");
+    let junit = std::fs::read_to_string(workshop.0.join("all.xml")).expect("written");
+    assert!(junit.contains("tests=\"2\" failures=\"1\""), "{junit}");
+    let failed = junit.split("<testcase").find(|case| case.contains("<failure"));
+    assert!(failed.is_some_and(|case| case.contains("\"tests::two_steps\"")), "{junit}");
     let none = workshop.foretell(&["cargo", "test", "nowhere", "--", "--lib", "--offline"]);
     let said = String::from_utf8_lossy(&none.stderr).into_owned();
     assert_eq!(none.status.code(), Some(2), "{said}");

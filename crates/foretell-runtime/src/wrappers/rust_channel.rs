@@ -236,10 +236,6 @@ fn lock(session: &mut Session, number: u32) {
     mutex::acquire(session, number, Patience::Until(None));
 }
 
-fn is_unlocked(number: u32) -> bool {
-    mutex::state(number).owner.is_none()
-}
-
 /// With the lock, and room for a message taken: what follows when the library has sent it. Nobody receives
 /// it if the receiver is gone, which the library will find, too.
 fn sends(session: &mut Session, channel: &Channel) -> Then {
@@ -323,16 +319,17 @@ fn receive(session: &mut Session, channel: &Channel, deadline: Option<u64>) -> O
             looked = !several || channel.senders_known_gone.get() < channel.senders.get();
             continue;
         }
-        if late && is_unlocked(channel.lock) {
-            // In one step: otherwise the library could find a message.
-            session.me.unpreemptible += 1;
+        if late {
             found_nothing(session, channel.messages);
             lock(session, channel.lock);
-            session.me.unpreemptible -= 1;
+            // The library looks once more.
+            if *count_of(channel.messages) > 0 {
+                take(session, channel.messages, true);
+                return Some(receives(session, channel));
+            }
             return Some(Then::Release);
         }
-        let wait = Wait::Object(if late { channel.lock } else { channel.messages });
-        late |= scheduler::block(session.me, wait, deadline.filter(|_| !late));
+        late |= scheduler::block(session.me, Wait::Object(channel.messages), deadline);
     }
 }
 

@@ -3,6 +3,10 @@
 //! The library counts the threads of a scope that run in a word, and who ends the last of them wakes the
 //! thread that waits at the end of the scope. In the trace each of them posts a semaphore when it is over,
 //! and the end of the scope takes one post of each: no order among the threads is of any interest.
+//!
+//! The post comes when the thread's routine returns. Between the library's count and that it only gives back
+//! what it shares with the scope, and who does so last would be a choice for nothing. What the program has
+//! in thread-local variables is destroyed after it, as in the library.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
@@ -70,11 +74,12 @@ pub unsafe extern "C-unwind" fn __foretell_rust_scope_begin(
     let library = || unsafe { original(scope) };
     let Some(session) = Session::begin() else { return library() };
     // SAFETY: the library's state of a scope.
-    let Some((_session, before, after)) = (unsafe { changed(session, scope, library) }) else {
+    let Some((session, before, after)) = (unsafe { changed(session, scope, library) }) else {
         return;
     };
     let Some(at) = counter(&before, &after) else { return };
     let word = scope as u64 + 8 * at as u64;
+    session.me.scopes.begins = word;
     // SAFETY: a session has the turn.
     let scopes = unsafe { SCOPES.get() };
     match scopes.iter_mut().find(|(known, _)| *known == word) {
@@ -116,11 +121,48 @@ pub unsafe extern "C-unwind" fn __foretell_rust_scope_end(
             session.me.access::<false, 0>(head, address, value(&after), []);
         }
     }
-    let (number, count) = posts(scope as u64 + 8 * counter as u64);
+    let word = scope as u64 + 8 * counter as u64;
+    // Who had the last handle of a thread counts it as over, which may be any thread.
+    match session.me.scopes.own == word {
+        true => session.me.scopes.over += 1,
+        false => post(&mut session, word),
+    }
+}
+
+fn post(session: &mut Session, word: u64) {
+    let (number, count) = posts(word);
     *count += 1;
     session.event(Kind::SemaphorePost, 0, [number.into()]);
     scheduler::wake(Wait::Object(number));
     session.point();
+}
+
+/// What is known of a thread and scopes.
+#[derive(Default)]
+pub struct Scopes {
+    /// The scope in which it was begun; 0 for none.
+    pub own: u64,
+    /// So many threads of that scope it has counted as over.
+    over: u32,
+    /// The scope of the thread that it is about to begin; 0 for none.
+    begins: u64,
+}
+
+impl Scopes {
+    /// Those of the thread that this one begins now.
+    pub fn of_child(&mut self) -> Scopes {
+        Scopes { own: std::mem::take(&mut self.begins), ..Scopes::default() }
+    }
+}
+
+/// The thread's routine has returned.
+pub fn routine_returned() {
+    let Some(mut session) = Session::begin() else { return };
+    let scopes = std::mem::take(&mut session.me.scopes);
+    session.place = 0;
+    for _ in 0..scopes.over {
+        post(&mut session, scopes.own);
+    }
 }
 
 /// See `foretell-abi`.

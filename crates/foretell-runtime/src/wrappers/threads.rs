@@ -124,7 +124,9 @@ unsafe extern "C-unwind" fn begin_of_thread(start: *mut c_void) -> *mut c_void {
     me.event([head(Kind::ThreadBegin, 0, 0)]);
     me.leave();
     // SAFETY: what the program asked for.
-    unsafe { routine.run(argument) }
+    let result = unsafe { routine.run(argument) };
+    super::rust_scope::routine_returned();
+    result
 }
 
 type Begin = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;

@@ -9,13 +9,15 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use foretell_guard::{process, stop};
+use foretell_report::junit;
 use serde_json::{Value, json};
 
 use crate::cli::{CargoCommand, CargoTestArguments};
 use crate::commands::program::rust_host;
+use crate::commands::report;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 
@@ -186,6 +188,7 @@ struct Tested {
     findings: Vec<String>,
     summary: String,
     result: Option<PathBuf>,
+    time: Duration,
 }
 
 /// Tests each `#[test]` as a program of its own.
@@ -248,6 +251,10 @@ fn test(
         tested.push(one);
     }
     let exit = worst(tested.iter().map(|test| test.exit));
+    if let Some(file) = &arguments.junit {
+        let cases: Vec<junit::Case<'_>> = tested.iter().map(case).collect();
+        report::write_file(file, |mut out| junit::render_cases(&mut out, "foretell", &cases))?;
+    }
     match output.json() {
         true => output.object(as_json(&tested)).map_err(unwritten)?,
         false => line(output, &summary(&tested)),
@@ -305,6 +312,7 @@ fn test_one(
     if !name.is_empty() {
         command.args(["--exact", name, "--test-threads=1", "--nocapture"]);
     }
+    let begin = Instant::now();
     let finished = process::output(&mut command).map_err(not_started)?;
     let report: Value = serde_json::from_slice(&finished.stdout).unwrap_or_default();
     let findings = report["findings"].as_array().into_iter().flatten();
@@ -333,6 +341,7 @@ fn test_one(
         findings: findings.filter(counts).map(headline).collect(),
         summary,
         result: saved.is_file().then_some(saved),
+        time: begin.elapsed(),
     })
 }
 
@@ -355,6 +364,20 @@ fn show(test: &Tested, output: &mut Output) {
     if let (Some(result), false) = (&test.result, test.findings.is_empty()) {
         line(output, &format!("       foretell report {}", result.display()));
     }
+}
+
+/// The test as one of JUnit's.
+fn case(test: &Tested) -> junit::Case<'_> {
+    let outcome = match test.exit {
+        Exit::NothingFound => junit::Outcome::Passed,
+        Exit::Confirmed | Exit::Predicted => junit::Outcome::Failed(&test.findings),
+        Exit::Incomplete => junit::Outcome::Skipped(&test.summary),
+        Exit::BadInput | Exit::OurFailure | Exit::OfProgram(_) => {
+            junit::Outcome::Error(&test.summary)
+        }
+    };
+    let name = if test.name.is_empty() { &test.executable } else { &test.name };
+    junit::Case { class: &test.executable, name, outcome, seconds: test.time.as_secs_f64() }
 }
 
 fn summary(tested: &[Tested]) -> String {

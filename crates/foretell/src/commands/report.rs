@@ -128,7 +128,8 @@ pub fn write_files(report: &Report, outputs: &ReportOutputs) -> Result<(), Failu
     Ok(())
 }
 
-fn write_file(
+/// Writes a file, which is complete or not there.
+pub fn write_file(
     path: &Path,
     render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
