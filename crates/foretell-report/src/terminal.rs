@@ -247,7 +247,12 @@ pub(crate) fn entry(
     columns(out, look, finding, &steps)?;
     if let Some(forced) = &finding.forced {
         let run = if finding.reason.is_some() { "the run:" } else { "forced run:" };
-        wrapped(out, look, run, &brief(&how(&forced.ended)))?;
+        let before = match forced.runs_before {
+            None | Some(0) => String::new(),
+            Some(1) => " (after 1 run)".into(),
+            Some(runs) => format!(" (after {runs} runs)"),
+        };
+        wrapped(out, look, run, &brief(&(how(&forced.ended) + &before)))?;
         if let Some(branch) = story::other_branch(forced) {
             wrapped(out, look, "", &brief(&format!("first other branch at {branch}")))?;
         }
