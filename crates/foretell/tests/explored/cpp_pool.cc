@@ -1,4 +1,4 @@
-// Correct: two workers of a pool run what they are given; who runs what is left to them.
+// Two workers of a pool run what they are given; who runs what is left to them.
 #include <condition_variable>
 #include <functional>
 #include <mutex>
