@@ -135,7 +135,8 @@ pub fn local_pairs(
     let mut stacks: Vec<Vec<Block>> = trace.threads.iter().map(|_| Vec::new()).collect();
     let mut previous: Vec<HashMap<Cell, Vec<Occurrence>>> =
         trace.threads.iter().map(|_| HashMap::new()).collect();
-    let mut looks: Vec<HashMap<Cell, Look>> = trace.threads.iter().map(|_| HashMap::new()).collect();
+    let mut looks: Vec<HashMap<Cell, Look>> =
+        trace.threads.iter().map(|_| HashMap::new()).collect();
     let mut flows: Vec<Flow<'_>> = trace.threads.iter().map(|_| Flow::new(trace)).collect();
     let mut here = Vec::new();
     for (position, event) in trace.events.iter().enumerate() {
