@@ -345,7 +345,6 @@ pub fn sent(
     to: Option<&[u8]>,
 ) {
     let _errno = Errno::keep();
-    descriptors::used(session, file);
     let Ok(result) = usize::try_from(result) else { return };
     if let Some(content) = content_of(file) {
         change(session, content);
@@ -405,7 +404,6 @@ pub fn received(
     keeps: bool,
 ) {
     let errno = Errno::keep();
-    descriptors::used(session, file);
     if let Some(content) = content_of(file) {
         poll(session, content, true);
         if !keeps {

@@ -16,7 +16,7 @@
 //! it is: it may never come to a call.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, fence};
 
 use foretell_wire::outside::Cause;
 use libc::{c_int, c_void};
@@ -227,6 +227,7 @@ fn ask_to_end(holder: &Thread) {
 /// A thread that lets itself be cancelled anywhere was cancelled. If it goes on without the turn, nobody looks
 /// at it any more: it is asked to end at once.
 pub fn cancelled(thread: &Thread) {
+    fence(SeqCst);
     if thread.expelled.load(SeqCst) == EXPELLED {
         send(thread, CANCEL);
     }
@@ -298,5 +299,10 @@ unsafe extern "C" fn leave(
         scheduler::leave(me);
         me.expelled.store(EXPELLED, SeqCst);
         me.stays_out();
+        // Whoever got the turn may have cancelled it before it counted as expelled.
+        fence(SeqCst);
+        if (&raw const me.cancelled).read_volatile() && me.cancelled_anywhere {
+            send(me, CANCEL);
+        }
     }
 }

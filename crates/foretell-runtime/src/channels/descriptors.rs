@@ -23,9 +23,10 @@ fn descriptor(file: c_int) -> u32 {
     object(key, ObjectKind::State, &format!("state of descriptor {file}"))
 }
 
-/// The thread uses the descriptor.
+/// The thread is about to use the descriptor, and may wait there.
 pub fn used(session: &mut Session, file: c_int) {
     if file >= FIRST && !alone() {
+        session.point();
         let channel = descriptor(file);
         poll(session, channel, true);
     }

@@ -199,6 +199,9 @@ interpose! {
             return crate::sync_only::read(file, buffer, count);
         };
         let look = look::take(&mut session);
+        if look.is_none() {
+            channels::descriptors::used(&mut session, file);
+        }
         // Plain files are read again: the log has only how much came.
         let plain = is_prompt(file);
         let logged = if plain { replay::input(session.me).map(|(result, _)| result) } else { None };
@@ -268,9 +271,10 @@ interpose! {
     }
 
     fn write(file: c_int, buffer: *const c_void, count: size_t) -> ssize_t {
-        let Some(session) = Session::begin() else {
+        let Some(mut session) = Session::begin() else {
             return real!(write(file: c_int, buffer: *const c_void, count: size_t) -> ssize_t);
         };
+        channels::descriptors::used(&mut session, file);
         let pieces = [bytes(buffer, count)];
         let (mut session, result) = sending(session, file, &pieces, None, || real!(write(
             file: c_int, buffer: *const c_void, count: size_t) -> ssize_t));

@@ -1,6 +1,8 @@
 //! Programs without an end, and long ones: a time limit holds for what comes after the recording, too, so
 //! that a recording ends where more could not be looked at. There is always a report.
 
+use std::process::Command;
+
 use crate::common::Workshop;
 
 #[test]
@@ -30,4 +32,24 @@ fn a_run_without_an_end_is_ended_and_reported() {
             || unseen.contains("the run was ended by its time limit");
         assert!(said, "{name}: {unseen} {}", answer.stderr);
     }
+}
+
+/// The stack of the first thread is the user's to limit; foretell works on one of its own.
+#[test]
+fn a_small_stack_is_enough() {
+    let workshop = Workshop::new();
+    let program = workshop.build_text(
+        "small",
+        "#include <assert.h>\n#include <pthread.h>\nint x; void *f(void *a) { int s = x; x = s + 1; return 0; }\n\
+         int main(void) { pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, f, 0);\n\
+         pthread_join(t, 0); pthread_join(u, 0); assert(x == 2); return 0; }\n",
+    );
+    let foretell = workshop.foretell();
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -s 128; exec \"$0\" \"$@\""]).arg(foretell.get_program());
+    limited.args(["test", "--jobs", "1"]).arg(program).current_dir(workshop.path());
+    limited.envs(foretell.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = limited.output().expect("a shell");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(10), "{said}");
 }
