@@ -365,7 +365,7 @@ fn sample(
     let options = foretell_neighbourhood::Options {
         synthesis: false,
         properties: Properties::default(),
-        limits: Limits { states_per_search: 20_000, steps: 50_000, disjuncts: 40 },
+        limits: Limits { states_per_search: 2_000, steps: 5_000, disjuncts: 40 },
         verification_states: 1,
         ..foretell_neighbourhood::Options::default()
     };
