@@ -91,7 +91,8 @@ pub fn neighbourhood(
     let mut next = Some(counterexample.to_vec());
     let (mut refuted, mut found) = (0, Vec::new());
     let events = run_on(program, solver, abstraction, counterexample)?;
-    while let Some(current) = next {
+    while let Some(whole) = next {
+        let current = needed(program, &whole);
         let mut traces = vec![current.clone()];
         // what remains of the neighbourhood after that is looked for, not sampled
         let orders = match refuted {
@@ -109,7 +110,8 @@ pub fn neighbourhood(
             }
         }
         // the counterexample itself is known to be impossible
-        for trace in traces.iter().skip(usize::from(refuted == 0)) {
+        let known = refuted == 0 && current.len() == whole.len();
+        for trace in traces.iter().skip(usize::from(known)) {
             if let Some(choices) = feasible(program, solver, trace)? {
                 return Ok(Refined::Feasible(trace.clone(), choices));
             }
@@ -121,12 +123,51 @@ pub fn neighbourhood(
             abstraction.add(program, predicate);
         }
         found.extend(predicates);
+        if abstraction.predicates.len() == before && current.len() < whole.len() {
+            // a thread that was left out makes the abstraction forget something
+            for predicate in together(program, solver, abstraction, &[whole])? {
+                abstraction.add(program, predicate);
+                found.push(predicate);
+            }
+        }
         if abstraction.predicates.len() == before || refuted > NEIGHBOURS {
             break;
         }
         next = remaining(program, solver, abstraction, reduction, &events)?;
     }
     Ok(Refined::Predicates { predicates: found, samples: refuted - 1 })
+}
+
+/// The trace without the threads on which its violation does not depend. They can as well run behind it:
+/// it is of the same neighbourhood, and shorter.
+fn needed(program: &Program, trace: &[EdgeId]) -> Vec<EdgeId> {
+    let mut threads = vec![false; program.threads.len()];
+    if let Some(&violation) = trace.last() {
+        threads[program.edges[violation].thread] = true;
+    }
+    loop {
+        let before = threads.clone();
+        let mut variables = program.variables_of(program.initially);
+        let own = trace.iter().filter(|&&edge| threads[program.edges[edge].thread]);
+        for &edge in own {
+            variables |= program.reads(edge) | program.writes(edge);
+        }
+        for &edge in trace {
+            let there = &program.edges[edge];
+            let starts = there.starts.is_some_and(|thread| threads[thread]);
+            threads[there.thread] |= starts || program.writes(edge) & variables != 0;
+            if let Some(other) = there.awaits.filter(|_| threads[there.thread]) {
+                threads[other] = true;
+            }
+        }
+        if threads == before {
+            return trace
+                .iter()
+                .copied()
+                .filter(|&edge| threads[program.edges[edge].thread])
+                .collect();
+        }
+    }
 }
 
 /// Predicates that refute all the traces, by one solution of all their clauses if there is one.
@@ -324,7 +365,7 @@ fn sample(
     let options = foretell_neighbourhood::Options {
         synthesis: false,
         properties: Properties::default(),
-        limits: Limits { states_per_search: 20_000, steps: 50_000, disjuncts: 40 },
+        limits: Limits { states_per_search: 2_000, steps: 5_000, disjuncts: 40 },
         verification_states: 1,
         ..foretell_neighbourhood::Options::default()
     };

@@ -55,10 +55,15 @@ pub(super) struct Checker<'m> {
     pub(super) signals: bool,
     /// What had to be assumed.
     pub(super) assumed: RefCell<BTreeSet<Assumption>>,
-    /// By which types variables were accessed, in all states: from, to, type. A variable is a global, or
-    /// one of a function.
-    types: RefCell<HashMap<(Option<u32>, u32), HashSet<(i64, i64, TagId)>>>,
+    /// By which types variables were accessed, in all states.
+    types: RefCell<HashMap<Variable, Accesses>>,
 }
+
+/// A global, or one of a function.
+type Variable = (Option<u32>, u32);
+
+/// From, to, type.
+type Accesses = HashSet<(i64, i64, TagId)>;
 
 /// What is known about the registers of a function.
 struct Uses {

@@ -13,8 +13,8 @@ use super::state::{OWN, State, Status};
 use super::texts::{is_comparison, is_output, is_text};
 use crate::certificate::Assumption;
 use crate::ir::{
-    Argument, Cast, Constant, Flags, FloatOperation, FunctionId, Instruction, Op, Operand, Place,
-    TagId, Type, mask, signed,
+    Argument, Cast, Constant, Copied, Flags, FloatOperation, FunctionId, Instruction, Op, Operand,
+    Place, Type, mask, signed,
 };
 
 const MUTEX: usize = 40;
@@ -572,7 +572,7 @@ pub(super) struct Call<'a, 'm> {
     pub(super) place: Place,
     pub(super) arguments: &'a [Argument],
     /// What a copy of a structure copies.
-    fields: Option<&'a [(u64, u64, Option<TagId>)]>,
+    fields: Option<&'a [Copied]>,
 }
 
 fn number(code: i32) -> Value {

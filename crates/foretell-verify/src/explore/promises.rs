@@ -25,7 +25,8 @@ use super::machine::{Machine, Step, Stop};
 use super::memory::{Base, Object, Pointer, Value};
 use super::state::{OWN, State};
 use crate::ir::{
-    Argument, Constant, FunctionId, GlobalId, Manner, Op, Operand, Place, Promises, TagId, Type,
+    Argument, Constant, Copied, FunctionId, GlobalId, Manner, Op, Operand, Place, Promises, TagId,
+    Type,
 };
 
 /// A declared object, in every execution.
@@ -112,7 +113,10 @@ impl Machine<'_> {
             (Some(kind), Some(content)) => {
                 let size = content.size().unwrap_or(0).max(1);
                 let leaf = content.leaf(u64::from(offset) % size);
-                leaf.is_none_or(|leaf| is_same_class(leaf, kind))
+                leaf.is_none_or(|leaf| {
+                    let whole = has_members(content) || leaf.size() == kind.size();
+                    whole && is_same_class(leaf, kind)
+                })
             }
             _ => true,
         };
@@ -129,7 +133,7 @@ impl Machine<'_> {
         state: &State,
         place: Place,
         (from, to): (Pointer, Pointer),
-        fields: &[(u64, u64, Option<TagId>)],
+        fields: &[Copied],
     ) -> Step<()> {
         for &(offset, length, tag) in fields {
             let Some(tag) = tag else { continue };
@@ -315,6 +319,15 @@ fn declared(base: Base, object: &Object) -> Option<Declared> {
     }
 }
 
+/// The storage of bit-fields has other widths than its accesses.
+fn has_members(content: &Type) -> bool {
+    match content {
+        Type::Array(_, element) => has_members(element),
+        Type::Struct(_) => true,
+        _ => false,
+    }
+}
+
 /// Could a value of the declared type be represented like this?
 fn is_same_class(declared: &Type, access: &Type) -> bool {
     match (declared, access) {
@@ -322,7 +335,6 @@ fn is_same_class(declared: &Type, access: &Type) -> bool {
             declared == access
         }
         (_, Type::Pointer) => false,
-        // the storage of bit-fields has other widths than its accesses
         _ => true,
     }
 }

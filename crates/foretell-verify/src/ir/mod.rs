@@ -461,6 +461,9 @@ pub struct Argument {
     pub promises: Promises,
 }
 
+/// A member that is copied with its structure: offset, length, type.
+pub type Copied = (u64, u64, Option<TagId>);
+
 /// What an instruction does.
 #[derive(Clone, Debug)]
 pub enum Op {
@@ -590,8 +593,8 @@ pub enum Op {
         promises: Promises,
         /// It is declared to have no effect.
         no_effect: bool,
-        /// What a copy of a structure copies: offset, length, type. None for any other call.
-        fields: Option<Arc<[(u64, u64, Option<TagId>)]>>,
+        /// What a copy of a structure copies. None for any other call.
+        fields: Option<Arc<[Copied]>>,
     },
     /// A field of an aggregate.
     Extract {

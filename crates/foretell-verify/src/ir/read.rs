@@ -12,9 +12,9 @@ use super::alias::{number, parts};
 use super::declared::{Constness, Declared};
 use super::lex::{Token, words};
 use super::{
-    Argument, Arithmetic, Block, Cast, Change, Comparison, Constant, Flags, FloatOperation,
+    Argument, Arithmetic, Block, Cast, Change, Comparison, Constant, Copied, Flags, FloatOperation,
     Function, Global, Index, Instruction, Manner, Module, Op, Operand, Order, Parameter, Place,
-    Promises, Refusal, Register, Struct, TagId, Type,
+    Promises, Refusal, Register, Struct, Type,
 };
 use crate::sha256;
 
@@ -1001,7 +1001,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What a copy of a structure copies.
-    fn copied(&mut self, name: &str) -> Because<Arc<[(u64, u64, Option<TagId>)]>> {
+    fn copied(&mut self, name: &str) -> Because<Arc<[Copied]>> {
         let odd = || "a copy of an odd structure".to_owned();
         let content = self.metadata.get(name).ok_or_else(odd)?.clone();
         let mut fields = Vec::new();
