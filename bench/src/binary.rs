@@ -83,6 +83,19 @@ pub fn table() -> Result<(), String> {
     for (name, rounds) in [("heapsort", "4"), ("locks", "20000")] {
         let words = [OsString::from(rounds)];
         let builds = build(name, &scratch)?;
+        let mut others: Vec<(String, PathBuf)> = Vec::new();
+        for (machine, compiler, emulator, _) in OTHERS {
+            if !is_there(compiler) || !is_there(emulator) {
+                println!("(no {compiler} or no {emulator} here: {machine} not measured)");
+                continue;
+            }
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.c"));
+            let other = scratch.join(format!("{name}-{machine}"));
+            run(Command::new(compiler)
+                .args(["-O1", "-g", "-pthread", "-o"])
+                .args([&other, &source]))?;
+            others.push((machine.to_owned(), other));
+        }
         let program = builds.plain.clone().into_os_string();
         let mut ways = vec![
             plain("native", command(&[&program], &words)),
@@ -98,19 +111,6 @@ pub fn table() -> Result<(), String> {
             ways.push(plain(HELGRIND, words));
         } else {
             println!("(no valgrind here: helgrind not measured)");
-        }
-        let mut others: Vec<(String, PathBuf)> = Vec::new();
-        for (machine, compiler, emulator, _) in OTHERS {
-            if !is_there(compiler) || !is_there(emulator) {
-                println!("(no {compiler} or no {emulator} here: {machine} not measured)");
-                continue;
-            }
-            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.c"));
-            let other = scratch.join(format!("{name}-{machine}"));
-            run(Command::new(compiler)
-                .args(["-O1", "-g", "-pthread", "-o"])
-                .args([&other, &source]))?;
-            others.push((machine.to_owned(), other));
         }
         for (machine, program) in &others {
             let known = OTHERS.iter().find(|(name, ..)| name == machine);
