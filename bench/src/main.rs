@@ -7,6 +7,7 @@
 //! cargo run --release -p foretell-bench -- predict-million  # a million events
 //! cargo run --release -p foretell-bench -- solvers          # the embedded solver against Z3
 //! cargo run --release -p foretell-bench -- record           # what recording costs, beside TSan
+//! cargo run --release -p foretell-bench -- binary           # the same for binaries, beside helgrind
 //! cargo run --release -p foretell-bench -- schedule         # scheduling points a second
 //! cargo run --release -p foretell-bench -- runs             # forced runs a second, and what one takes
 //! cargo run --release -p foretell-bench -- order [quick] [NAME] # the embedded solver against Z3
@@ -19,6 +20,7 @@
 //! cargo run --release -p foretell-bench -- generate-std N FILE [clean|racy]
 //! ```
 
+mod binary;
 mod explore;
 mod families;
 mod generate;
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         ["thesis"] => thesis::tables(),
         ["solvers"] => predict::solvers(),
         ["record"] => record::table(),
+        ["binary"] => binary::table(),
         ["schedule"] => schedule::table(),
         ["runs"] => runs::table(),
         ["planner"] => planner::table(None),
@@ -69,7 +72,7 @@ fn main() -> ExitCode {
         // What `trace-info` runs in processes of their own, for their peak memory.
         ["count", parser, file] => trace_info::count(parser, Path::new(file)),
         _ => Err("usage: foretell-bench trace-info | trace-binary | predict-families | \
-                  predict-million | solvers | record | schedule | runs | order [quick] [NAME] | \
+                  predict-million | solvers | record | binary | schedule | runs | order [quick] [NAME] | \
                   planner [EVENTS] | neighbourhood | thesis | verify [families] | explore | first-finding | \
                   generate-std EVENTS FILE [clean|racy]"
             .to_owned()),

@@ -32,7 +32,7 @@ fn processor_time(of: libc::c_int) -> Duration {
 }
 
 /// Seconds of one run: by the wall clock, processor time of the program, and our own.
-fn once<T>(run: impl FnOnce() -> Result<T, String>) -> Result<([f64; 3], T), String> {
+pub fn once<T>(run: impl FnOnce() -> Result<T, String>) -> Result<([f64; 3], T), String> {
     let before = (processor_time(libc::RUSAGE_CHILDREN), processor_time(libc::RUSAGE_SELF));
     let begin = Instant::now();
     let result = run()?;
@@ -111,7 +111,7 @@ fn compare(title: &str, ways: &[Way]) -> Result<Vec<Cost>, String> {
     Ok(costs.into_iter().map(|(cost, _)| cost).collect())
 }
 
-fn run(command: &mut Command) -> Result<(), String> {
+pub fn run(command: &mut Command) -> Result<(), String> {
     let status = command
         .stdout(Stdio::null())
         .status()
@@ -175,7 +175,7 @@ pub fn build_source(source: &str, name: &str, scratch: &Path) -> Result<Builds, 
 }
 
 /// What to record, with the program's streams out of the way.
-fn options(program: &Path, words: &[OsString], output: PathBuf) -> RecordOptions {
+pub fn options(program: &Path, words: &[OsString], output: PathBuf) -> RecordOptions {
     let mut options = RecordOptions::new(program, output);
     options.arguments = words.to_vec();
     let nowhere = PathBuf::from("/dev/null");
@@ -186,7 +186,7 @@ fn options(program: &Path, words: &[OsString], output: PathBuf) -> RecordOptions
     options
 }
 
-fn ended_well(program: &Path, end: &RunEnd) -> Result<(), String> {
+pub fn ended_well(program: &Path, end: &RunEnd) -> Result<(), String> {
     match end {
         RunEnd::Exit(0) => Ok(()),
         end => Err(format!("{} ended with {end:?}", program.display())),

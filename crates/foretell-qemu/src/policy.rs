@@ -327,11 +327,12 @@ mod tests {
         main.index = 4;
         assert_eq!(policy.check(&main, Kind::Read, 0), None);
         assert_eq!(policy.choose(&[&main, &worker], 0), Choice::Run(1));
+        main.index = 5;
         let wrong = policy.check(&main, Kind::Write, 0).expect("not its turn");
         assert!(wrong.contains("its turn ends before"), "{wrong}");
         worker.index = 2;
         assert_eq!(policy.choose(&[&main, &worker], 1), Choice::Run(0), "each in turn");
-        assert_eq!(policy.pause_at(&main), 9);
+        assert_eq!(policy.pause_at(&main), 10);
     }
 
     #[test]

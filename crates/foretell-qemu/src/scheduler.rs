@@ -503,6 +503,9 @@ pub fn after_fork(me: &mut Thread) {
     let scheduler = scheduler();
     scheduler.ring.stop();
     scheduler.is_child = true;
+    // A schedule is of the parent.
+    scheduler.policy = Policy::new(Vec::new(), "round-robin:1000000").expect("it is one");
+    scheduler.points = u64::MAX;
     scheduler.threads.clear();
     scheduler.threads.push(me);
 }

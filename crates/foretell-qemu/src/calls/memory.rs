@@ -40,34 +40,29 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
             let value = if size == 8 { value } else { value & ((1 << (8 * size)) - 1) };
             touch(call.me, call.place, 0, at, size, value, true);
         }
-        owe(call);
-        Then::Run
+        finish(call)
     }),
     ("memcmp", |call| {
         let (one, other, size) = (call.argument(0), call.argument(1), call.argument(2));
         read(call, one, size);
         read(call, other, size);
-        owe(call);
-        Then::Run
+        finish(call)
     }),
     ("strlen", |call| {
         let text = call.argument(0);
         read(call, text, length(text) + 1);
-        owe(call);
-        Then::Run
+        finish(call)
     }),
     ("strcmp", |call| {
         let (one, other) = (call.argument(0), call.argument(1));
         let size = length(one).min(length(other)) + 1;
         read(call, one, size);
         read(call, other, size);
-        owe(call);
-        Then::Run
+        finish(call)
     }),
     ("strcpy", |call| {
         let (target, source) = (call.argument(0), call.argument(1));
-        moved(call, target, source, length(source) + 1);
-        Then::Run
+        moved(call, target, source, length(source) + 1)
     }),
 ];
 
@@ -121,25 +116,25 @@ fn read(call: &mut Call<'_>, begin: u64, size: u64) {
 }
 
 /// The copy is recorded before it is made: nobody else runs in between.
-fn moved(call: &mut Call<'_>, target: u64, source: u64, size: u64) {
+fn moved(call: &mut Call<'_>, target: u64, source: u64, size: u64) -> Then {
     read(call, source, size);
     for (at, size) in pieces(target, size) {
         let value = peek(source.wrapping_add(at - target), size);
         touch(call.me, call.place, 0, at, size, value, true);
     }
-    owe(call);
+    finish(call)
 }
 
 fn copy(call: &mut Call<'_>) -> Then {
     let (target, source, size) = (call.argument(0), call.argument(1), call.argument(2));
-    moved(call, target, source, size);
-    Then::Run
+    moved(call, target, source, size)
 }
 
-/// The function is still to be executed: the pause comes at its end, with the next access.
-fn owe(call: &mut Call<'_>) {
-    if call.me.index >= call.me.pause_at {
-        call.me.owes_pause = true;
+/// The function is still to be executed: a pause that is due comes when it returns.
+fn finish(call: &mut Call<'_>) -> Then {
+    match call.me.index >= call.me.pause_at {
+        true => Then::RunAnd(|call, _, _| call.point(), [0; 2]),
+        false => Then::Run,
     }
 }
 
