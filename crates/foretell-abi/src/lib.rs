@@ -448,7 +448,7 @@ pub const CHANGES: u32 = 2;
 /// What a stream has buffered becomes the content of its file.
 pub const FLUSHES: u32 = 4;
 
-/// What a lock of Rust's standard library is and how it is asked for: flags of the hooks `rust_acquire` and
+/// What a lock of Rust's is and how it is asked for: flags of the hooks `rust_acquire` and
 /// `rust_release`.
 pub mod rust_lock {
     /// A reader-writer lock; otherwise a mutex.
@@ -457,6 +457,8 @@ pub mod rust_lock {
     pub const SHARED: u32 = 2;
     /// Without waiting.
     pub const TRY: u32 = 4;
+    /// The word is a byte; otherwise it has 32 bits.
+    pub const BYTE: u32 = 8;
 }
 
 /// What is done to a channel of Rust's standard library: for the hooks `rust_channel_begin` and

@@ -597,6 +597,11 @@ impl Value {
         }
     }
 
+    /// Takes the instruction, which nothing uses, out of its block.
+    pub fn remove(self) {
+        unsafe { LLVMInstructionEraseFromParent(self.0) };
+    }
+
     /// The type of a function.
     pub fn function_type(self) -> Type {
         Type(unsafe { LLVMGlobalGetValueType(self.0) })

@@ -16,7 +16,7 @@ use crate::module::ModuleContext;
 use crate::rust_channels;
 use crate::rust_names::{is_mangled, plain_path};
 use foretell_abi::Unseen;
-use foretell_abi::rust_lock::{READER_WRITER, SHARED, TRY};
+use foretell_abi::rust_lock::{BYTE, READER_WRITER, SHARED, TRY};
 use std::collections::HashMap;
 
 /// What an atomic access in a function of the library is.
@@ -46,6 +46,13 @@ const ROLES: &[(&str, Role)] = &[
     ("std::sys::sync::rwlock::futex::RwLock::try_write", Role::Acquire(READER_WRITER | TRY)),
     ("std::sys::sync::rwlock::futex::RwLock::read_unlock", Role::Release(READER_WRITER | SHARED)),
     ("std::sys::sync::rwlock::futex::RwLock::write_unlock", Role::Release(READER_WRITER)),
+    ("parking_lot::raw_mutex::RawMutex::lock", Role::Acquire(BYTE)),
+    ("parking_lot::raw_mutex::RawMutex::try_lock", Role::Acquire(BYTE | TRY)),
+    ("parking_lot::raw_mutex::RawMutex::unlock", Role::Release(BYTE)),
+    ("spin::mutex::spin::SpinMutex::lock", Role::Acquire(BYTE)),
+    ("spin::mutex::spin::SpinMutex::try_lock_weak", Role::Acquire(BYTE)),
+    ("spin::mutex::spin::SpinMutex::try_lock", Role::Acquire(BYTE | TRY)),
+    ("spin::mutex::spin::SpinMutexGuard::drop", Role::Release(BYTE)),
     ("std::sys::sync::thread_parking::futex::Parker::unpark", Role::Unpark),
     ("std::thread::scoped::scope", Role::AwaitScope),
 ];
@@ -269,17 +276,23 @@ fn detour(context: &ModuleContext, callee: Value) -> Option<Value> {
     Some(context.module.add_detour(&format!("{hook}_detour"), callee, hook))
 }
 
-/// The words of the library's locks have this width.
-const WIDTH: u32 = 32;
+/// How wide the word of a lock is.
+fn width(role: Role) -> u32 {
+    match role {
+        Role::Acquire(flags) | Role::Release(flags) if flags & BYTE != 0 => 8,
+        _ => 32,
+    }
+}
 
 fn replace_access(context: &mut ModuleContext, function: Value, access: Value, role: Role) {
-    if matches!(access.opcode(), Opcode::LLVMStore | Opcode::LLVMFence) {
-        return;
-    }
-    let word = access.operand(0);
     let site = context.site(access, function);
     let constants = context.module;
-    if access.opcode() == Opcode::LLVMLoad {
+    let opcode = access.opcode();
+    if opcode == Opcode::LLVMFence {
+        return;
+    }
+    if opcode == Opcode::LLVMLoad {
+        let word = access.operand(0);
         match role {
             Role::Acquire(_) => access.replace_by(constants.null_of(access.ty())),
             Role::AwaitScope if access.ty() == constants.int64 => {
@@ -291,28 +304,56 @@ fn replace_access(context: &mut ModuleContext, function: Value, access: Value, r
         }
         return;
     }
-    // What is added, exchanged or expected is as wide as the word.
-    if access.operand(1).ty().scalar_width() != Some(WIDTH) {
+    // A store has the word behind what it stores.
+    let is_store = opcode == Opcode::LLVMStore;
+    let (word, given) = match is_store {
+        true => (access.operand(1), access.operand(0)),
+        false => (access.operand(0), access.operand(1)),
+    };
+    let ty = given.ty();
+    if ty.scalar_width() != Some(width(role)) {
         return;
     }
     context.builder.place_before(access);
-    match (access.opcode(), role) {
+    let wide = |context: &ModuleContext, value: Value| {
+        context.builder.integer_cast(value, constants.int32, false)
+    };
+    match (opcode, role) {
         (Opcode::LLVMAtomicCmpXchg, Role::Acquire(flags)) => {
-            let (expected, desired) = (access.operand(1), access.operand(2));
+            let (expected, desired) = (wide(context, given), wide(context, access.operand(2)));
             let arguments = [word, expected, desired, constants.constant32(flags), site];
             let old = context.hook("rust_acquire", constants.int32, &arguments);
-            let success = context.builder.equal(old, expected);
-            let result = context.builder.insert(constants.null_of(access.ty()), old, 0);
-            access.replace_by(context.builder.insert(result, success, 1));
+            exchanged(context, access, old, given);
+        }
+        (Opcode::LLVMAtomicCmpXchg, Role::Release(flags)) => {
+            let desired = wide(context, access.operand(2));
+            let arguments = [word, desired, constants.constant32(flags), site];
+            let old = context.hook("rust_release", constants.int32, &arguments);
+            exchanged(context, access, old, given);
         }
         (Opcode::LLVMAtomicRMW, Role::Release(flags)) => {
-            let arguments = [word, access.operand(1), constants.constant32(flags), site];
-            access.replace_by(context.hook("rust_release", constants.int32, &arguments));
+            let arguments = [word, wide(context, given), constants.constant32(flags), site];
+            let old = context.hook("rust_release", constants.int32, &arguments);
+            access.replace_by(context.builder.integer_cast(old, ty, false));
+        }
+        (Opcode::LLVMStore, Role::Release(flags)) => {
+            let arguments = [word, wide(context, given), constants.constant32(flags), site];
+            context.hook("rust_release", constants.int32, &arguments);
+            access.remove();
         }
         (Opcode::LLVMAtomicRMW, Role::Unpark) => {
-            let arguments = [word, access.operand(1), site];
+            let arguments = [word, given, site];
             access.replace_by(context.hook("rust_unpark", constants.int32, &arguments));
         }
         _ => {}
     }
+}
+
+/// Puts what the word was, and whether that was expected, into the place of a compare-and-swap.
+fn exchanged(context: &ModuleContext, access: Value, old: Value, expected: Value) {
+    let old = context.builder.integer_cast(old, expected.ty(), false);
+    let success = context.builder.equal(old, expected);
+    let nothing = context.module.null_of(access.ty());
+    let result = context.builder.insert(nothing, old, 0);
+    access.replace_by(context.builder.insert(result, success, 1));
 }

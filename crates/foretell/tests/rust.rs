@@ -252,6 +252,31 @@ fn each_test_of_a_package_is_a_program_of_its_own() {
 }
 
 #[test]
+fn locks_of_parking_lot_are_locks() {
+    let package = examples().join("parking_lot");
+    let fetched = Command::new("cargo").args(["fetch", "--locked"]).current_dir(&package).output();
+    if !fetched.is_ok_and(|fetched| fetched.status.success()) {
+        println!("SKIPPED: parking_lot cannot be fetched");
+        return;
+    }
+    let workshop = Workshop::new("parking_lot");
+    std::fs::create_dir_all(workshop.0.join("src/bin")).expect("a folder");
+    for file in ["Cargo.toml", "Cargo.lock", "src/bin/bank.rs", "src/bin/ok_bank.rs"] {
+        std::fs::copy(package.join(file), workshop.0.join(file)).expect("copied");
+    }
+    let built = workshop.foretell(&["cargo", "build", "--locked", "--offline"]);
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let programs = workshop.0.join("target/foretell/x86_64-unknown-linux-gnu/debug");
+    for (name, expected, covered) in [("bank", 10, None), ("ok_bank", 0, Some(true))] {
+        let program = programs.join(name).display().to_string();
+        let (code, report) = workshop.test(&["--time-limit", "120", "--runs", "60", &program]);
+        assert_eq!(code, expected, "{name}: {report:#}");
+        let is_covered = report["exploration"]["covered"].as_bool();
+        assert!(covered.is_none() || is_covered == covered, "{name}: {report:#}");
+    }
+}
+
+#[test]
 fn a_package_that_does_not_compile_is_bad_input() {
     let workshop = Workshop::new("broken");
     std::fs::write(workshop.0.join("broken.rs"), "fn main() { let x: u32 = \"\"; }")

@@ -8,10 +8,10 @@
 //! A thread's token to go on after `park` is a semaphore in the trace. `park` is the library's own; which
 //! thread's word it looked at is known by the futex it slept on, or by the token that is gone.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
-use foretell_abi::rust_lock::{READER_WRITER, SHARED, TRY};
+use foretell_abi::rust_lock::{BYTE, READER_WRITER, SHARED, TRY};
 use foretell_abi::{Order, Site};
 use foretell_wire::{Kind, ObjectKind, access};
 use libc::c_void;
@@ -26,13 +26,66 @@ use crate::scheduler;
 use crate::thread::Session;
 use crate::turn::TurnCell;
 
+/// The word of a lock in memory.
+#[derive(Clone, Copy)]
+struct Word {
+    address: u64,
+    is_byte: bool,
+}
+
+impl Word {
+    fn new(word: *const AtomicU32, flags: u32) -> Self {
+        Self { address: word as u64, is_byte: flags & BYTE != 0 }
+    }
+
+    /// The word, by one of two ways to change it.
+    fn change<T>(self, byte: impl FnOnce(&AtomicU8) -> T, word: impl FnOnce(&AtomicU32) -> T) -> T {
+        // SAFETY: the program's lock.
+        unsafe {
+            match self.is_byte {
+                true => byte(&*(self.address as *const AtomicU8)),
+                false => word(&*(self.address as *const AtomicU32)),
+            }
+        }
+    }
+
+    fn load(self) -> u32 {
+        self.change(|byte| byte.load(SeqCst).into(), |word| word.load(SeqCst))
+    }
+
+    fn add(self, value: u32) {
+        self.change(
+            |byte| _ = byte.fetch_add(value as u8, SeqCst),
+            |word| _ = word.fetch_add(value, SeqCst),
+        );
+    }
+
+    fn swap(self, value: u32) -> u32 {
+        self.change(|byte| byte.swap(value as u8, SeqCst).into(), |word| word.swap(value, SeqCst))
+    }
+
+    /// Gives what was there.
+    fn compare_exchange(self, expected: u32, desired: u32) -> u32 {
+        let byte = |byte: &AtomicU8| {
+            let (Ok(old) | Err(old)) =
+                byte.compare_exchange(expected as u8, desired as u8, SeqCst, SeqCst);
+            old.into()
+        };
+        let word = |word: &AtomicU32| {
+            let (Ok(old) | Err(old)) = word.compare_exchange(expected, desired, SeqCst, SeqCst);
+            old
+        };
+        self.change(byte, word)
+    }
+}
+
 /// The number of the lock at the word. A word at 0 is a lock that nobody has: one that the model knows as
 /// taken was freed and made anew.
-fn number(word: &AtomicU32, flags: u32) -> u32 {
-    let address = word.as_ptr() as u64;
+fn number(word: Word, flags: u32) -> u32 {
+    let address = word.address;
     // SAFETY: callers have the turn.
     let is_busy = unsafe { BUSY.get() }.contains(&address);
-    let free = word.load(Relaxed) == 0 && !is_busy;
+    let free = word.load() == 0 && !is_busy;
     let object = match flags & READER_WRITER {
         0 => objects::get(
             address,
@@ -56,8 +109,7 @@ static BUSY: TurnCell<Vec<u64>> = TurnCell::new(Vec::new());
 struct Busy(u64);
 
 impl Busy {
-    fn new(word: &AtomicU32) -> Self {
-        let address = word.as_ptr() as u64;
+    fn new(address: u64) -> Self {
         // SAFETY: callers have the turn.
         unsafe { BUSY.get() }.push(address);
         Self(address)
@@ -107,15 +159,13 @@ pub unsafe extern "C" fn __foretell_rust_acquire(
     flags: u32,
     site: *const Site,
 ) -> u32 {
-    // SAFETY: the program's lock.
-    let word = unsafe { &*word };
+    let word = Word::new(word, flags);
     let Some(mut session) = Session::begin_hook() else {
-        let (Ok(old) | Err(old)) = word.compare_exchange(expected, desired, Acquire, Relaxed);
-        return old;
+        return word.compare_exchange(expected, desired);
     };
     session.place = session.recorder().site(site);
     let number = number(word, flags);
-    let _busy = Busy::new(word);
+    let _busy = Busy::new(word.address);
     let shared = flags & SHARED != 0;
     if shared && is_held(&session, number) {
         // A writer that waits keeps new readers out, also those that read already.
@@ -127,19 +177,19 @@ pub unsafe extern "C" fn __foretell_rust_acquire(
         _ => rwlock::acquire(&mut session, number, shared, patience()),
     };
     let (free, taken) = match (flags & READER_WRITER, shared) {
-        (0, _) => (word.load(SeqCst) == 0, LOCKED),
-        (_, true) => (word.load(SeqCst) < WRITER - READER, READER),
-        (_, false) => (word.load(SeqCst) == 0, WRITER),
+        (0, _) => (word.load() == 0, LOCKED),
+        (_, true) => (word.load() < WRITER - READER, READER),
+        (_, false) => (word.load() == 0, WRITER),
     };
     match result {
         0 if free => {
-            word.fetch_add(taken, SeqCst);
+            word.add(taken);
             expected
         }
         // Code that is not seen has it.
         0 => {
             give_back(&mut session, number);
-            word.load(SeqCst)
+            word.load()
         }
         // A word that fits no lock which can be had.
         _ if flags & READER_WRITER == 0 => LOCKED,
@@ -163,17 +213,18 @@ pub unsafe extern "C" fn __foretell_rust_release(
     flags: u32,
     site: *const Site,
 ) -> u32 {
-    // SAFETY: the program's lock.
-    let word = unsafe { &*word };
+    let word = Word::new(word, flags);
     let session = Session::begin_hook();
-    let busy = session.as_ref().map(|_| Busy::new(word));
-    let old = match flags & READER_WRITER {
-        0 => word.swap(operand, SeqCst),
-        _ => word.fetch_sub(operand, SeqCst),
+    let busy = session.as_ref().map(|_| Busy::new(word.address));
+    let old = match flags & (READER_WRITER | BYTE) {
+        0 => word.swap(operand),
+        // Where others wait by the means of the lock's own library, that gives it back.
+        BYTE => word.compare_exchange(LOCKED, operand),
+        _ => word.change(|_| 0, |word| word.fetch_sub(operand, SeqCst)),
     };
     if let Some(mut session) = session {
         session.place = session.recorder().site(site);
-        let held = objects::number_at(word.as_ptr() as u64);
+        let held = objects::number_at(word.address);
         if let Some(number) = held.filter(|&number| is_held(&session, number)) {
             give_back(&mut session, number);
         }
@@ -215,7 +266,7 @@ unsafe fn wait(
     let number = condition::object_at(condition as u64).number;
     let deadline = limit.map(|limit| scheduler::now().saturating_add(limit));
     word.store(0, SeqCst);
-    let busy = Busy::new(word);
+    let busy = Busy::new(mutex as u64);
     let result = condition::wait_modelled(session, number, lock, deadline);
     let _session = Session::begin();
     word.store(1, SeqCst);

@@ -479,8 +479,8 @@ pub unsafe extern "C" fn __foretell_rust_channel_end(_call: u32, address: *const
     // SAFETY: a session has the turn.
     let channels = unsafe { CHANNELS.get() };
     session.place = place;
-    let is_it = |channel: &&Box<Channel>| channel.address == address as u64;
-    let Some(channel) = channels.iter().find(is_it) else { return };
+    let is_it = |channel: &Channel| channel.address == address as u64;
+    let Some(channel) = channels.iter().find(|channel| is_it(channel)) else { return };
     let number = channel.lock;
     match then {
         Then::Post(semaphore) => {
