@@ -37,8 +37,8 @@ impl Deref for Class {
     }
 }
 
-/// A class while nothing is asked about it. There may be thousands, and what asking needs is a hundred
-/// times as large as what was recorded: so the trace is kept as a file would be, and read again.
+/// A class while nothing is asked about it. There may be thousands, and what asking needs is much
+/// larger than what was recorded: so the trace is kept as a file would be, and read again.
 pub(crate) struct Kept {
     pub paths: Rc<Paths>,
     /// How many places it has at which a thread may do something else.

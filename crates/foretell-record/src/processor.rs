@@ -28,18 +28,10 @@ pub fn seat(processors: &[Processor]) -> Option<(usize, Seat<'_>)> {
     let runs = |&(_, processor): &(usize, &Processor)| processor.runs.load(Ordering::Relaxed);
     let (at, processor) = processors.iter().enumerate().min_by_key(runs)?;
     processor.runs.fetch_add(1, Ordering::Relaxed);
-    let before = own();
-    // SAFETY: zero is valid for it, and the number is below its size.
-    let one = unsafe {
-        let mut one: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(processor.number as usize, &mut one);
-        one
-    };
-    set_own(&one);
-    Some((at, Seat { processor, before }))
+    Some((at, Seat { processor, before: own() }))
 }
 
-/// The calling thread keeps to the processor of a run.
+/// A place for a run, and for the thread that follows it.
 #[derive(Debug)]
 pub struct Seat<'p> {
     processor: &'p Processor,
@@ -47,6 +39,17 @@ pub struct Seat<'p> {
 }
 
 impl Seat<'_> {
+    /// The calling thread keeps to the processor; whatever it starts would, too.
+    pub fn take(&self) {
+        // SAFETY: zero is valid for it, and the number is below its size.
+        let one = unsafe {
+            let mut one: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(self.processor.number as usize, &mut one);
+            one
+        };
+        set_own(&one);
+    }
+
     /// The run is a long one: the calling thread works beside it.
     pub fn leave(&self) {
         set_own(&self.before);

@@ -139,6 +139,7 @@ impl ForkServer {
             }
         }
         let server = server.as_ref()?;
+        seat.take();
         let request = Request {
             mark: mark.value(),
             points: options.point_limit.unwrap_or(0),

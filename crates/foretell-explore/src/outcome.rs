@@ -1,0 +1,88 @@
+//! What an exploration came to, and why questions are open.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Why a question is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Doubt {
+    /// The time, or the number of runs, was over.
+    Limit,
+    /// The run has more events than are asked about.
+    LongRun,
+    /// The solver did not decide it.
+    Undecided,
+    /// The forced run did not do what was forced.
+    LeftTheSchedule,
+    /// The forced run belongs to a class that was known.
+    NothingNew,
+    /// A thread whose run was cut off could not be followed further.
+    CutOff,
+    /// A call may time out, or fail rather than wait: that it comes out differently is not asked.
+    HeldOutcome,
+    /// Another part of the exploration covers the rest.
+    OtherPart,
+    /// Other paths were not to be taken.
+    Declined,
+    /// The trace does not say what was computed from what.
+    NoTerms,
+    /// The run could not be made, or its trace not be modelled.
+    NoRun,
+    /// The solver's answer was refused by the validator: a fault of ours.
+    Refused,
+}
+
+/// Why a question is open that another part of the exploration asks, for people.
+pub const LEFT_TO_OTHERS: &str = "left to the other parts of the exploration";
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Doubt::Limit => "a limit was reached",
+            Doubt::LongRun => "the run is too long",
+            Doubt::Undecided => "the solver did not decide",
+            Doubt::LeftTheSchedule => "the forced run left its schedule",
+            Doubt::NothingNew => "the forced run did nothing new",
+            Doubt::CutOff => "a thread that was stopped could not be followed further",
+            Doubt::HeldOutcome => "whether a call times out, or finds nothing, was not varied",
+            Doubt::OtherPart => LEFT_TO_OTHERS,
+            Doubt::Declined => "only the recorded path was asked for",
+            Doubt::NoTerms => "the recording does not say what was computed from what",
+            Doubt::NoRun => "the run could not be made",
+            Doubt::Refused => "the validator refused the solver's answer",
+        })
+    }
+}
+
+/// What an exploration came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exploration {
+    /// Classes that were found.
+    pub classes: usize,
+    /// Questions that were asked.
+    pub asked: usize,
+    /// Runs that were random walks.
+    pub walks: usize,
+    /// How many questions are open, and why.
+    pub open: BTreeMap<Doubt, usize>,
+    /// The classes as numbers that are the same in every process, in the order in which they were found.
+    pub digests: Vec<u64>,
+}
+
+impl Exploration {
+    /// Do the classes cover every behaviour of the program with this input?
+    pub fn is_complete(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// How many questions are open.
+    pub fn questions_open(&self) -> usize {
+        self.open.values().sum()
+    }
+
+    pub(crate) fn doubt(&mut self, doubt: Doubt, questions: usize) {
+        if questions > 0 {
+            *self.open.entry(doubt).or_default() += questions;
+        }
+    }
+}
