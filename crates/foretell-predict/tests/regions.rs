@@ -10,6 +10,12 @@ fn pairs(events: &str) -> Vec<String> {
     pairs_in(&format!("foretell-trace 1\n{declarations}{events}"))
 }
 
+/// As [`pairs`], of a trace that says what was computed from what.
+fn pairs_with_terms(events: &str) -> Vec<String> {
+    let declarations = "symbolic\nobserved\nthread main, T1 path 0.0\nvar x = 0\nvar y = 0\n";
+    pairs_in(&format!("foretell-trace 1\n{declarations}{events}"))
+}
+
 /// As [`pairs`], of a whole trace.
 fn pairs_in(text: &str) -> Vec<String> {
     let trace = foretell_trace::format::text::read(text).unwrap_or_else(|error| panic!("{error}"));
@@ -33,23 +39,30 @@ fn a_call_is_a_block_and_the_entry_of_its_thread_is_none() {
 }
 
 #[test]
-fn accesses_in_two_calls_of_an_entry_are_no_pair() {
+fn accesses_in_two_calls_of_an_entry_are_a_pair_only_if_the_write_depends_on_the_read() {
     let events = "T1 begin
         T1 call worker
-        T1 call get\nT1 read x @ a.c:1\nT1 return
-        T1 call put\nT1 write x @ a.c:2\nT1 return
+        T1 call get\nT1 a = read x = 0 @ a.c:1\nT1 return
+        T1 call put\nT1 write x = 1 @ a.c:2\nT1 return
         T1 return";
-    assert_eq!(pairs(events), [""; 0]);
+    assert_eq!(pairs_with_terms(events), [""; 0]);
+    let depends = events.replace("write x = 1", "write x = 1 := (+ a 1)");
+    assert_eq!(pairs_with_terms(&depends), ["x: 3-6"]);
+    // without terms it may depend
+    assert_eq!(
+        pairs(&events.replace(" a = read x = 0", " read x").replace(" = 1", "")),
+        ["x: 3-6"]
+    );
     let in_a_function = events.replace("T1 begin", "T1 begin\nT1 call start");
-    assert_eq!(pairs(&in_a_function).len(), 1, "now `worker` is a function as any other");
+    let pairs = pairs_with_terms(&in_a_function);
+    assert_eq!(pairs.len(), 1, "now `worker` is a function as any other");
 }
 
 #[test]
 fn directly_in_an_entry_only_a_write_counts_that_depends_on_a_read() {
     let entry = |body: &str| {
         let events = format!("T1 begin\nT1 call worker\n{body}T1 return\nT1 end");
-        let declarations = "symbolic\nobserved\nthread main, T1 path 0.0\nvar x = 0\nvar y = 0\n";
-        pairs_in(&format!("foretell-trace 1\n{declarations}{events}"))
+        pairs_with_terms(&events)
     };
     let twice = "T1 a = read x = 0 @ a.c:1\nT1 b = read x = 0 @ a.c:2\n";
     assert_eq!(entry(twice), [""; 0], "it may change between two looks");
@@ -69,12 +82,12 @@ fn directly_in_an_entry_only_a_write_counts_that_depends_on_a_read() {
 #[test]
 fn main_is_an_entry_behind_static_constructors() {
     let events = "main begin
-        main call _GLOBAL__sub_I_cache.cc\nmain write x @ a.cc:1\nmain return
+        main call _GLOBAL__sub_I_cache.cc\nmain write x = 1 @ a.cc:1\nmain return
         main call main
-        main call get\nmain read x @ a.cc:2\nmain return
-        main call put\nmain write x @ a.cc:3\nmain return
+        main call get\nmain read x = 1 @ a.cc:2\nmain return
+        main call put\nmain write x = 2 @ a.cc:3\nmain return
         main return";
-    assert_eq!(pairs(events), [""; 0]);
+    assert_eq!(pairs_with_terms(events), [""; 0]);
 }
 
 #[test]
@@ -85,14 +98,14 @@ fn what_the_library_puts_before_a_threads_function_is_entry_as_well() {
         T1 call {run}
         T1 call |void std::__invoke_impl<void, main::$_0>(std::__invoke_other, main::$_0&&)|
         T1 call |main::$_0::operator()() const|
-        T1 call get\nT1 read x @ a.cc:2\nT1 return
-        T1 call put\nT1 write x @ a.cc:3\nT1 return
+        T1 call get\nT1 read x = 0 @ a.cc:2\nT1 return
+        T1 call put\nT1 write x = 1 @ a.cc:3\nT1 return
         T1 return\nT1 return\nT1 return
         T1 call |{}::~_State_impl()|\nT1 return
         T1 end",
         run.trim_matches('|').trim_end_matches("::_M_run()")
     );
-    assert_eq!(pairs(&events), [""; 0]);
+    assert_eq!(pairs_with_terms(&events), [""; 0]);
 }
 
 #[test]

@@ -64,6 +64,13 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
     }
     let text = String::from_utf8(output.stdout)
         .map_err(|_| refuse(format!("what {CLANG} writes is no text")))?;
+    if text.lines().any(calls_by_pointer)
+        && let Some(place) = promise(file, &shown)?
+    {
+        let what = "nonnull, in a program that calls functions by pointers: what the type of such a pointer \
+                    promises is not in the IR";
+        return Err(Refusal { place, what: what.into() });
+    }
     let module = read(&shown, &text)?;
     let said = String::from_utf8_lossy(&output.stderr);
     if let Some(warning) = said.lines().find(|line| line.contains(": warning: "))
@@ -75,4 +82,54 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
         return Err(Refusal { place, what: what.into() });
     }
     Ok(Module { overflow: options.overflow, ..module })
+}
+
+/// Is it an instruction that calls a function by a pointer?
+fn calls_by_pointer(line: &str) -> bool {
+    let Some((_, call)) = line.split_once("call ") else { return false };
+    let mut parts = call.split('%').skip(1);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "._-$".contains(c);
+    parts.any(|part| part.trim_start_matches(is_name).starts_with('('))
+}
+
+/// Where the program itself, besides the headers of the system, says `nonnull`.
+fn promise(file: &Path, shown: &str) -> Result<Option<String>, Refusal> {
+    let mut command = Command::new(CLANG);
+    command.args(["-x", "c", "-E", "-w", "-D_GNU_SOURCE", "-pthread"]).arg(file);
+    let refuse = |what: String| Refusal { place: shown.into(), what };
+    let output = process::output(&mut command).map_err(|error| refuse(error.to_string()))?;
+    if !output.status.success() {
+        return Err(refuse(format!("{CLANG} cannot preprocess the file")));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let (mut name, mut number, mut is_own) = (shown.to_owned(), 0, true);
+    for line in text.lines() {
+        // `# 12 "file.c" 1 3`: the next line is line 12 of that file; 3 is a header of the system.
+        if let Some((begin, rest)) = line.strip_prefix("# ").and_then(|rest| rest.split_once(" \""))
+        {
+            let (file, flags) = rest.rsplit_once('"').unwrap_or((rest, ""));
+            (name, number) = (file.to_owned(), begin.parse().unwrap_or(0));
+            is_own = !flags.split(' ').any(|flag| flag == "3");
+            continue;
+        }
+        let is_word = |word: &str| matches!(word, "nonnull" | "__nonnull__");
+        if is_own && line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(is_word) {
+            return Ok(Some(format!("{name}:{number}")));
+        }
+        number += 1;
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_by_pointers_are_told_from_others() {
+        assert!(calls_by_pointer("  %2 = call i32 %1(ptr noundef null), !dbg !5"));
+        assert!(calls_by_pointer("  call void (ptr, ...) %look(ptr %x)"));
+        assert!(!calls_by_pointer("  %3 = call i32 @look(ptr noundef %2), !dbg !5"));
+        assert!(!calls_by_pointer("  %3 = load ptr, ptr %2, align 8"));
+    }
 }
