@@ -2,27 +2,34 @@
 //! the code of its accesses, but no line numbers. Moving code, adding a header or reformatting
 //! blanks keeps a fingerprint; changing one of the lines does not, for then somebody should look
 //! again.
+//!
+//! A failing assertion is known by the assertion alone: many schedules make it fail, and which of them is
+//! found first is a matter of chance.
 
 use std::collections::HashMap;
 
 use foretell_predict::finding::fnv;
 
-use crate::report::{Access, Finding, Report};
+use crate::report::{Access, Finding, Kind, Report};
 
 /// Gives every finding its fingerprint; the source lines must be in the report.
 ///
-/// Findings of one group share it. Groups that would be alike (the same statement twice in one
-/// function) are numbered by where they stand.
+/// Findings of one group share it, and so do those of one assertion. Others that would be alike (the same
+/// statement twice in one function) are numbered by where they stand.
 pub fn assign(report: &mut Report) {
     let mut texts: Vec<String> =
         report.findings.iter().map(|finding| describe(report, finding)).collect();
     let mut order: Vec<usize> = (0..texts.len()).collect();
     order.sort_by_cached_key(|&at| places(&report.findings[at]));
-    let mut seen: HashMap<String, Vec<&str>> = HashMap::new();
+    let mut seen: HashMap<String, Vec<String>> = HashMap::new();
     for at in order {
         let groups = seen.entry(texts[at].clone()).or_default();
-        let group = report.findings[at].group.as_str();
-        let number = groups.iter().position(|&known| known == group).unwrap_or_else(|| {
+        let finding = &report.findings[at];
+        let group = match assertion(finding) {
+            Some(access) => format!("{:?}", place(access)),
+            None => finding.group.clone(),
+        };
+        let number = groups.iter().position(|known| *known == group).unwrap_or_else(|| {
             groups.push(group);
             groups.len() - 1
         });
@@ -38,7 +45,11 @@ pub fn assign(report: &mut Report) {
 fn describe(report: &Report, finding: &Finding) -> String {
     let mut text = finding.kind.name().to_owned();
     text += finding.pattern.as_deref().unwrap_or_default();
-    for access in &finding.accesses {
+    let accesses = match assertion(finding) {
+        Some(access) => std::slice::from_ref(access),
+        None => &finding.accesses,
+    };
+    for access in accesses {
         let code = match (&access.file, access.line) {
             (Some(file), Some(line)) => report.source_line(file, line),
             _ => None,
@@ -63,15 +74,29 @@ fn lasting(variable: &str) -> String {
     }
 }
 
-fn places(finding: &Finding) -> Vec<(Option<String>, Option<u32>, Option<u32>)> {
-    let place = |access: &Access| (access.file.clone(), access.line, access.column);
-    finding.accesses.iter().map(place).collect()
+/// The assertion that fails, if that is what the finding is about.
+fn assertion(finding: &Finding) -> Option<&Access> {
+    let mut accesses = finding.accesses.iter().filter(|_| finding.kind == Kind::Assertion);
+    accesses.rfind(|access| access.op == "assert")
+}
+
+type Place = (Option<String>, Option<u32>, Option<u32>);
+
+fn place(access: &Access) -> Place {
+    (access.file.clone(), access.line, access.column)
+}
+
+fn places(finding: &Finding) -> Vec<Place> {
+    match assertion(finding) {
+        Some(access) => vec![place(access)],
+        None => finding.accesses.iter().map(place).collect(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Kind, Status};
+    use crate::report::Status;
 
     fn finding(group: &str, line: u32) -> Finding {
         Finding {
@@ -113,5 +138,24 @@ mod tests {
         assert_eq!(both.findings[1].fingerprint, first.findings[0].fingerprint);
         let other_threads = report(&lines, vec![finding("first", 10), finding("first", 10)]);
         assert_eq!(other_threads.findings[0].fingerprint, other_threads.findings[1].fingerprint);
+    }
+
+    #[test]
+    fn an_assertion_is_known_by_itself_whatever_made_it_fail() {
+        let failing = |group: &str, line: u32, others: &[u32]| {
+            let mut failing = finding(group, line);
+            failing.kind = Kind::Assertion;
+            failing.accesses[0].op = "assert".into();
+            let before = others.iter().flat_map(|&line| finding(group, line).accesses);
+            failing.accesses.splice(0..0, before);
+            failing
+        };
+        let lines = [(3, "assert(x);"), (5, "x = 1;"), (7, "assert(x);")];
+        let findings = vec![failing("a", 3, &[]), failing("b", 3, &[5]), failing("c", 7, &[5])];
+        let report = report(&lines, findings);
+        let prints: Vec<&str> =
+            report.findings.iter().map(|finding| finding.fingerprint.as_str()).collect();
+        assert_eq!(prints[0], prints[1]);
+        assert_ne!(prints[0], prints[2], "the same statement at another place");
     }
 }
