@@ -130,6 +130,9 @@ struct Thread {
     status: Status,
     next: usize,
     locals: [i32; FRAME * FRAMES],
+    /// Which of them hold something that was read, or made of it: a branch on any other is no choice. Known
+    /// under a constraint only.
+    read: [bool; FRAME * FRAMES],
     /// Choices taken so far; counted under a constraint only.
     choices: usize,
 }
@@ -174,6 +177,7 @@ impl<'c> Machine<'c> {
             status: if number == 0 { Status::Runs } else { Status::NotCreated },
             next: 0,
             locals: [0; FRAME * FRAMES],
+            read: [false; FRAME * FRAMES],
             choices: 0,
         };
         State {
@@ -335,6 +339,9 @@ impl<'c> Machine<'c> {
             let own = &mut threads[thread];
             own.next += 1;
             let mut chosen = None;
+            if constraint.choices.is_some() {
+                own.note(op);
+            }
             match op {
                 Op::Load(local, place) => {
                     own.locals[local] = match place {
@@ -443,7 +450,7 @@ impl<'c> Machine<'c> {
                     if !holds {
                         own.next = otherwise;
                     }
-                    chosen = Some(i32::from(holds));
+                    chosen = own.read[condition.local].then_some(i32::from(holds));
                 }
                 Op::Jump(target) => own.next = target,
                 Op::Create(other) => threads[other].status = Status::Runs,
@@ -493,6 +500,28 @@ impl<'c> Machine<'c> {
 /// Can another thread notice it, or hinder it?
 fn is_shared(op: Op) -> bool {
     !matches!(op, Op::Assign(..) | Op::Branch(..) | Op::Jump(_) | Op::Assert(_) | Op::Enter)
+}
+
+impl Thread {
+    /// Notes which local holds something that was read after the operation.
+    fn note(&mut self, op: Op) {
+        match op {
+            Op::Load(local, _)
+            | Op::FetchAdd(local, ..)
+            | Op::AtomicLoad(local, _)
+            | Op::CompareExchange(local, ..)
+            | Op::CompareExchangeLocal(local, ..) => self.read[local] = true,
+            Op::Assign(local, value) => {
+                self.read[local] = match value {
+                    Value::Constant(_) => false,
+                    Value::Local(other, _) => self.read[other],
+                };
+            }
+            Op::TimedWait(local) => self.read[local] = false,
+            Op::Enter => self.read[FRAME..].fill(false),
+            _ => {}
+        }
+    }
 }
 
 fn element(thread: &Thread, local: usize) -> usize {
