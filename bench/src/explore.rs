@@ -42,7 +42,7 @@ const FAMILIES: [Family; 9] = [
 
 /// The enumerator gives up after so many executions; of the largest size it only shows that it would.
 const MOST: u64 = 50_000;
-const HOPELESS: u64 = 2_000;
+const HOPELESS: u64 = 200;
 /// Runs of random testing in the table of families.
 const WALKS: u64 = 10_000;
 /// Runs of random testing until the first failure, and how often that is tried.

@@ -20,7 +20,7 @@
 //!
 //! Where the exit status is 0, even that is not enough if a thread took another path: a program may count
 //! how often it had to try again, or found something in a cache, and print that. It is *unclear* then,
-//! which is said, unless a lost update is behind it ([`crate::lost`]).
+//! which is said, unless a lost update is behind it (`lost.rs`).
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
