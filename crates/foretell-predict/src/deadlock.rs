@@ -24,8 +24,8 @@ use crate::goal::{Goal, GoalBuilder, Moment};
 use crate::question::{FindingKind, Instance, Question, Shape, Subject};
 use crate::sample::by_location;
 
-/// The longest cycle that is looked for.
-const MAX_CYCLE: usize = 16;
+/// The longest cycle that is looked for: the search goes as deep.
+const MAX_CYCLE: usize = 1_024;
 /// How many cycles are looked at before the search gives up.
 const MAX_CYCLES: usize = 4096;
 
