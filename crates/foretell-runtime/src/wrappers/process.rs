@@ -180,11 +180,8 @@ pub fn interrupts(session: &Session, signal: c_int) {
     outside::note(session.me.number, Cause::Interruption, signal as u64, "", session.place);
 }
 
-#[unsafe(link_section = "foretell_real")]
-static REAL_VFORK: Real = Real::new(c"vfork");
-
-/// A child is about to begin that borrows our memory and stack; gives the real function.
-extern "C" fn before_vfork() -> *mut c_void {
+/// A task is about to begin by this function that is not recorded.
+fn before_task(function: &str) {
     if in_recorded_process()
         && let Some(mut session) = Session::begin()
     {
@@ -192,8 +189,16 @@ extern "C" fn before_vfork() -> *mut c_void {
         fiber::go_home(session.me);
         channels::forked(&mut session);
         outside::FORKED.store(true, Relaxed);
-        outside::note(session.me.number, Cause::Process, 0, "vfork", session.place);
+        outside::note(session.me.number, Cause::Process, 0, function, session.place);
     }
+}
+
+#[unsafe(link_section = "foretell_real")]
+static REAL_VFORK: Real = Real::new(c"vfork");
+
+/// A child is about to begin that borrows our memory and stack; gives the real function.
+extern "C" fn before_vfork() -> *mut c_void {
+    before_task("vfork");
     REAL_VFORK.address()
 }
 
@@ -218,15 +223,7 @@ static REAL_CLONE: Real = Real::new(c"clone");
 
 /// A task is about to begin that may be a thread or a process; gives the real function.
 extern "C" fn before_clone() -> *mut c_void {
-    if in_recorded_process()
-        && let Some(mut session) = Session::begin()
-    {
-        session.point();
-        fiber::go_home(session.me);
-        channels::forked(&mut session);
-        outside::FORKED.store(true, Relaxed);
-        outside::note(session.me.number, Cause::Process, 0, "clone", session.place);
-    }
+    before_task("clone");
     REAL_CLONE.address()
 }
 
