@@ -8,7 +8,7 @@ use crate::common::Workshop;
 #[test]
 fn a_run_without_an_end_is_ended_and_reported() {
     let cases = [
-        ("stores", "volatile int x; void *f(void *a) { for (;;) x++; return 0; } int main(void) { go(f); for (;;) x += 2; }"),
+        ("stores", "_Atomic int x; void *f(void *a) { for (;;) x++; return 0; } int main(void) { go(f); for (;;) x += 2; }"),
         ("locks", "int x; void *f(void *a) { for (;;) { pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m); } return 0; }
             int main(void) { go(f); f(0); }"),
         ("handler", "volatile int n; void h(int s) { for (;;) n++; } void *f(void *a) { return 0; }
