@@ -41,8 +41,30 @@ bool isValid(const Module &module, raw_ostream *complaints) {
   return !broken && !brokenDebugInfo;
 }
 
+// LLVM loads a variable before the branch that guards the load where that cannot trap. The program
+// does not do so: a load behind a flag would become a race. In functions for ThreadSanitizer LLVM
+// leaves such loads where they are, so until the accesses are instrumented all functions are.
+constexpr const char *GUARDED = "foretell-guarded-loads";
+
+void guardLoads(Module &module) {
+  for (Function &function : module)
+    if (!function.isDeclaration() && !function.hasFnAttribute(Attribute::SanitizeThread)) {
+      function.addFnAttr(Attribute::SanitizeThread);
+      function.addFnAttr(GUARDED);
+    }
+}
+
+void releaseLoads(Module &module) {
+  for (Function &function : module)
+    if (function.hasFnAttribute(GUARDED)) {
+      function.removeFnAttr(Attribute::SanitizeThread);
+      function.removeFnAttr(GUARDED);
+    }
+}
+
 struct Instrument : PassInfoMixin<Instrument> {
   PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
+    releaseLoads(module);
     bool checks = std::getenv("FORETELL_VERIFY_IR") != nullptr;
     // What was broken before is not ours: clang would have said so, or does not mind.
     bool valid = checks && isValid(module, nullptr);
@@ -59,6 +81,7 @@ struct Instrument : PassInfoMixin<Instrument> {
 struct Prepare : PassInfoMixin<Prepare> {
   PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
     foretell_prepare_module(wrap(&module));
+    guardLoads(module);
     return PreservedAnalyses::none();
   }
   static bool isRequired() { return true; }

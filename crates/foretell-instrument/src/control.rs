@@ -11,26 +11,35 @@ use std::mem::offset_of;
 /// How many jumps may lie between a branch and the failure it leads to.
 const FAILURE_DISTANCE: usize = 4;
 
-/// Whether the block inevitably ends the program by a failed assertion, `abort` or a trap.
-fn fails(block: Block) -> bool {
+/// The call by which the block inevitably ends the program: a failed assertion, `abort` or a trap.
+fn failure(block: Block) -> Option<Value> {
     let mut block = block;
     for _ in 0..FAILURE_DISTANCE {
-        let calls_failure = block.instructions().into_iter().any(|instruction| {
+        let failure = block.instructions().into_iter().find(|instruction| {
             matches!(instruction.opcode(), Opcode::LLVMCall | Opcode::LLVMInvoke)
                 && instruction
                     .callee()
                     .as_function()
                     .is_some_and(|callee| library::is_failing(&callee.name()))
         });
-        if calls_failure {
-            return true;
+        if failure.is_some() {
+            return failure;
         }
         match block.successors().as_slice() {
             [only] => block = *only,
-            _ => return false,
+            _ => return None,
         }
     }
-    false
+    None
+}
+
+/// Where the assertion stands whose failure the branch leads to: at the branch, unless the optimiser
+/// has made it of the conditions of several statements.
+fn place_of_assertion(branch: Value, failure: Value) -> Value {
+    let (written, decided) = (failure.location().line, branch.location().line);
+    let named = failure.callee().as_function();
+    let is_assertion = named.is_some_and(|callee| library::is_assertion(&callee.name()));
+    if is_assertion && written != 0 && written != decided { failure } else { branch }
 }
 
 impl FunctionContext<'_> {
@@ -51,10 +60,11 @@ impl FunctionContext<'_> {
         }
         let condition = branch.condition();
         let shadow = self.shadow(condition);
-        let (when_true, when_false) = match branch.successors().as_slice() {
-            [when_true, when_false] => (fails(*when_true), fails(*when_false)),
+        let failures = match branch.successors().as_slice() {
+            [when_true, when_false] => [failure(*when_true), failure(*when_false)],
             _ => return,
         };
+        let [when_true, when_false] = failures.map(|failure| failure.is_some());
         let (int32, void) = (self.module.module.int32, self.module.module.void);
         let site = self.site(branch);
         self.module.builder.place_before(branch);
@@ -66,6 +76,11 @@ impl FunctionContext<'_> {
         });
         if when_true != when_false {
             let wanted = self.module.module.constant32(u32::from(when_false));
+            let [one, other] = failures;
+            let site = match one.or(other) {
+                Some(failure) => self.site(place_of_assertion(branch, failure)),
+                None => site,
+            };
             self.module.hook("assert", void, &[shadow, outcome, wanted, site]);
         } else if self.has_shadow(condition) {
             let taken = self.module.met(site, Recurring::Branch(true));

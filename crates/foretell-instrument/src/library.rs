@@ -174,6 +174,11 @@ pub fn is_failing(function: &str) -> bool {
     FAILING.contains(&function) || rust::panics(function)
 }
 
+/// Whether the function is what the macro `assert` calls: it stands where the assertion does.
+pub fn is_assertion(function: &str) -> bool {
+    ["__assert", "__assert_fail", "__assert_perror_fail"].contains(&function)
+}
+
 /// `std::thread::_M_start_thread`.
 pub const START_THREAD: &str =
     "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE";

@@ -162,6 +162,9 @@ pub struct Shape {
     pub pointers: bool,
     /// Tries of semaphores, and waits with a time limit.
     pub limits: bool,
+    /// No execution has a race, so that a compiler may not change what the program can do: variables
+    /// are used under their mutex, or published by an atomic flag.
+    pub race_free: bool,
 }
 
 /// No program is larger than this: all its states are enumerated.
@@ -174,14 +177,16 @@ impl Program {
     pub fn random(seed: u64, shape: Shape) -> (Self, Emitted) {
         let mut random = Random::new(seed);
         loop {
-            let mut maker = Maker { random: &mut random, shape, calls: false, read_write: false };
+            let mut maker =
+                Maker { random: &mut random, shape, calls: false, read_write: false, held: None };
             let mut program = maker.program();
             if !program.fill_assertions() {
                 continue;
             }
             let emitted = emit(&program);
             let machine = Machine::new(&emitted.code);
-            if machine.explore(&Constraint::default(), MOST_STATES).is_some() {
+            let Some(truth) = machine.explore(&Constraint::default(), MOST_STATES) else { continue };
+            if !shape.race_free || truth.races.is_empty() {
                 return (program, emitted);
             }
         }
@@ -216,7 +221,13 @@ struct Maker<'r> {
     /// The read-write lock is held here. It is never taken twice: what happens then depends on the C
     /// library.
     read_write: bool,
+    /// The mutex that was taken last here.
+    held: Option<usize>,
 }
+
+/// In a program without races, the plain shared integers with these numbers are used under the mutex of
+/// the same number, and the next one is published by the first atomic integer.
+const PUBLISHED: usize = MUTEXES;
 
 impl Maker<'_> {
     fn program(&mut self) -> Program {
@@ -243,7 +254,43 @@ impl Maker<'_> {
 
     /// Statements, nested at most so deep.
     fn body(&mut self, depth: usize, least: i32, most: i32) -> Vec<Statement> {
-        (0..self.random.between(least, most)).map(|_| self.statement(depth)).collect()
+        let mut body = Vec::new();
+        for _ in 0..self.random.between(least, most) {
+            match self.shape.race_free && self.held.is_none() && self.random.percent(35) {
+                true => self.publication(&mut body),
+                false => body.push(self.statement(depth)),
+            }
+        }
+        body
+    }
+
+    /// Statements under a mutex.
+    fn body_under(&mut self, mutex: usize, depth: usize, most: i32) -> Vec<Statement> {
+        let before = self.held.replace(mutex);
+        let body = self.body(depth, 1, most);
+        self.held = before;
+        body
+    }
+
+    /// Publishes a variable, or uses it if it was published.
+    fn publication(&mut self, body: &mut Vec<Statement>) {
+        let place = Place::Global(PUBLISHED);
+        if self.random.percent(35) {
+            body.push(Statement::Store(place, self.value()));
+            body.push(Statement::AtomicStore(0, Value::Constant(1)));
+            return;
+        }
+        let (flag, local) = (self.random.below(LOCALS), self.random.below(LOCALS));
+        let condition = Condition { local, comparison: Comparison::NotEqual, constant: 0 };
+        let mut guarded = vec![Statement::Load(local, place)];
+        match self.random.below(3) {
+            0 => guarded.push(Statement::Assert(condition)),
+            1 => guarded.push(Statement::Store(place, self.value())),
+            _ => {}
+        }
+        let is_set = Condition { local: flag, comparison: Comparison::Equal, constant: 1 };
+        body.push(Statement::AtomicLoad(flag, 0));
+        body.push(Statement::If(is_set, guarded, Vec::new()));
     }
 
     fn branch(&mut self, depth: usize) -> Statement {
@@ -268,6 +315,9 @@ impl Maker<'_> {
         let kind = self.random.below(100);
         let local = self.random.below(LOCALS);
         let nested = depth > 0;
+        if self.shape.race_free && self.held.is_none() && kind <= 35 {
+            return Statement::AtomicLoad(local, self.random.below(ATOMICS));
+        }
         match kind {
             0..=17 => Statement::Load(local, self.place()),
             18..=35 => Statement::Store(self.place(), self.value()),
@@ -282,10 +332,12 @@ impl Maker<'_> {
                 self.value(),
             ),
             53..=67 if nested => {
-                Statement::Locked(self.random.below(MUTEXES), self.body(depth - 1, 1, 3))
+                let mutex = self.random.below(MUTEXES);
+                Statement::Locked(mutex, self.body_under(mutex, depth - 1, 3))
             }
             68..=69 if nested && self.shape.branches => {
-                Statement::Tried(self.random.below(MUTEXES), self.body(depth - 1, 1, 2))
+                let mutex = self.random.below(MUTEXES);
+                Statement::Tried(mutex, self.body_under(mutex, depth - 1, 2))
             }
             70..=72 if nested && self.shape.waiting && !self.read_write => {
                 self.read_write = true;
@@ -309,6 +361,7 @@ impl Maker<'_> {
                 constant: self.random.between(2, 3),
                 ..self.condition()
             }),
+            _ if self.shape.race_free => Statement::Assign(local, self.value()),
             _ => Statement::Load(local, self.place()),
         }
     }
@@ -325,7 +378,10 @@ impl Maker<'_> {
     fn limited(&mut self, depth: usize) -> Statement {
         let semaphore = self.random.below(SEMAPHORES);
         match self.random.below(6) {
-            0 => Statement::TriedForLong(self.random.below(MUTEXES), self.body(depth - 1, 1, 2)),
+            0 => {
+                let mutex = self.random.below(MUTEXES);
+                Statement::TriedForLong(mutex, self.body_under(mutex, depth - 1, 2))
+            }
             1 => Statement::TriedSemaphore(
                 self.random.percent(50),
                 semaphore,
@@ -347,6 +403,9 @@ impl Maker<'_> {
     }
 
     fn place(&mut self) -> Place {
+        if let (true, Some(mutex)) = (self.shape.race_free, self.held) {
+            return Place::Global(mutex);
+        }
         match self.shape.indices && self.random.percent(25) {
             true => Place::Element(self.random.below(LOCALS)),
             false => Place::Global(self.random.below(GLOBALS)),

@@ -261,6 +261,7 @@ fn check_programs(name: &str, one_in: u64, check: Check) -> Tally {
                 spins: seed % 3 == 2,
                 pointers: seed % 5 == 1,
                 limits: seed % 5 >= 3,
+                race_free: false,
             };
             let (_, emitted) = Random::random(1_000_000 + seed, shape);
             let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR"))
