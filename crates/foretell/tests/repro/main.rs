@@ -16,6 +16,7 @@ mod lawful;
 mod library;
 mod limits;
 mod misuse;
+mod optimised;
 mod path;
 mod posix;
 mod process;
