@@ -38,7 +38,7 @@ pub const LEFT_TO_OTHERS: &str = "left to the other parts of the exploration";
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Doubt::Limit => "a limit was reached",
+            Doubt::Limit => "the time limit or the number of runs was reached",
             Doubt::LongRun => "the run is too long",
             Doubt::Undecided => "the solver did not decide",
             Doubt::LeftTheSchedule => "the forced run left its schedule",

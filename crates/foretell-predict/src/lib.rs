@@ -41,6 +41,7 @@ pub mod region;
 mod rest;
 pub mod sample;
 mod stale;
+mod store_buffer;
 mod together;
 pub mod window;
 pub mod witness;

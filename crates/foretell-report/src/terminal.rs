@@ -73,6 +73,10 @@ pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<(
         report.properties.iter().partition(|property| property.questions > 0);
     for property in looked {
         let verdict = match (property.predicted, property.unknown) {
+            (0, 0) if report.active().any(|finding| finding.kind == property.kind) => {
+                "holds in all interleavings of the recorded events; fails on another path"
+                    .to_owned()
+            }
             (0, 0) if property.holds_in_all_interleavings => {
                 "holds in all interleavings of these events".to_owned()
             }

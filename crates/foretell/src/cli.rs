@@ -599,7 +599,8 @@ pub struct TestArguments {
     /// those of the recorded run.
     #[arg(long, value_enum, default_value_t = PathsName::All)]
     pub paths: PathsName,
-    /// Runs of the program at most; as many as the time allows when absent.
+    /// Runs of the program at most; as many as the time allows when absent. Where forced runs write
+    /// other things, runs in which nothing is forced are held against them: some 240 at most, on top.
     #[arg(long, value_name = "N")]
     pub runs: Option<usize>,
     /// Runs at the same time; as many as there are cores when absent. One at a time if the program

@@ -52,6 +52,7 @@ impl Workshop {
             .args(words)
             .current_dir(&self.0)
             .env("FORETELL_LIB_DIR", test.parent().expect("a folder"))
+            .env_remove("CARGO_TARGET_DIR")
             .env_remove("RUSTFLAGS")
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
             .output()

@@ -129,13 +129,16 @@ impl Said {
     }
 }
 
+/// The folder that is proposed to keep the runs in.
+const FOLDER: &str = "foretell-runs";
+
 /// The command with which the test goes on: what was typed, with a folder to keep the runs in.
 pub fn to_go_on(resume: Option<&Path>) -> String {
     let mut words: Vec<String> =
         std::env::args_os().skip(1).map(|word| shell_word(&word.to_string_lossy())).collect();
     if resume.is_none() {
         let place = words.iter().position(|word| word == "test").map_or(0, |place| place + 1);
-        words.insert(place, "--resume DIR".into());
+        words.insert(place, format!("--resume {FOLDER}"));
     }
     format!("foretell {}", words.join(" "))
 }

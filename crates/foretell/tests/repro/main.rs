@@ -15,6 +15,7 @@ mod ipc;
 mod lawful;
 mod library;
 mod limits;
+mod memory_order;
 mod misuse;
 mod optimised;
 mod path;

@@ -1,0 +1,96 @@
+//! Orders weaker than `seq_cst`: where a processor that delays stores can do more than interleave, it is
+//! said and the exit code is 12; where it cannot, all behaviours are covered.
+
+use crate::common::Workshop;
+
+#[test]
+fn a_delayed_store_is_said_where_others_can_see_it() {
+    const SAID: &str = "the processor may delay the store";
+    let cases = [
+        (
+            "buffering",
+            12,
+            "st(&x, 1, release); if (!ld(&y, acquire)) in++;",
+            "st(&y, 1, release); if (!ld(&x, acquire)) in++;",
+        ),
+        (
+            "one_is_strong",
+            12,
+            "st(&x, 1, relaxed); if (!ld(&y, relaxed)) in++;",
+            "st(&y, 1, seq_cst); if (!ld(&x, seq_cst)) in++;",
+        ),
+        (
+            "weak_fences",
+            12,
+            "st(&x, 1, relaxed); atomic_thread_fence(memory_order_acq_rel); if (!ld(&y, relaxed)) in++;",
+            "st(&y, 1, relaxed); atomic_thread_fence(memory_order_acq_rel); if (!ld(&x, relaxed)) in++;",
+        ),
+        (
+            "last_write",
+            12,
+            "st(&x, 1, release); if (!ld(&y, acquire)) in++;",
+            "st(&y, 1, release); st(&x, 2, release);",
+        ),
+        (
+            "strong",
+            0,
+            "st(&x, 1, seq_cst); if (!ld(&y, seq_cst)) in++;",
+            "st(&y, 1, seq_cst); if (!ld(&x, seq_cst)) in++;",
+        ),
+        (
+            "fences",
+            0,
+            "st(&x, 1, relaxed); atomic_thread_fence(memory_order_seq_cst); if (!ld(&y, relaxed)) in++;",
+            "st(&y, 1, relaxed); atomic_thread_fence(memory_order_seq_cst); if (!ld(&x, relaxed)) in++;",
+        ),
+        (
+            "exchanged",
+            0,
+            "atomic_exchange_explicit(&x, 1, memory_order_acq_rel); if (!ld(&y, acquire)) in++;",
+            "atomic_exchange_explicit(&y, 1, memory_order_acq_rel); if (!ld(&x, acquire)) in++;",
+        ),
+        (
+            "message",
+            0,
+            "st(&x, 1, relaxed); st(&y, 1, release);",
+            "if (ld(&y, acquire)) assert(ld(&x, relaxed) == 1);",
+        ),
+        (
+            "locked_between",
+            0,
+            "st(&x, 1, release); pthread_mutex_lock(&m); pthread_mutex_unlock(&m); if (!ld(&y, acquire)) in++;",
+            "st(&y, 1, release); pthread_mutex_lock(&m); pthread_mutex_unlock(&m); if (!ld(&x, acquire)) in++;",
+        ),
+        (
+            "spin_lock",
+            0,
+            "while (atomic_exchange_explicit(&x, 1, memory_order_acquire)); n++; st(&x, 0, release);",
+            "while (atomic_exchange_explicit(&x, 1, memory_order_acquire)); n++; st(&x, 0, release);",
+        ),
+        (
+            "ticket_lock",
+            0,
+            "int t = atomic_fetch_add_explicit(&x, 1, memory_order_relaxed); while (ld(&y, acquire) != t); n++; st(&y, t + 1, release);",
+            "int t = atomic_fetch_add_explicit(&x, 1, memory_order_relaxed); while (ld(&y, acquire) != t); n++; st(&y, t + 1, release);",
+        ),
+    ];
+    let workshop = Workshop::new();
+    for (name, expected, one, other) in cases {
+        let code = format!(
+            "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n\
+             #define st(p, v, o) atomic_store_explicit(p, v, memory_order_##o)\n\
+             #define ld(p, o) atomic_load_explicit(p, memory_order_##o)\n\
+             static atomic_int x, y, in; static int n; static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+             static void *one(void *a) {{ {one} return 0; }}\n\
+             static void *other(void *a) {{ {other} return 0; }}\n\
+             int main(void) {{ pthread_t t, u; (void)&m; (void)n;\n\
+             pthread_create(&t, 0, one, 0); pthread_create(&u, 0, other, 0);\n\
+             pthread_join(t, 0); pthread_join(u, 0); assert((in <= 1) & (x >= 0)); return 0; }}\n"
+        );
+        let program = workshop.build_text(name, &code);
+        let answer = workshop.test(&program, &[], &[]);
+        let said = answer.report["unseen"].to_string();
+        assert_eq!(answer.code, Some(expected), "{name}: {:#}\n{}", answer.report, answer.stderr);
+        assert_eq!(said.contains(SAID), expected == 12, "{name}: {said}");
+    }
+}
