@@ -91,7 +91,20 @@ fn c_programs() -> Result<(), String> {
             false => "proved",
         };
         let started = Instant::now();
-        let module = clang::compile(file, clang::Options::default()).map_err(|e| e.to_string())?;
+        // without the place
+        let mut undecided_for = |why: &str| {
+            let reason = why.rsplit(": ").next().unwrap_or(why).to_owned();
+            *undecided.entry(reason).or_default() += 1;
+        };
+        let module = match clang::compile(file, clang::Options::default()) {
+            Ok(module) => module,
+            Err(why) => {
+                println!("{name:<24} {expected:<10} refused");
+                counts[2] += 1;
+                undecided_for(&why.to_string());
+                continue;
+            }
+        };
         let compiled = started.elapsed();
         let options = search::Options { deadlocks, states: STATES, ..search::Options::default() };
         let report = search::explore(&module, &options);
@@ -103,9 +116,7 @@ fn c_programs() -> Result<(), String> {
         };
         counts[count] += 1;
         if let search::Verdict::Unknown(why) = &report.verdict {
-            // without the place
-            let reason = why.rsplit(": ").next().unwrap_or(why).to_owned();
-            *undecided.entry(reason).or_default() += 1;
+            undecided_for(why);
         }
         let started = Instant::now();
         let checked = match &report.verdict {

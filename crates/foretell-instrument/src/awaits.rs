@@ -22,7 +22,7 @@ use crate::locals::{Local, Locals};
 use std::collections::{HashMap, HashSet};
 
 /// Functions that do nothing but let others go first.
-const PAUSES: &[&str] = &["sched_yield", "pthread_yield", "thrd_yield", "usleep"];
+const PAUSES: &[&str] = &["sched_yield", "pthread_yield", "sleep", "thrd_yield", "usleep"];
 /// Functions that look at something, and leave nothing behind where they find it not as it should be.
 const LOOKS: &[&str] = &[
     "access",
