@@ -807,6 +807,16 @@ pub mod hooks {
         site: *const Site,
     );
 
+    /// `foreign`: a function that is not instrumented has returned. `object`: of which object of the C++
+    /// library it is a member; null otherwise.
+    #[allow(non_camel_case_types)]
+    pub type foreign = unsafe extern "C" fn(
+        function: *const u8,
+        name: *const c_char,
+        object: *const u8,
+        site: *const Site,
+    );
+
     /// `region_begin`: the user's mark (`FORETELL_ATOMIC_BEGIN` in `foretell.h`).
     #[allow(non_camel_case_types)]
     pub type region_begin = unsafe extern "C" fn(name: *const c_char, site: *const Site);

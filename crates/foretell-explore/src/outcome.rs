@@ -8,6 +8,8 @@ use std::fmt;
 pub enum Doubt {
     /// The time, or the number of runs, was over.
     Limit,
+    /// The forced run did not come to an end within its limits.
+    NoEnd,
     /// The run has more events than are asked about.
     LongRun,
     /// The solver did not decide it.
@@ -39,6 +41,7 @@ impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Doubt::Limit => "the time limit or the number of runs was reached",
+            Doubt::NoEnd => "the forced run did not end within its limits (--run-limit)",
             Doubt::LongRun => "the run is too long",
             Doubt::Undecided => "the solver did not decide",
             Doubt::LeftTheSchedule => "the forced run left its schedule",

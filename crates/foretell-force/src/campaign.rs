@@ -32,7 +32,7 @@ use crate::session::{
     Counts, Open, Options, Past, TestError, Tested, all_events, blocks_are_marked, forced_run,
     schedule_of,
 };
-use crate::shrink::{Shrunk, shrink};
+use crate::shrink::{NotRepeated, Shrunk, shrink};
 
 /// What is said of output that may be lawful or not begins so.
 const UNCLEAR: &str =
@@ -404,7 +404,13 @@ impl<'a> Campaign<'a> {
             .then(|| shrink(self.runner, bad, &self.options.after, limits, wrong))
             .flatten();
         let (trace, steps, switch) = match found {
-            Some(Shrunk { steps, bad, switch }) => (bad.trace, steps, switch),
+            Some(Ok(Shrunk { steps, bad, switch })) => (bad.trace, steps, switch),
+            // What decided it is not seen: nobody could make it happen again.
+            Some(Err(NotRepeated)) => {
+                let why = "the run ended otherwise when its schedule was forced";
+                tested.verdict.outcome = Outcome::NotForced(why.into());
+                (trace, steps, None)
+            }
             None => (trace, steps, None),
         };
         let there = tested.finding.accesses.iter().map(|access| access.event);

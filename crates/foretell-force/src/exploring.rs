@@ -220,7 +220,7 @@ impl Exploring<'_, '_> {
             campaign.unclear(&tested.verdict.difference);
         }
         match run.end {
-            RunEnd::Hang | RunEnd::Stopped => Err(Doubt::Limit),
+            RunEnd::Hang | RunEnd::Stopped => Err(Doubt::NoEnd),
             RunEnd::Refused(_) => Err(Doubt::NoRun),
             RunEnd::Livelock(_) => Err(Doubt::LongRun),
             _ => Ok(executed(run, probe.steps.len())),

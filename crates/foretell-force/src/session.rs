@@ -347,7 +347,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     }
     // What is not decided may be for want of time, too, once no question is asked any more.
     let was_ended = is_spent
-        || exploration.open.contains_key(&Doubt::Limit)
+        || [Doubt::Limit, Doubt::NoEnd].iter().any(|doubt| exploration.open.contains_key(doubt))
         || started.elapsed() >= options.time / 2;
     (counts.runs, counts.runs_made) = (runner.runs(), runner.runs_made());
     counts.behaviours = orders.len();

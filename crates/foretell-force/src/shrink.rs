@@ -35,15 +35,19 @@ pub struct Shrunk {
     pub switch: Option<(EventId, EventId)>,
 }
 
+/// The schedule of the run led to another end.
+#[derive(Clone, Copy, Debug)]
+pub struct NotRepeated;
+
 /// Bisects the turns of a run that went wrong. `wrong` says whether another run went wrong the same
-/// way. `None`: the run cannot be repeated.
+/// way. `None`: it was not tried, or a run could not be made.
 pub fn shrink(
     runner: &Runner<'_>,
     bad: Run,
     after: &Policy,
     limits: Limits,
     wrong: impl Fn(&Run) -> bool,
-) -> Option<Shrunk> {
+) -> Option<Result<Shrunk, NotRepeated>> {
     let trace = bad.trace.clone();
     if trace.events.len() > LONGEST {
         return None;
@@ -56,7 +60,10 @@ pub fn shrink(
     let attempt =
         |turn: usize| runner.run(steps[..begins[turn]].to_vec(), after.clone(), limits).ok();
     let (mut low, mut high) = (0, begins.len() - 1);
-    let mut bad = attempt(high).filter(|run| wrong(run))?;
+    let mut bad = attempt(high)?;
+    if !wrong(&bad) {
+        return Some(Err(NotRepeated));
+    }
     let mut good = None;
     while high - low > 1 {
         let middle = low + (high - low) / 2;
@@ -73,7 +80,7 @@ pub fn shrink(
     // What the turn before did may be what the others now come too late for.
     let from = begins[high.saturating_sub(1)] - 1;
     let switch = good.and_then(|good| reversed(&bad.trace, from, &good.trace));
-    Some(Shrunk { steps: taken, bad, switch })
+    Some(Ok(Shrunk { steps: taken, bad, switch }))
 }
 
 /// Where another thread than before goes on.

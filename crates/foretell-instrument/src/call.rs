@@ -3,7 +3,7 @@
 
 use crate::function::FunctionContext;
 use crate::library;
-use crate::llvm::{Opcode, Value};
+use crate::llvm::{Opcode, TypeKind, Value};
 use crate::module::Mode;
 use foretell_abi::{ARGUMENT_SLOTS, CallSlots, PinReason, RESULT_SLOTS};
 use std::mem::offset_of;
@@ -68,7 +68,9 @@ impl FunctionContext<'_> {
                 self.range_of("read_range", call.operand(argument), size, site, true);
             }
         }
-        let tagged = self.module.mode == Mode::Symbolic && self.hand_over(call, callee, site);
+        let is_symbolic = self.module.mode == Mode::Symbolic;
+        let may_be_foreign = is_symbolic && self.may_be_foreign(call, callee);
+        let tagged = is_symbolic && self.hand_over(call, callee, site, may_be_foreign);
         if call.is_must_tail() {
             self.module.builder.place_before(call);
             return self.exit();
@@ -90,6 +92,9 @@ impl FunctionContext<'_> {
         if tagged {
             self.pin_if_untaken(call, callee, place, site);
         }
+        if may_be_foreign {
+            self.say_foreign(call, callee, place, site);
+        }
         if let Some(function) = callee.as_function().filter(|f| f.is_declaration()) {
             let name = function.name();
             if library::is_called_as_declared(call, &name) {
@@ -98,9 +103,42 @@ impl FunctionContext<'_> {
         }
     }
 
+    /// Whether it is known only after the call that the callee is not instrumented. What the C library keeps
+    /// between its calls is known by name, and Rust's library has rules of its own.
+    fn may_be_foreign(&self, call: Value, callee: Value) -> bool {
+        callee.as_function().is_some_and(|function| {
+            let name = function.name();
+            function.is_declaration()
+                && !self.module.is_rust
+                && !library::is_foreign(callee)
+                && (!library::is_output_only(call) || library::is_stream_output(&name))
+                && library::state_of(&name).is_none()
+        })
+    }
+
+    /// If nobody took the call, the callee is not instrumented, and may keep something between its calls.
+    fn say_foreign(&mut self, call: Value, callee: Value, place: Value, site: Value) {
+        let name = callee.as_function().map(Value::name).unwrap_or_default();
+        let constants = self.module.module;
+        let own = u32::from(callee.returns_through_parameter());
+        let is_member = library::is_member_of_library(&name)
+            && call.argument_count() > own
+            && call.operand(own).ty().kind() == TypeKind::LLVMPointerTypeKind;
+        let object = if is_member { call.operand(own) } else { constants.null() };
+        let name = self.module.string(&name);
+        self.module.builder.place_before(place);
+        let slot = self.slot(offset_of!(CallSlots, callee));
+        let builder = &self.module.builder;
+        let tag = builder.load(constants.int64, slot);
+        let untaken = builder.equal(tag, builder.widen(callee));
+        builder.place_in_if(untaken, place, true);
+        self.module.hook("foreign", constants.void, &[callee, name, object, site]);
+        self.module.builder.place_before(place);
+    }
+
     /// Leaves the arguments' shadows for the callee; gives whether there are any. Those that cannot
-    /// be handed over are pinned.
-    fn hand_over(&mut self, call: Value, callee: Value, site: Value) -> bool {
+    /// be handed over are pinned. `always`: the callee is to be known by whether it takes them.
+    fn hand_over(&mut self, call: Value, callee: Value, site: Value, always: bool) -> bool {
         self.pin_parts(call, PinReason::Argument, call);
         let output_only = library::is_output_only(call);
         if self.has_shadow(callee) {
@@ -126,6 +164,14 @@ impl FunctionContext<'_> {
                 if argument.ty().scalar_width().is_some() {
                     let slot = self.argument_slot(position as usize);
                     builder.store(self.shadow(argument), slot);
+                }
+            }
+            builder.widen(callee)
+        } else if always {
+            // Nothing depends on a read.
+            for position in 0..handed {
+                if call.operand(position as u32).ty().scalar_width().is_some() {
+                    builder.store(self.concrete(), self.argument_slot(position as usize));
                 }
             }
             builder.widen(callee)

@@ -139,6 +139,19 @@ pub fn state_of(name: &str) -> Option<(&'static str, u32, u32)> {
     found.map(|&(_, state, position, effect)| (state, position, effect))
 }
 
+/// Mangled beginnings of members of strings and streams that the C++ library has compiled.
+const MEMBERS: &[&str] = &["_ZNSt7__cxx11", "_ZNKSt7__cxx11", "_ZNSo", "_ZNSi", "_ZNSs", "_ZNKSs"];
+
+/// Whether the function changes an object of the C++ library, its first argument, in compiled code.
+pub fn is_member_of_library(name: &str) -> bool {
+    starts(name, MEMBERS) || is_stream_output(name)
+}
+
+/// Whether the function is the C++ library's output to a stream.
+pub fn is_stream_output(name: &str) -> bool {
+    starts(name, STREAM_OUTPUT)
+}
+
 /// Whether the callee is a declaration of a C library function that is not instrumented.
 pub fn is_foreign(callee: Value) -> bool {
     callee.as_function().is_some_and(|function| {
@@ -163,7 +176,7 @@ pub fn is_output_only(call: Value) -> bool {
     call.callee().as_function().is_some_and(|function| {
         let name = function.name();
         function.is_declaration()
-            && (starts(&name, STREAM_OUTPUT)
+            && (is_stream_output(&name)
                 || rust::is_output_only(&name)
                 || (!call.is_used() && OUTPUT_ONLY.contains(&name.as_str())))
     })

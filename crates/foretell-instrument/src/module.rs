@@ -126,7 +126,8 @@ pub struct ModuleContext {
     demangled: HashMap<String, String>,
     /// Accesses that are the business of a library whose calls are told of.
     pub hidden: HashSet<Value>,
-    is_rust: bool,
+    /// The module was made by rustc.
+    pub is_rust: bool,
 }
 
 impl ModuleContext {

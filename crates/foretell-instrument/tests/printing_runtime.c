@@ -281,6 +281,7 @@ void __foretell_await_test(unsigned index, unsigned leaves, const Site *site) { 
 // Values that differ from run to run stay what they are here; what the library keeps is not looked at.
 unsigned long __foretell_value(unsigned source, unsigned long given, const Site *site) { return given; }
 void __foretell_unseen(unsigned what, const char *text, const Site *site) { }
+void __foretell_foreign(const void *function, const char *name, const void *object, const Site *site) { }
 void __foretell_state(const void *stream, const char *name, unsigned effect, const Site *site) { }
 void __foretell_region_begin(const char *name, const Site *site) { fprintf(out(), "begin %s line %u\n", name, site->line); }
 void __foretell_region_end(const Site *site) { fprintf(out(), "end line %u\n", site->line); }

@@ -116,17 +116,37 @@ impl<'t> Accesses<'t> {
     }
 
     fn add_term(&mut self, out: &mut Vec<SharedAccess>, term: TermId) {
-        let terms = &self.trace.terms;
-        let variables = self.in_term.entry(term).or_insert_with(|| {
-            let leaves = terms.leaves(term);
-            let variable = |leaf: TermId| match terms.term(leaf) {
-                Term::Variable(variable) => Some(*variable),
-                _ => None,
-            };
-            leaves.into_iter().filter_map(variable).collect()
-        });
-        for variable in variables.clone() {
+        self.know_term(term);
+        for variable in self.in_term[&term].clone() {
             self.add(out, variable, false);
+        }
+    }
+
+    /// Finds the variables in a term. Terms of a loop grow with every round: each has those of its parts,
+    /// which are known.
+    fn know_term(&mut self, term: TermId) {
+        let mut stack = vec![term];
+        while let Some(&top) = stack.last() {
+            let parts = match self.trace.terms.term(top) {
+                Term::Apply(_, parts) => &parts[..],
+                _ => &[],
+            };
+            let before = stack.len();
+            if !self.in_term.contains_key(&top) {
+                let unknown = parts.iter().filter(|part| !self.in_term.contains_key(part));
+                stack.extend(unknown.copied());
+            }
+            if stack.len() > before {
+                continue;
+            }
+            stack.pop();
+            let mut variables: Vec<VariableId> = match self.trace.terms.term(top) {
+                Term::Variable(variable) => vec![*variable],
+                _ => parts.iter().flat_map(|part| self.in_term[part].iter().copied()).collect(),
+            };
+            variables.sort_unstable();
+            variables.dedup();
+            self.in_term.insert(top, variables.into());
         }
     }
 }

@@ -22,6 +22,10 @@ use crate::sample::by_location;
 /// Addresses below are null or next to it.
 const FIRST_PAGE: u64 = 4096;
 
+/// A block that begins at the border of a page may have been mapped, and what is mapped there later is not
+/// always recorded.
+const PAGE: u64 = 4096;
+
 struct Block {
     size: u64,
     /// The last access of each thread at each location.
@@ -40,6 +44,8 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
     let mut blocks: BTreeMap<u64, Block> = BTreeMap::new();
     let mut divisors = Divisors::default();
     let mut found: Vec<(Key, Instance)> = Vec::new();
+    // What was freed and not allocated again: where it is used, the trace itself has the bug.
+    let mut freed: BTreeMap<u64, (u64, EventId)> = BTreeMap::new();
     for (position, event) in trace.events.iter().enumerate() {
         let id = EventId::from(position);
         let location = accesses.location(id);
@@ -57,15 +63,27 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
             Op::Branch(condition) | Op::Assert(condition) => (None, [condition.term, None]),
             Op::Alloc { address, size } => {
                 blocks.insert(*address, Block { size: *size, accesses: HashMap::new() });
+                let end = address.saturating_add((*size).max(1));
+                let gone = freed.range(..end).rev();
+                let gone = gone.take_while(|&(&start, &(size, _))| start + size > *address);
+                for start in gone.map(|(&start, _)| start).collect::<Vec<_>>() {
+                    freed.remove(&start);
+                }
                 continue;
             }
             Op::Free { address } => {
-                let users = blocks.remove(address).map(|block| block.accesses).unwrap_or_default();
+                let block = blocks.remove(address);
+                let size = block.as_ref().map_or(0, |block| block.size);
+                let users = block.map(|block| block.accesses).unwrap_or_default();
                 // The compiled part of Rust's library frees what nobody refers to any more; the counts by
                 // which it knows that are not all seen.
                 let file = event.site.map(|site| &*trace.sites[site.index()].file);
                 if file.is_some_and(|file| file.starts_with("/rustc/")) {
                     continue;
+                }
+                // Without terms the C library may have allocated there, which is not seen.
+                if trace.metadata.symbolic && size > 0 && !address.is_multiple_of(PAGE) {
+                    freed.insert(*address, (size, id));
                 }
                 let mut users: Vec<_> = users.into_iter().collect();
                 users.sort_unstable_by_key(|&(_, access)| access);
@@ -91,6 +109,13 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
                     fault(1, Fault::OutOfBounds { base, size }, address);
                 }
             }
+        }
+        if let Some(memory) = trace.variables[variable.index()].memory
+            && let Some((&start, &(size, free))) = freed.range(..=memory.address).next_back()
+            && memory.address - start < size
+        {
+            let instance = Instance { shape: Shape::UseAfterFree, events: vec![id, free] };
+            found.push((Key::AfterFree(location, accesses.location(free)), instance));
         }
         if let Some(memory) = trace.variables[variable.index()].memory
             && let Some((start, block)) = blocks.range_mut(..=memory.address).next_back()

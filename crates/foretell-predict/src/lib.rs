@@ -43,6 +43,7 @@ pub mod sample;
 mod stale;
 mod store_buffer;
 mod together;
+mod weak_order;
 pub mod window;
 pub mod witness;
 

@@ -31,7 +31,7 @@ use crate::progress::{Found, Phase};
 use crate::question::{FindingKind, Instance, Question, Shape, Subject};
 use crate::rest::{self, Rest};
 use crate::witness::context_switches;
-use crate::{assertion, crash, deadlock, misuse, order, race, store_buffer};
+use crate::{assertion, crash, deadlock, misuse, order, race, store_buffer, weak_order};
 
 /// Instances of one question.
 const MOST_INSTANCES: usize = 1 << 16;
@@ -254,6 +254,7 @@ pub(crate) fn collect(
     prediction: &mut Prediction,
 ) -> Vec<Question> {
     prediction.unseen.extend(store_buffer::delayed_store(trace, order));
+    prediction.unseen.extend(weak_order::weakly_ordered(trace));
     let limit = options.instances.max(1);
     // Windows are about the nearest instances only.
     let all = if in_windows(trace, options) { limit } else { MOST_INSTANCES.max(limit) };

@@ -787,6 +787,28 @@ pub fn library_state(session: &mut Session, stream: u64, name: &[u8], effect: u3
     }
 }
 
+/// Code that is not seen was called: it may look at what it keeps between its calls, and change it. `object`:
+/// what it keeps belongs to this object; 0: to all such code together.
+pub fn foreign_state(session: &mut Session, at: u64) {
+    if alone() {
+        return;
+    }
+    let _errno = Errno::keep();
+    let channel = match at {
+        0 => {
+            let name = "code that is not instrumented";
+            let key = digest(key(&[sort::LIBRARY]), name.as_bytes());
+            object(key, ObjectKind::State, &format!("state of {name}"))
+        }
+        at => {
+            let shown = "state of a string or stream of the C++ library";
+            object(key(&[sort::STREAM, at]), ObjectKind::State, shown)
+        }
+    };
+    poll(session, channel, true);
+    send(session, channel, 1, 0);
+}
+
 unsafe extern "C" {
     /// glibc: whether the stream can be written to.
     fn __fwritable(stream: *mut libc::FILE) -> c_int;

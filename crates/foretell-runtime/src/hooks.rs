@@ -17,6 +17,7 @@ use foretell_wire::{Kind, access, await_mark};
 use libc::c_char;
 
 use crate::channels;
+use crate::foreign;
 use crate::look;
 use crate::modules;
 use crate::outside;
@@ -492,6 +493,17 @@ hooks! {
         // SAFETY: a constant of the module.
         let name = unsafe { CStr::from_ptr(name) }.to_bytes();
         channels::library_state(&mut session, stream as u64, name, effect);
+    }
+
+    fn __foretell_foreign(
+        session, function: *const u8, name: *const c_char, object: *const u8, site: *const Site,
+    ) => {
+        // SAFETY: a constant of the module.
+        let name = unsafe { CStr::from_ptr(name) };
+        if let Some(object) = foreign::state(function as u64, name, object as u64) {
+            session.place = session.recorder().site(site);
+            channels::foreign_state(&mut session, object);
+        }
     }
 
     fn __foretell_region_begin(session, name: *const c_char, site: *const Site) => {

@@ -29,6 +29,7 @@ mod arena;
 mod channels;
 mod fiber;
 mod forced;
+mod foreign;
 mod hooks;
 mod local;
 mod look;

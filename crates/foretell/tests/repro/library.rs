@@ -158,3 +158,64 @@ fn that_a_thread_is_cancelled_anywhere_is_said() {
         assert!(matches!(answer.code, Some(10 | 12)), "{name}: {:?}", answer.code);
     }
 }
+
+/// Code that another compiler made may answer by what was called before.
+#[test]
+fn what_unseen_code_keeps_is_said() {
+    let library = "static int kept; int next(int k) { kept = kept * 10 + k; return kept; } int get(void) { return kept; }";
+    let user = "#include <assert.h>\n#include <pthread.h>\nint next(int), get(void);\n\
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+        void *f(void *a) { pthread_mutex_lock(&m); next(a ? 1 : 2); pthread_mutex_unlock(&m); return 0; }\n\
+        int main(void) { pthread_t t, u; pthread_create(&t, 0, f, &m); pthread_create(&u, 0, f, 0);\n\
+        pthread_join(t, 0); pthread_join(u, 0); assert(get() == 12); return 0; }\n";
+    let workshop = Workshop::new();
+    let here = workshop.path();
+    std::fs::write(here.join("kept.c"), library).expect("a file");
+    std::fs::write(here.join("user.c"), user).expect("a file");
+    let folder = here.display();
+    let kinds = [
+        (["-c", "-O1"].as_slice(), "kept.o", vec![format!("{folder}/kept.o")]),
+        (
+            ["-shared", "-fPIC"].as_slice(),
+            "libkept.so",
+            vec![format!("{folder}/libkept.so"), format!("-Wl,-rpath,{folder}")],
+        ),
+    ];
+    for (options, made, linked) in kinds {
+        let mut compiler = std::process::Command::new("cc");
+        let compiler = compiler.args(options).args(["kept.c", "-o", made]).current_dir(here);
+        assert!(compiler.status().is_ok_and(|status| status.success()), "{made}");
+        let mut words = vec!["-O1"];
+        words.extend(linked.iter().map(String::as_str));
+        let program = workshop.build(&here.join("user.c"), &words);
+        let answer = workshop.test(&program, &[], &[]);
+        assert_eq!(answer.code, Some(12), "{made}: {:#}\n{}", answer.report, answer.stderr);
+        let said = answer.report["unseen"].to_string();
+        assert!(said.contains("code that is not instrumented"), "{made}: {said}");
+    }
+}
+
+/// Strings and streams that the C++ library changes in compiled code.
+#[test]
+fn what_the_cpp_library_keeps_is_found_or_said() {
+    let programs = [
+        ("string", "std::string s;", "s += a;", "s != \"ba\""),
+        ("stream", "std::ostringstream s;", "s << a;", "s.str() == \"ab\""),
+    ];
+    let workshop = Workshop::new();
+    for (name, object, step, holds) in programs {
+        let code = format!(
+            "#include <cassert>\n#include <iostream>\n#include <mutex>\n#include <sstream>\n#include <string>\n#include <thread>\n\
+             std::mutex m; int main() {{ {object} auto f = [&](const char *a) {{ std::lock_guard<std::mutex> l(m); {step} std::cout << \"done\\n\"; }};\n\
+             std::thread t(f, \"a\"), u(f, \"b\"); t.join(); u.join(); assert({holds}); }}\n"
+        );
+        let source = workshop.path().join(name).with_extension("cpp");
+        std::fs::write(&source, code).expect("a file");
+        for level in ["-O0", "-O1", "-O2"] {
+            let program = workshop.build(&source, &[level]);
+            let answer = workshop.test(&program, &["--time-limit", "20"], &[]);
+            let said = format!("{name} {level}: {:#}\n{}", answer.report, answer.stderr);
+            assert!(matches!(answer.code, Some(10 | 12)), "{said}");
+        }
+    }
+}

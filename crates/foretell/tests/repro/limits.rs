@@ -34,6 +34,34 @@ fn a_run_without_an_end_is_ended_and_reported() {
     }
 }
 
+/// A forced run that goes on and on is one open question, not the end of everything.
+#[test]
+fn a_forced_run_without_an_end_leaves_a_report() {
+    let workshop = Workshop::new();
+    let rounds = [("silent", "n++;"), ("with_locks", "L; n += step; U;")];
+    for (name, round) in rounds {
+        let code = format!(
+            "#include <pthread.h>\n#define L pthread_mutex_lock(&m)\n#define U pthread_mutex_unlock(&m)\n\
+             static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int step = 1;\n\
+             void *p(void *a) {{ L; step = 2; U; return 0; }}\n\
+             void *q(void *a) {{ L; int s = step; U; unsigned i = 0; volatile unsigned n = 0;\n\
+             while (i != 7) {{ i += s; {round} }} return 0; }}\n\
+             int main(void) {{ pthread_t a, b; pthread_create(&a, 0, q, 0); pthread_create(&b, 0, p, 0);\n\
+             pthread_join(a, 0); pthread_join(b, 0); return 0; }}\n"
+        );
+        let program = workshop.build_text(name, &code);
+        let answer = workshop.test(&program, &["--time-limit", "30", "--run-limit", "2"], &[]);
+        assert!(
+            matches!(answer.code, Some(10 | 12)),
+            "{name}: {:?} {}",
+            answer.code,
+            answer.stderr
+        );
+        let classes = &answer.report["exploration"]["classes"];
+        assert!(classes.as_u64() >= Some(1), "{name}: {:#} {}", answer.report, answer.stderr);
+    }
+}
+
 /// The stack of the first thread is the user's to limit; foretell works on one of its own.
 #[test]
 fn a_small_stack_is_enough() {

@@ -94,3 +94,61 @@ fn a_delayed_store_is_said_where_others_can_see_it() {
         assert_eq!(said.contains(SAID), expected == 12, "{name}: {said}");
     }
 }
+
+/// Plain accesses that only weak atomic operations order are a data race in C11, which no interleaving
+/// shows.
+#[test]
+fn what_is_ordered_too_weakly_is_said() {
+    const SAID: &str = "a data race on `d` that no interleaving shows";
+    let until = |order: &str| format!("while (!ld(&f, {order})); assert(d == 7);");
+    let lock = |take: &str, give: &str| {
+        format!(
+            "while (atomic_exchange_explicit(&f, 1, memory_order_{take})); d++; st(&f, 0, {give});"
+        )
+    };
+    let cases = [
+        ("relaxed", 12, "d = 7; st(&f, 1, relaxed);".to_owned(), until("relaxed")),
+        ("release_only", 12, "d = 7; st(&f, 1, release);".into(), until("relaxed")),
+        ("acquire_only", 12, "d = 7; st(&f, 1, relaxed);".into(), until("acquire")),
+        ("both", 0, "d = 7; st(&f, 1, release);".into(), until("acquire")),
+        ("strong", 0, "d = 7; st(&f, 1, seq_cst);".into(), until("seq_cst")),
+        ("relaxed_lock", 12, lock("relaxed", "relaxed"), lock("relaxed", "relaxed")),
+        ("lock", 0, lock("acquire", "release"), lock("acquire", "release")),
+        (
+            "fences",
+            0,
+            "d = 7; atomic_thread_fence(memory_order_release); st(&f, 1, relaxed);".into(),
+            "while (!ld(&f, relaxed)); atomic_thread_fence(memory_order_acquire); assert(d == 7);".into(),
+        ),
+        (
+            "guarded",
+            12,
+            "d = 7; st(&f, 1, relaxed);".into(),
+            "if (ld(&f, relaxed)) { int r = d; assert(r == 7); }".into(),
+        ),
+    ];
+    let workshop = Workshop::new();
+    for (name, expected, one, other) in cases {
+        let code = format!(
+            "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n\
+             #define st(p, v, o) atomic_store_explicit(p, v, memory_order_##o)\n\
+             #define ld(p, o) atomic_load_explicit(p, memory_order_##o)\n\
+             static atomic_int f; int d;\n\
+             static void *one(void *a) {{ {one} return 0; }}\n\
+             static void *other(void *a) {{ {other} return 0; }}\n\
+             int main(void) {{ pthread_t t, u;\n\
+             pthread_create(&t, 0, one, 0); pthread_create(&u, 0, other, 0);\n\
+             pthread_join(t, 0); pthread_join(u, 0); return d < 0; }}\n"
+        );
+        let source = workshop.path().join(name).with_extension("c");
+        std::fs::write(&source, code).expect("a file");
+        for level in ["-O0", "-O1"] {
+            let program = workshop.build(&source, &[level]);
+            let answer = workshop.test(&program, &[], &[]);
+            let said = answer.report["unseen"].to_string();
+            let all = format!("{name} {level}: {:#}\n{}", answer.report, answer.stderr);
+            assert_eq!(answer.code, Some(expected), "{all}");
+            assert_eq!(said.contains(SAID), expected == 12, "{name} {level}: {said}");
+        }
+    }
+}

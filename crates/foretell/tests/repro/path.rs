@@ -404,3 +404,56 @@ fn every_write_of_another_thread_counts() {
         ],
     );
 }
+
+/// A run that was forced onto another path may itself use what was freed, and not crash.
+#[test]
+fn use_after_free_on_another_path_is_found() {
+    let programs = [
+        ("flag", "int k = 1, *p; void *f(void *a) { L; int c = k; U; if (c) *p = 5; return 0; }
+            int main(void) { pthread_t t; p = malloc(4); pthread_create(&t, 0, f, 0); L; k = 0; U; free(p); pthread_join(t, 0); return 0; }"),
+        ("pointer", "_Atomic(int *) g; void *f(void *a) { int *q = g; if (q) *q = 5; return 0; }
+            int main(void) { pthread_t t; int *p = malloc(4); *p = 1; g = p; pthread_create(&t, 0, f, 0); g = 0; free(p); pthread_join(t, 0); return 0; }"),
+        ("list", "struct n { int v; struct n *next; } *h;
+            void *r(void *a) { L; struct n *x = h; U; if (x) { L; int v = x->v; U; if (v > 100) abort(); } return 0; }
+            void *d(void *a) { L; struct n *x = h; h = 0; U; L; free(x); U; return 0; }
+            int main(void) { pthread_t t, u; h = calloc(1, sizeof *h); pthread_create(&u, 0, d, 0); pthread_create(&t, 0, r, 0); pthread_join(t, 0); pthread_join(u, 0); return 0; }"),
+        ("grown", "int *v, size = 1;
+            void *r(void *a) { L; int *p = v, s = size; U; if (s == 1) { L; p[0]++; U; } return 0; }
+            void *g(void *a) { L; size = 2; int *q = malloc(8), *o = v; q[0] = v[0]; v = q; U; L; free(o); U; return 0; }
+            int main(void) { pthread_t t, u; v = calloc(1, 4); pthread_create(&u, 0, g, 0); pthread_create(&t, 0, r, 0); pthread_join(t, 0); pthread_join(u, 0); return 0; }"),
+    ];
+    let workshop = Workshop::new();
+    for (name, code) in programs {
+        let head = "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdlib.h>\n\
+            #define L pthread_mutex_lock(&m)\n#define U pthread_mutex_unlock(&m)\n\
+            static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n";
+        let program = workshop.build_text(name, &format!("{head}{code}"));
+        let answer = workshop.test(&program, &[], &[]);
+        assert_eq!(answer.code, Some(10), "{name}: {:#}\n{}", answer.report, answer.stderr);
+        let kinds = answer.report["findings"].to_string();
+        assert!(kinds.contains("has freed the block"), "{name}: {kinds}");
+    }
+}
+
+/// A bad end that its schedule does not lead to again is not confirmed.
+#[test]
+fn what_cannot_be_forced_again_is_not_confirmed() {
+    let code = "#include <pthread.h>\n#include <stdatomic.h>\n#include <unistd.h>\n#include <sys/syscall.h>\n\
+        #include <linux/futex.h>\natomic_int f;\n\
+        void *w(void *a) { while (f == 0) syscall(SYS_futex, &f, FUTEX_WAIT_PRIVATE, 0, 0, 0, 0); return 0; }\n\
+        int main(void) { pthread_t a, b; pthread_create(&a, 0, w, 0); pthread_create(&b, 0, w, 0); f = 1;\n\
+        syscall(SYS_futex, &f, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0); pthread_join(a, 0); pthread_join(b, 0); return 0; }\n";
+    let workshop = Workshop::new();
+    let program = workshop.build_text("futex", code);
+    let answer = workshop.test(&program, &["--time-limit", "20"], &[]);
+    assert_ne!(answer.code, Some(0), "{:#}", answer.report);
+    for finding in answer.report["findings"].as_array().into_iter().flatten() {
+        if finding["status"] == "confirmed" {
+            let schedule = finding["schedule"].as_str().expect("a schedule");
+            let mut replay = workshop.foretell();
+            let replayed = replay.args(["replay", schedule, "--"]).arg(&program).output();
+            let replayed = replayed.expect("foretell runs");
+            assert_eq!(replayed.status.code(), Some(10), "{finding:#}");
+        }
+    }
+}

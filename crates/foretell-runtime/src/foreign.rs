@@ -1,0 +1,95 @@
+//! Functions that are not instrumented: whose they are, and what they may keep between their calls.
+//!
+//! What the C library keeps is known (`foretell-instrument`, `library`). Of other compiled code, a library or
+//! an object that another compiler made, nothing is known: it may answer by what was called before. So
+//! each call of it looks at a state that all such code has in common, and changes it, and where threads
+//! call it in an order that nothing else settles, that is said.
+
+use std::collections::BTreeMap;
+use std::ffi::CStr;
+
+use crate::turn::TurnCell;
+
+/// Who a function belongs to.
+#[derive(Clone, Copy)]
+enum Owner {
+    /// The C library, the loader, or us.
+    Known,
+    /// The C++ library: objects that are handed to it are changed, nothing else.
+    Cpp,
+    /// Somebody else.
+    Unknown,
+}
+
+/// Beginnings of the files' names.
+const KNOWN: &[&str] = &[
+    "ld-linux",
+    "libBlocksRuntime",
+    "libc.so",
+    "libdl.so",
+    "libforetell",
+    "libgcc_s",
+    "libm.so",
+    "libomp",
+    "libpthread",
+    "libresolv",
+    "librt.so",
+    "linux-vdso",
+];
+const CPP: &[&str] = &["libc++", "libstdc++"];
+/// Libraries whose functions a program may know by an address in itself, where it was not linked to be
+/// loaded anywhere.
+const COMMON: &[&CStr] = &[c"libc.so.6", c"libm.so.6"];
+
+static OWNERS: TurnCell<BTreeMap<u64, Owner>> = TurnCell::new(BTreeMap::new());
+
+/// The object that the function may have looked at and changed, 0 for the state of all code that is not
+/// seen; `None`: nothing.
+pub fn state(function: u64, name: &CStr, object: u64) -> Option<u64> {
+    // SAFETY: a session has the turn.
+    let owners = unsafe { OWNERS.get() };
+    match *owners.entry(function).or_insert_with(|| owner(function, name)) {
+        Owner::Known => None,
+        Owner::Cpp => (object != 0 && !is_standard(object)).then_some(object),
+        Owner::Unknown => Some(0),
+    }
+}
+
+/// Is it `std::cout` or one of its kin? What order their lines have is lawful.
+fn is_standard(stream: u64) -> bool {
+    [c"_ZSt4cout", c"_ZSt4cerr", c"_ZSt4clog"].iter().any(|name| {
+        // SAFETY: asks the loader.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        found as u64 == stream
+    })
+}
+
+fn owner(function: u64, name: &CStr) -> Owner {
+    // SAFETY: zero is valid for it; the loader only looks the address up.
+    let (found, info) = unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        (libc::dladdr(function as *const libc::c_void, &mut info) != 0, info)
+    };
+    if !found || info.dli_fname.is_null() {
+        return Owner::Unknown;
+    }
+    // SAFETY: the loader's own string.
+    let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy();
+    let file = path.rsplit('/').next().unwrap_or_default();
+    let is_one = |names: &[&str]| names.iter().any(|begin| file.starts_with(begin));
+    if is_one(KNOWN) || is_elsewhere(name) {
+        return Owner::Known;
+    }
+    if is_one(CPP) { Owner::Cpp } else { Owner::Unknown }
+}
+
+/// Does a library that everybody uses have a function of this name?
+fn is_elsewhere(name: &CStr) -> bool {
+    COMMON.iter().any(|library| {
+        // SAFETY: asks the loader for what is loaded already.
+        unsafe {
+            let handle = libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+            !handle.is_null() && !libc::dlsym(handle, name.as_ptr()).is_null()
+        }
+    })
+}
