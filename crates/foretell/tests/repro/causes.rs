@@ -3,28 +3,14 @@
 
 use crate::common::Workshop;
 
-const HEAD: &str = "#define _GNU_SOURCE
-#include <assert.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <stdint.h>
-#include <unistd.h>
-#include <time.h>
-#include <errno.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <sys/mman.h>
-#include <spawn.h>
-#include <fcntl.h>
-static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, m2 = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
-#define L pthread_mutex_lock(&m)
-#define U pthread_mutex_unlock(&m)
-";
+const HEAD: &str = "#define _GNU_SOURCE\n#include <assert.h>\n#include <pthread.h>\n#include <semaphore.h>\n\
+    #include <stdatomic.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
+    #include <stdint.h>\n#include <unistd.h>\n#include <time.h>\n#include <errno.h>\n\
+    #include <signal.h>\n#include <sys/wait.h>\n#include <sys/mman.h>\n#include <spawn.h>\n\
+    #include <fcntl.h>\n\
+    static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, m2 = PTHREAD_MUTEX_INITIALIZER;\n\
+    static pthread_cond_t c = PTHREAD_COND_INITIALIZER;\n#define L pthread_mutex_lock(&m)\n\
+    #define U pthread_mutex_unlock(&m)\n";
 
 /// Two threads that `main` joins, what it does before and after, and what is shared.
 fn two(shared: &str, before: &str, one: &str, other: &str, after: &str) -> String {

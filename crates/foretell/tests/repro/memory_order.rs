@@ -118,7 +118,8 @@ fn what_is_ordered_too_weakly_is_said() {
             "fences",
             0,
             "d = 7; atomic_thread_fence(memory_order_release); st(&f, 1, relaxed);".into(),
-            "while (!ld(&f, relaxed)); atomic_thread_fence(memory_order_acquire); assert(d == 7);".into(),
+            "while (!ld(&f, relaxed)); atomic_thread_fence(memory_order_acquire); assert(d == 7);"
+                .into(),
         ),
         (
             "guarded",
