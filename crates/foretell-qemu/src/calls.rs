@@ -12,7 +12,7 @@ use foretell_wire::Kind;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
-use crate::accesses::settle;
+use crate::accesses::{look_again, settle};
 use crate::api::{Pointer, api};
 use crate::cpu::{self, Machine, machine};
 use crate::modules::{self, Origin};
@@ -121,6 +121,7 @@ pub extern "C" fn on_call(cpu: c_uint, function: Pointer) {
     if me.owes_pause {
         scheduler::pause(me);
     }
+    scheduler::meet(scheduler(), place);
     let then = handler(function as usize)(&mut Call { me, place });
     match then {
         // SAFETY: this is the start of a block, and nothing here needs to be dropped.
@@ -182,6 +183,7 @@ pub fn begin_thread(me: &mut Thread) {
 pub fn know_stack(me: &mut Thread, from: u64) {
     me.stack = modules::stack_around(from).map_or(0..0, |range| range.start..from);
     me.open_from = me.stack.end;
+    look_again();
 }
 
 /// What atomic operations replace is no longer told from now on, so what they may replace is noted.

@@ -16,6 +16,7 @@ compile_error!("foretell-qemu knows QEMU on Linux on x86-64 only");
 
 mod accesses;
 mod api;
+mod branches;
 mod calls;
 mod cpu;
 mod instructions;
@@ -131,6 +132,7 @@ fn install(id: Id, target: &[u8], words: &[String]) -> Result<(), String> {
         match name {
             "ring" => wishes.ring = Some(number()? as i32),
             "policy" => value.clone_into(&mut wishes.policy),
+            "branches" => branches::turn_on(),
             "points" => wishes.points = Some(number()?),
             "library" => modules::add_archive(value.into()),
             _ => return Err(format!("the plugin has no option `{name}`")),

@@ -16,6 +16,7 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind, elf};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::accesses;
 use crate::calls;
 use crate::cpu::{Machine, guest_base, machine};
 use crate::ring::{Ring, head};
@@ -109,6 +110,12 @@ pub fn is_constant(address: u64) -> bool {
     let constant = CONSTANT.load(Acquire);
     // SAFETY: lists are never freed.
     !constant.is_null() && unsafe { (*constant).iter().any(|range| range.contains(&address)) }
+}
+
+/// Whether something of the range never changes.
+pub fn has_constants(range: Range<u64>) -> bool {
+    let meets = |constant: &Range<u64>| constant.start < range.end && range.start < constant.end;
+    constants().iter().any(meets)
 }
 
 /// Tells the recorder which file the place is in.
@@ -243,6 +250,7 @@ impl Modules {
             self.exclude_archives(&file, base);
         }
         CONSTANT.store(Box::into_raw(Box::new(constant)), Release);
+        accesses::look_again();
         self.all.push(Module { path, base, code, origin, defined: false });
     }
 

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use foretell_wire::{End, Kind, STOPPED_STATUS, format_path};
 
 use crate::api::{Pointer, away};
+use crate::branches;
 use crate::modules;
 use crate::objects::Objects;
 use crate::policy::{Choice, Policy};
@@ -149,18 +150,16 @@ pub fn event(me: &mut Thread, kind: Kind, detail: u8, place: u64, words: &[u64])
     count(me, kind, detail);
 }
 
-/// As [`event`], for a read or a write.
+/// As [`event`], for a read or a write at a place that the recorder knows ([`meet`]).
 #[inline(always)]
 pub fn access(me: &mut Thread, kind: Kind, detail: u8, place: u64, address: u64, value: u64) {
     let scheduler = scheduler();
-    meet(scheduler, place);
     scheduler.ring.put_access(head(kind, detail, place), address, value);
     count(me, kind, detail);
 }
 
 /// Announces a place that is new, and its module.
-#[inline(always)]
-fn meet(scheduler: &mut Scheduler, place: u64) {
+pub fn meet(scheduler: &mut Scheduler, place: u64) {
     if scheduler.ring.is_new_place(place) {
         modules::define(&mut scheduler.ring, place);
         scheduler.ring.put(&[head(Kind::DefinePlace, 0, place)]);
@@ -482,6 +481,7 @@ pub fn finish(me: &mut Thread) {
     event(me, Kind::ThreadEnd, 0, 0, &[]);
     let scheduler = scheduler();
     me.state = State::Finished;
+    branches::end_of(&mut scheduler.ring, me);
     scheduler.policy.finished(me);
     let pointer: *mut Thread = me;
     scheduler.threads.retain(|&thread| thread != pointer);
@@ -510,13 +510,22 @@ pub fn after_fork(me: &mut Thread) {
     scheduler.threads.push(me);
 }
 
-/// Ends the program: it cannot go on under the scheduler.
-pub fn stop(end: End, message: &str) -> ! {
+/// Says how the run ends, and how far all threads have come.
+pub fn end(how: End, message: &str) {
     let scheduler = scheduler();
-    if scheduler.is_child {
+    for &thread in &scheduler.threads {
+        // SAFETY: live threads, and their state belongs to us.
+        branches::end_of(&mut scheduler.ring, unsafe { &mut *thread });
+    }
+    scheduler.ring.end(how, message);
+}
+
+/// Ends the program: it cannot go on under the scheduler.
+pub fn stop(how: End, message: &str) -> ! {
+    if scheduler().is_child {
         eprintln!("foretell: {message}");
     }
-    scheduler.ring.end(end, message);
+    end(how, message);
     // SAFETY: ends the process at once; nothing of QEMU's needs to be cleaned up.
     unsafe { libc::_exit(STOPPED_STATUS) }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use crate::accesses::Pending;
 use crate::api::Pointer;
+use crate::branches::Path;
 use crate::calls::Frame;
 
 /// Whether a thread can run.
@@ -95,6 +96,8 @@ pub struct Thread {
     pub creates: (u64, u64),
     /// The function that it executes.
     pub routine: u64,
+    /// Its branches, if they are recorded.
+    pub branches: Option<Path>,
 }
 
 impl Thread {
@@ -124,6 +127,7 @@ impl Thread {
             pending: Pending::None,
             creates: (0, 0),
             routine: 0,
+            branches: Path::new(),
         }
     }
 }

@@ -127,6 +127,9 @@ impl Emulator {
         if let Some(points) = options.point_limit {
             plugin.push(format!(",points={points}"));
         }
+        if options.path {
+            plugin.push(",branches=1");
+        }
         for archive in &self.archives {
             plugin.push(",library=");
             plugin.push(escaped(archive));

@@ -1,5 +1,7 @@
 //! Binaries that nobody recompiled, as a user meets them: built by Debian's compilers, tested and
-//! replayed under QEMU. What is found is known from the programs' own sources (`examples/`).
+//! replayed under QEMU. What is found is what is expected of their instrumented builds
+//! (`examples/expected.json`). A few examples each time; all of them, replayed a hundred times, with
+//! `FORETELL_BINARY_ALL=1 FORETELL_BINARY_REPLAYS=100` (`ci/nightly.sh`).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -37,12 +39,17 @@ fn platforms() -> Vec<Platform> {
     there
 }
 
+/// The platform with this number, if this machine can run it.
+fn platform(number: usize) -> Option<Platform> {
+    platforms().into_iter().find(|platform| platform.name == PLATFORMS[number].name)
+}
+
 /// How often a schedule is replayed; the nightly run asks for more.
 fn replays() -> usize {
     std::env::var("FORETELL_BINARY_REPLAYS").ok().and_then(|text| text.parse().ok()).unwrap_or(3)
 }
 
-fn example(name: &str) -> PathBuf {
+fn source_of(name: &str) -> PathBuf {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     examples.join(name).join(format!("{name}.c")).canonicalize().expect("an example")
 }
@@ -80,84 +87,143 @@ impl Workshop {
         command.stdin(Stdio::null()).output().expect("foretell runs")
     }
 
-    fn test(&self, program: &Path) -> (Option<i32>, Value) {
+    fn test(&self, program: &Path, arguments: &[String]) -> (Option<i32>, Value) {
         let words = ["--format", "json", "test", "--binary", "--schedules", "schedules"];
-        let output = self.foretell(&words, &[&program.display().to_string()]);
+        let mut program = vec![program.to_str().expect("a path")];
+        program.extend(arguments.iter().map(String::as_str));
+        let output = self.foretell(&words, &program);
         let report = serde_json::from_slice(&output.stdout);
         let text = || String::from_utf8_lossy(&output.stderr).into_owned();
         (output.status.code(), report.unwrap_or_else(|error| panic!("{error}: {}", text())))
     }
 }
 
-/// The kinds of the findings that were confirmed.
-fn confirmed(report: &Value) -> Vec<&str> {
-    let findings = report["findings"].as_array().expect("a list");
-    let confirmed = findings.iter().filter(|finding| finding["status"] == "confirmed");
-    confirmed.filter_map(|finding| finding["kind"].as_str()).collect()
+/// What the instrumented build of an example is expected to do.
+struct Example {
+    name: String,
+    arguments: Vec<String>,
+    /// The effects of what is confirmed; none of a correct program.
+    effects: Vec<String>,
 }
 
-/// The example is found as its kind on the platform, and happens again each time. Without debug
-/// information if it is to be `stripped`, and static if it is to be `fixed`.
-fn found(platform: Platform, name: &str, kind: &str, stripped: bool, fixed: bool) {
+/// Those examples in C; where nobody asks for all, those with these names.
+fn examples(correct: bool, few: &[&str]) -> Vec<Example> {
+    let all = std::env::var_os("FORETELL_BINARY_ALL").is_some();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/expected.json");
+    let text = std::fs::read_to_string(file).expect("what is expected");
+    let expected: Vec<Value> = serde_json::from_str(&text).expect("a list");
+    let words = |value: &Value| {
+        let words = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+        words.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let examples = expected.iter().filter_map(|expected| {
+        let name = expected["name"].as_str()?.to_owned();
+        let wanted = expected["source"].as_str()?.ends_with(".c")
+            && (expected["test"]["exit"] != 10) == correct
+            && (all || few.contains(&&*name));
+        let findings = expected["test"]["findings"].as_array()?.iter();
+        let effects = findings.filter_map(|finding| finding["effect"].as_str()).map(str::to_owned);
+        let (arguments, effects) = (words(&expected["arguments"]), effects.collect());
+        wanted.then_some(Example { name, arguments, effects })
+    });
+    let examples: Vec<Example> = examples.collect();
+    assert!(examples.len() >= few.len(), "{few:?} are examples");
+    examples
+}
+
+/// The example is found on the platform with the effect that its instrumented build has, and happens
+/// again each time. Without debug information if it is to be `stripped`, and static if it is to be
+/// `fixed`.
+fn found(platform: Platform, example: &Example, stripped: bool, fixed: bool) {
+    let Example { name, arguments, effects } = example;
+    let at = format!("{name} on {}", platform.name);
     let workshop = Workshop::new();
-    let mut options = vec![if stripped { "-s" } else { "-g" }];
+    let mut options = vec![if stripped { "-s" } else { "-g" }, "-lm"];
     options.extend(fixed.then_some("-static"));
-    let program = workshop.build(platform, &example(name), &options);
-    let (exit, report) = workshop.test(&program);
-    assert_eq!(exit, Some(10), "{name} on {}: {report}", platform.name);
-    assert!(confirmed(&report).contains(&kind), "{name} on {}: {report}", platform.name);
+    let program = workshop.build(platform, &source_of(name), &options);
+    let (exit, report) = workshop.test(&program, arguments);
+    assert_eq!(exit, Some(10), "{at}: {report}");
+    let findings = report["findings"].as_array().expect("a list");
+    let same_effect = |finding: &&Value| {
+        let effect = finding["effect"].as_str().unwrap_or_default();
+        finding["status"] == "confirmed" && effects.iter().any(|expected| expected == effect)
+    };
+    let finding = findings.iter().find(same_effect);
+    let finding = finding.unwrap_or_else(|| panic!("{at}: none of {effects:?}: {report}"));
     if !stripped {
         let place = format!("{name}.c");
         assert!(report.to_string().contains(&place), "source positions: {report}");
     }
-    let findings = report["findings"].as_array().expect("a list");
-    let finding = findings.iter().find(|finding| finding["kind"] == kind).expect("as above");
     let schedule = finding["schedule"].as_str();
-    let schedule = schedule.unwrap_or_else(|| panic!("a schedule: {finding}")).to_owned();
-    let text = std::fs::read_to_string(workshop.0.path().join(&schedule)).expect("a schedule");
+    let schedule = schedule.unwrap_or_else(|| panic!("a schedule: {finding}"));
+    let text = std::fs::read_to_string(workshop.0.path().join(schedule)).expect("a schedule");
     assert!(text.contains("\nrunner qemu\n"), "it says that it is of a binary: {text}");
+    let mut words = vec![program.to_str().expect("a path")];
+    words.extend(arguments.iter().map(String::as_str));
     for _ in 0..replays() {
-        let replayed = workshop.foretell(&["replay", &schedule], &[&program.display().to_string()]);
-        assert_eq!(replayed.status.code(), Some(10), "{replayed:?}");
+        let replayed = workshop.foretell(&["replay", schedule], &words);
+        assert_eq!(replayed.status.code(), Some(10), "{at}: {replayed:?}");
     }
+}
+
+/// Each example is found on the platform; every second one without debug information.
+fn all_found(number: usize) {
+    let Some(platform) = platform(number) else { return };
+    let examples = examples(false, &["bank", "abba_deadlock", "use_before_init"]);
+    for (at, example) in examples.iter().enumerate() {
+        found(platform, example, (at + number) % 2 == 0, false);
+    }
+}
+
+#[test]
+fn bugs_are_found_on_x86_64_and_happen_again() {
+    all_found(0);
+}
+
+#[test]
+fn bugs_are_found_on_aarch64_and_happen_again() {
+    all_found(1);
+}
+
+#[test]
+fn bugs_are_found_on_arm_and_happen_again() {
+    all_found(2);
 }
 
 /// Nothing is found in a correct program, and nobody says that everything was covered.
-fn quiet(platform: Platform, name: &str, stripped: bool) {
-    let workshop = Workshop::new();
-    let options = [if stripped { "-s" } else { "-g" }];
-    let program = workshop.build(platform, &example(name), &options);
-    let (exit, report) = workshop.test(&program);
-    assert_eq!(exit, Some(12), "{name} on {}: {report}", platform.name);
-    assert_eq!(report["findings"], Value::Array(Vec::new()), "{name} on {}", platform.name);
-}
-
-#[test]
-fn lost_updates_are_found_and_happen_again() {
-    for (number, platform) in platforms().into_iter().enumerate() {
-        found(platform, "bank", "assertion", number % 2 == 0, false);
+fn all_quiet(number: usize) {
+    let Some(platform) = platform(number) else { return };
+    for (at, example) in examples(true, &["ok_bank", "ok_refcount"]).iter().enumerate() {
+        let workshop = Workshop::new();
+        let options = [if (at + number) % 2 == 0 { "-s" } else { "-g" }, "-lm"];
+        let program = workshop.build(platform, &source_of(&example.name), &options);
+        let (exit, report) = workshop.test(&program, &example.arguments);
+        let at = format!("{} on {}", example.name, platform.name);
+        assert_eq!(report["findings"], Value::Array(Vec::new()), "{at}");
+        assert_eq!(exit, Some(12), "{at}: {report}");
     }
 }
 
 #[test]
-fn deadlocks_are_found_and_happen_again() {
-    for (number, platform) in platforms().into_iter().enumerate() {
-        found(platform, "abba_deadlock", "deadlock", number % 2 == 1, false);
-    }
+fn correct_programs_stay_quiet_on_x86_64() {
+    all_quiet(0);
+}
+
+#[test]
+fn correct_programs_stay_quiet_on_aarch64() {
+    all_quiet(1);
+}
+
+#[test]
+fn correct_programs_stay_quiet_on_arm() {
+    all_quiet(2);
 }
 
 #[test]
 fn static_binaries_are_told_from_their_library_by_its_archive() {
+    let example = &examples(false, &["bank"])[0];
     for platform in platforms() {
-        found(platform, "bank", "assertion", false, true);
-    }
-}
-
-#[test]
-fn correct_programs_stay_quiet() {
-    for (number, platform) in platforms().into_iter().enumerate() {
-        quiet(platform, "ok_bank", number % 2 == 0);
-        quiet(platform, "ok_refcount", number % 2 == 1);
+        found(platform, example, false, true);
     }
 }
 
@@ -320,11 +386,11 @@ fn what_is_not_there_is_said_before_anything_runs() {
 fn a_binary_that_does_something_else_diverges() {
     let Some(&platform) = platforms().first() else { return };
     let workshop = Workshop::new();
-    let source = std::fs::read_to_string(example("bank")).expect("readable");
+    let source = std::fs::read_to_string(source_of("bank")).expect("readable");
     // Without a build id nobody can tell that it is another program.
     let options = ["-g", "-Wl,--build-id=none"];
     let program = workshop.build(platform, &workshop.source("bank.c", &source), &options);
-    let (_, report) = workshop.test(&program);
+    let (_, report) = workshop.test(&program, &[]);
     let findings = report["findings"].as_array().expect("a list");
     let schedule = findings.iter().find_map(|finding| finding["schedule"].as_str());
     let schedule = schedule.unwrap_or_else(|| panic!("a bug: {report}")).to_owned();
