@@ -213,12 +213,12 @@ mod tests {
     fn conditional_branches_are_told_from_others() {
         // As GNU as assembles them.
         let x86: [(&[u8], bool); 6] = [
-            (&[0x74, 0x05], true),                      // je
-            (&[0x0f, 0x85, 0, 0, 0, 0], true),          // jne near
-            (&[0xe3, 0x02], true),                      // jrcxz
-            (&[0xf2, 0x0f, 0x84, 0, 0, 0, 0], true),    // bnd je
-            (&[0xeb, 0x05], false),                     // jmp
-            (&[0xc3], false),                           // ret
+            (&[0x74, 0x05], true),                   // je
+            (&[0x0f, 0x85, 0, 0, 0, 0], true),       // jne near
+            (&[0xe3, 0x02], true),                   // jrcxz
+            (&[0xf2, 0x0f, 0x84, 0, 0, 0, 0], true), // bnd je
+            (&[0xeb, 0x05], false),                  // jmp
+            (&[0xc3], false),                        // ret
         ];
         for (bytes, is) in x86 {
             assert_eq!(ends_in_branch(Machine::X86, false, [bytes].into_iter()), is, "{bytes:x?}");
@@ -251,12 +251,12 @@ mod tests {
             assert_eq!(ends_in_branch(Machine::Arm, false, codes), is, "{code:x}");
         }
         let thumb: [(&[&[u8]], bool); 8] = [
-            (&[&[0x00, 0xd0]], true),                          // beq
-            (&[&[0x00, 0xb1]], true),                          // cbz r0
-            (&[&[0x00, 0xf0, 0x00, 0x80]], true),              // beq.w
-            (&[&[0x00, 0xe0]], false),                         // b
-            (&[&[0x70, 0x47]], false),                         // bx lr
-            (&[&[0x08, 0xbf], &[0x70, 0x47]], true),           // it eq; bxeq lr
+            (&[&[0x00, 0xd0]], true),                                // beq
+            (&[&[0x00, 0xb1]], true),                                // cbz r0
+            (&[&[0x00, 0xf0, 0x00, 0x80]], true),                    // beq.w
+            (&[&[0x00, 0xe0]], false),                               // b
+            (&[&[0x70, 0x47]], false),                               // bx lr
+            (&[&[0x08, 0xbf], &[0x70, 0x47]], true),                 // it eq; bxeq lr
             (&[&[0x08, 0xbf], &[0x01, 0x30], &[0x70, 0x47]], false), // it eq; addeq; bx lr
             (&[&[0x0c, 0xbf], &[0x01, 0x30], &[0x10, 0xbd]], true), // ite eq; addeq; popne {r4, pc}
         ];

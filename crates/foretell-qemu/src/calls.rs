@@ -1,6 +1,7 @@
 //! The functions of the C library that are recognised. Those that synchronise are modelled and return
 //! at once, without being executed; others are executed, and what they mean is recorded.
 
+pub mod follow;
 mod locks;
 mod memory;
 mod threads;

@@ -38,6 +38,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use foretell_wire::{CONTRACT, parse_turns};
 
 use api::{Id, Info, api};
+use calls::follow::Followed;
 use cpu::Machine;
 use policy::Policy;
 use ring::Ring;
@@ -88,6 +89,7 @@ struct Wishes {
     ring: Option<i32>,
     policy: String,
     points: Option<u64>,
+    follows: Followed,
 }
 
 /// QEMU loads the plugin.
@@ -134,6 +136,7 @@ fn install(id: Id, target: &[u8], words: &[String]) -> Result<(), String> {
             "policy" => value.clone_into(&mut wishes.policy),
             "branches" => branches::turn_on(),
             "points" => wishes.points = Some(number()?),
+            "follow" => wishes.follows = Followed::read(value.as_ref())?,
             "library" => modules::add_archive(value.into()),
             _ => return Err(format!("the plugin has no option `{name}`")),
         }
@@ -142,7 +145,7 @@ fn install(id: Id, target: &[u8], words: &[String]) -> Result<(), String> {
     let turns = parse_turns(&behind).map_err(|line| format!("line {line} of the schedule"))?;
     let policy = Policy::new(turns, &wishes.policy)
         .ok_or_else(|| format!("`{}` is no policy", wishes.policy))?;
-    scheduler::install(ring, policy, wishes.points.unwrap_or(u64::MAX));
+    scheduler::install(ring, policy, wishes.follows, wishes.points.unwrap_or(u64::MAX));
     let api = api();
     (api.qemu_plugin_register_vcpu_init_cb)(id, on_cpu);
     (api.qemu_plugin_register_vcpu_tb_trans_cb)(id, translate::on_translation);

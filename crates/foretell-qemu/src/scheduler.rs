@@ -13,6 +13,7 @@ use foretell_wire::{End, Kind, STOPPED_STATUS, format_path};
 
 use crate::api::{Pointer, away};
 use crate::branches;
+use crate::calls::follow::Followed;
 use crate::modules;
 use crate::objects::Objects;
 use crate::policy::{Choice, Policy};
@@ -34,6 +35,8 @@ pub struct Scheduler {
     pub handles: Vec<(u64, u32)>,
     /// Who goes next.
     pub policy: Policy,
+    /// The log that is followed, if any.
+    pub follows: Followed,
     created: u32,
     /// Virtual nanoseconds since the start.
     pub elapsed: u64,
@@ -73,7 +76,7 @@ pub fn scheduler() -> &'static mut Scheduler {
 }
 
 /// Readies the scheduler, before there is any thread.
-pub fn install(ring: Ring, policy: Policy, points: u64) {
+pub fn install(ring: Ring, policy: Policy, follows: Followed, points: u64) {
     let scheduler = Scheduler {
         ring,
         objects: Objects::default(),
@@ -81,6 +84,7 @@ pub fn install(ring: Ring, policy: Policy, points: u64) {
         threads: Vec::new(),
         handles: Vec::new(),
         policy,
+        follows,
         created: 0,
         elapsed: 0,
         points,
@@ -120,6 +124,7 @@ pub fn create(parent: Option<&mut Thread>, cpu: Pointer) -> *mut Thread {
     // SAFETY: fresh, and never freed.
     let new = unsafe { &mut *thread };
     new.cpu = cpu;
+    new.follows = scheduler.follows.cursor(&new.path);
     let bytes: Vec<u8> = new.path.iter().flat_map(|&part| u64::from(part).to_le_bytes()).collect();
     scheduler.ring.put_text(&[head(Kind::DefineThread, 0, 0), new.number.into()], &bytes);
     match parent {

@@ -130,6 +130,10 @@ impl Emulator {
         if options.path {
             plugin.push(",branches=1");
         }
+        if let Some(log) = &options.replay {
+            plugin.push(",follow=");
+            plugin.push(escaped(log));
+        }
         for archive in &self.archives {
             plugin.push(",library=");
             plugin.push(escaped(archive));
