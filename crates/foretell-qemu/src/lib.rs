@@ -26,6 +26,7 @@ mod policy;
 mod ring;
 mod scheduler;
 mod shadow;
+mod signatures;
 mod system;
 mod thread;
 mod translate;

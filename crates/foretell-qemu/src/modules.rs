@@ -11,15 +11,17 @@ use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Mutex, PoisonError};
 
-use foretell_wire::Kind;
+use foretell_wire::{End, Kind};
 use object::read::elf::{FileHeader, ProgramHeader};
-use object::{Object, ObjectSection, ObjectSymbol, SymbolKind, elf};
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind, elf};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::accesses;
 use crate::calls;
 use crate::cpu::{Machine, guest_base, machine};
 use crate::ring::{Ring, head};
+use crate::scheduler;
+use crate::signatures;
 
 /// A file of the program's.
 struct Module {
@@ -243,11 +245,14 @@ impl Modules {
         if is_main {
             self.entry = Some(file.entry().wrapping_add(base) & !thumb_bit());
         }
+        let is_stripped = file.symbols().next().is_none();
         if origin == Origin::CLibrary || is_static {
             self.recognise(&file, base);
         }
-        if is_static {
-            self.exclude_archives(&file, base);
+        match is_static {
+            true if is_stripped => self.recognise_code(&file, base),
+            true => self.exclude_archives(&file, base),
+            false => {}
         }
         CONSTANT.store(Box::into_raw(Box::new(constant)), Release);
         accesses::look_again();
@@ -268,6 +273,50 @@ impl Modules {
                 let address = symbol.address().wrapping_add(base) & !thumb_bit();
                 self.functions.insert(address, number);
             }
+        }
+    }
+
+    /// In a static executable without symbols, functions are told by their code. The linker puts the C
+    /// library behind the program: what lies between its functions there is the library's, too.
+    fn recognise_code(&mut self, file: &object::File<'_>, base: u64) {
+        /// Code of the library that is not told has less than this between what is.
+        const GAP: u64 = 1 << 12;
+        let archives = ARCHIVES.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Vec::new();
+        for path in &*archives {
+            signatures::add(&mut all, machine(), path, origin_of(path));
+        }
+        let all = signatures::merged(all);
+        let mut is_known = false;
+        for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
+            let Ok(code) = section.data() else { continue };
+            let begin = section.address().wrapping_add(base);
+            let found = signatures::find(code, begin, machine(), &all);
+            let mut behind = begin + code.len() as u64;
+            let mut is_end = true;
+            for one in found.iter().rev() {
+                let signature = &all[one.signature];
+                let names =
+                    signature.names.iter().filter_map(|name| std::str::from_utf8(name).ok());
+                is_known |= names.clone().any(|name| name.starts_with("__libc_start_main"));
+                let mut numbers = names.filter_map(calls::number);
+                if let Some(number) = numbers.next().filter(|_| !signature.is_ambiguous) {
+                    self.functions.insert(one.address, number);
+                }
+                let end = one.address + one.size;
+                is_end &= behind - end < GAP;
+                let end = if is_end { behind } else { end };
+                self.excluded.insert(one.address, (end, signature.origin));
+                behind = one.address;
+            }
+        }
+        if !is_known {
+            scheduler::stop(
+                End::Refused,
+                "the program is statically linked and was stripped of its symbols, and its C library is \
+                 not the one whose archive is here, so that its functions are not recognised; give the \
+                 program as it was before, or link it dynamically",
+            );
         }
     }
 

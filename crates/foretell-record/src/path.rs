@@ -49,7 +49,10 @@ pub struct BranchTaken {
 impl fmt::Display for BranchTaken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Site { file, line, column, function } = &self.site;
-        write!(f, "{file}:{line}:{column} in {function} went {}", self.outcome)
+        if *line > 0 {
+            write!(f, "{file}:{line}:{column} in ")?;
+        }
+        write!(f, "{function} went {}", self.outcome)
     }
 }
 

@@ -249,6 +249,22 @@ fn static_binaries_are_told_from_their_library_by_its_archive() {
     }
 }
 
+#[test]
+fn stripped_static_binaries_are_told_from_their_library_by_its_code() {
+    let example = &examples(false, &["bank"])[0];
+    for platform in platforms() {
+        assert!(found(platform, example, true, true), "{}", platform.name);
+        // No function of this one is the library's.
+        let workshop = Workshop::new();
+        let source = workshop.source("alone.c", "void _start(void) { for (;;) {} }\n");
+        let program = workshop.build(platform, &source, &["-s", "-static", "-nostdlib"]);
+        let refused = workshop.foretell(&["record", "--binary"], &[&program.display().to_string()]);
+        assert_eq!(refused.status.code(), Some(2), "{}: {refused:?}", platform.name);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(said.contains("stripped of its symbols"), "{}: {said}", platform.name);
+    }
+}
+
 /// Each thread adds to a counter by atomic instructions, and waits for the other by one.
 const ATOMICS: &str = r#"
 #include <assert.h>
@@ -472,11 +488,6 @@ fn what_is_not_there_is_said_before_anything_runs() {
     std::fs::write(&path, foreign).expect("written");
     let said = refused(&path, None);
     assert!(said.contains("another architecture") && said.contains("AArch64"), "{said}");
-    if let Some(&platform) = platforms().first() {
-        let source = workshop.source("empty.c", "int main(void) { return 0; }\n");
-        let said = refused(&workshop.build(platform, &source, &["-static", "-s"]), None);
-        assert!(said.contains("stripped of its symbols"), "{said}");
-    }
     let empty = workshop.0.path().join("empty");
     std::fs::create_dir(&empty).expect("a folder");
     let said = refused(&own, Some(&empty));

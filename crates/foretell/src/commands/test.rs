@@ -226,7 +226,9 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>, trials: &mut
         report.absorb(Report::from_prediction(trace, "", &prediction, schedules));
     }
     for finding in &mut report.findings {
-        if let Some(tested) = session.tested.iter().find(|one| one.finding.id == finding.id) {
+        // A question that is open here stays open where the same happened on another path, unseen.
+        let mut seen = session.tested.iter().filter(|tested| !tested.is_folded());
+        if let Some(tested) = seen.find(|tested| tested.finding.id == finding.id) {
             judged(finding, tested);
         }
     }
