@@ -80,6 +80,17 @@ type Handler = fn(&mut Call<'_>) -> Then;
 const FUNCTIONS: &[&[(&str, Handler)]] =
     &[locks::FUNCTIONS, waits::FUNCTIONS, threads::FUNCTIONS, memory::FUNCTIONS];
 
+/// Who recognises the first must recognise the second: what one takes, the other gives back.
+pub const PAIRS: [(&str, &str); 7] = [
+    ("pthread_mutex_lock", "pthread_mutex_unlock"),
+    ("pthread_spin_lock", "pthread_spin_unlock"),
+    ("pthread_rwlock_rdlock", "pthread_rwlock_unlock"),
+    ("pthread_rwlock_wrlock", "pthread_rwlock_unlock"),
+    ("mtx_lock", "mtx_unlock"),
+    ("sem_wait", "sem_post"),
+    ("malloc", "free"),
+];
+
 /// The number of the function with this name, if it is recognised.
 pub fn number(name: &str) -> Option<usize> {
     static NUMBERS: OnceLock<FxHashMap<&str, usize>> = OnceLock::new();

@@ -276,45 +276,48 @@ impl Modules {
         }
     }
 
-    /// In a static executable without symbols, functions are told by their code. The linker puts the C
-    /// library behind the program: what lies between its functions there is the library's, too.
+    /// In a static executable without symbols, the C library is told by its code. The linker puts it
+    /// behind the program, whose own code begins with its entry: all from there on is the library's.
     fn recognise_code(&mut self, file: &object::File<'_>, base: u64) {
-        /// Code of the library that is not told has less than this between what is.
-        const GAP: u64 = 1 << 12;
         let archives = ARCHIVES.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Vec::new();
         for path in &*archives {
             signatures::add(&mut all, machine(), path, origin_of(path));
         }
         let all = signatures::merged(all);
+        let entry = file.entry().wrapping_add(base) & !thumb_bit();
         let mut is_known = false;
+        let mut recognised: FxHashSet<&str> = FxHashSet::default();
         for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
             let Ok(code) = section.data() else { continue };
             let begin = section.address().wrapping_add(base);
+            let end = begin + code.len() as u64;
             let found = signatures::find(code, begin, machine(), &all);
-            let mut behind = begin + code.len() as u64;
-            let mut is_end = true;
-            for one in found.iter().rev() {
-                let signature = &all[one.signature];
-                let names =
-                    signature.names.iter().filter_map(|name| std::str::from_utf8(name).ok());
-                is_known |= names.clone().any(|name| name.starts_with("__libc_start_main"));
-                let mut numbers = names.filter_map(calls::number);
-                if let Some(number) = numbers.next().filter(|_| !signature.is_ambiguous) {
-                    self.functions.insert(one.address, number);
+            let library = signatures::begin_of_library(&found, entry, end);
+            for (number, part) in found.iter().enumerate() {
+                let signature = &all[part.signature];
+                for (offset, name) in &signature.functions {
+                    is_known |= name.starts_with("__libc_start_main");
+                    let number = calls::number(name).filter(|_| !signature.is_ambiguous);
+                    if let Some(number) = number {
+                        self.functions.insert(part.address + offset, number);
+                        recognised.insert(name);
+                    }
                 }
-                let end = one.address + one.size;
-                is_end &= behind - end < GAP;
-                let end = if is_end { behind } else { end };
-                self.excluded.insert(one.address, (end, signature.origin));
-                behind = one.address;
+                let next = found.get(number + 1).map_or(end, |next| next.address);
+                let own = part.address + part.size;
+                let until = if part.address >= library { next } else { own };
+                self.excluded.insert(part.address, (until, signature.origin));
             }
         }
-        if !is_known {
+        let lacks = |(taken, given): &(&str, &str)| {
+            recognised.contains(taken) && !recognised.contains(given)
+        };
+        if !is_known || calls::PAIRS.iter().any(lacks) {
             scheduler::stop(
                 End::Refused,
-                "the program is statically linked and was stripped of its symbols, and its C library is \
-                 not the one whose archive is here, so that its functions are not recognised; give the \
+                "the program is statically linked and was stripped of its symbols, and not all functions of \
+                 its C library are recognised by the code of those in the archive that is here; give the \
                  program as it was before, or link it dynamically",
             );
         }

@@ -1,5 +1,6 @@
-//! The C library in a static executable that was stripped of its symbols: functions are told by their
-//! code, as the library's archives have it. What the linker fills in (relocations) may be anything.
+//! The C library in a static executable that was stripped of its symbols: its parts are told by their
+//! code, as the library's archives have it. What the linker fills in (relocations) may be anything. A part
+//! is what one source file of the library became; it is linked as a whole.
 
 use std::path::Path;
 
@@ -9,21 +10,21 @@ use rustc_hash::FxHashMap;
 use crate::cpu::Machine;
 use crate::modules::Origin;
 
-/// A function of an archive.
+/// A part of an archive.
 pub struct Signature {
-    /// What it is called, by all its names.
-    pub names: Vec<Vec<u8>>,
+    /// Its functions: how far each is from its begin, and the name.
+    pub functions: Vec<(u64, String)>,
     /// Whose code it is.
     pub origin: Origin,
-    /// Several functions have this code.
+    /// Several parts have this code.
     pub is_ambiguous: bool,
     /// Its bytes; `None` where the linker fills them in.
     code: Vec<Option<u8>>,
 }
 
-/// A function in an executable.
+/// A part in an executable.
 pub struct Found {
-    /// Where it begins, and its bytes.
+    /// Where it begins.
     pub address: u64,
     /// Bytes.
     pub size: u64,
@@ -31,12 +32,12 @@ pub struct Found {
     pub signature: usize,
 }
 
-/// A function with fewer bytes that are known looks like others.
-const FEWEST_KNOWN: usize = 12;
-/// Bytes by which functions are looked up.
+/// A part with fewer bytes that are known looks like others.
+const FEWEST_KNOWN: usize = 10;
+/// Bytes by which parts are looked up.
 const KEY: usize = 4;
 
-/// Adds the functions of an archive.
+/// Adds the parts of an archive.
 pub fn add(signatures: &mut Vec<Signature>, machine: Machine, path: &Path, origin: Origin) {
     let Ok(content) = std::fs::read(path) else { return };
     let Ok(archive) = object::read::archive::ArchiveFile::parse(&*content) else { return };
@@ -67,21 +68,15 @@ fn of_section(
             filled.fill(None);
         }
     }
-    let mut by_place: FxHashMap<(u64, u64), Vec<Vec<u8>>> = FxHashMap::default();
-    for symbol in file.symbols() {
-        if symbol.kind() == SymbolKind::Text && symbol.section_index() == Some(section.index()) {
-            let begin = symbol.address() & !u64::from(machine == Machine::Arm);
-            let names = by_place.entry((begin, symbol.size())).or_default();
-            names.push(symbol.name_bytes().unwrap_or_default().to_vec());
-        }
-    }
-    for ((begin, size), names) in by_place {
-        let end = begin.saturating_add(size);
-        if let Some(code) = code.get(begin as usize..end as usize) {
-            let code = code.to_vec();
-            signatures.push(Signature { names, origin, is_ambiguous: false, code });
-        }
-    }
+    let here = |symbol: &object::Symbol<'_, '_>| {
+        symbol.kind() == SymbolKind::Text && symbol.section_index() == Some(section.index())
+    };
+    let functions = file.symbols().filter(here).filter_map(|symbol| {
+        let begin = symbol.address() & !u64::from(machine == Machine::Arm);
+        Some((begin, symbol.name().ok()?.to_owned()))
+    });
+    let functions: Vec<(u64, String)> = functions.collect();
+    signatures.push(Signature { functions, origin, is_ambiguous: false, code });
 }
 
 /// How many bytes before and from the place of a relocation the linker may write.
@@ -97,7 +92,7 @@ fn filled_in(machine: Machine, flags: RelocationFlags, bits: u8) -> (usize, usiz
     }
 }
 
-/// Puts functions with the same code together.
+/// Puts parts with the same code together.
 pub fn merged(signatures: Vec<Signature>) -> Vec<Signature> {
     let mut places: FxHashMap<Vec<Option<u8>>, usize> = FxHashMap::default();
     let mut merged: Vec<Signature> = Vec::new();
@@ -110,7 +105,7 @@ pub fn merged(signatures: Vec<Signature>) -> Vec<Signature> {
         match places.get(&signature.code) {
             Some(&place) => {
                 merged[place].is_ambiguous = true;
-                merged[place].names.extend(signature.names);
+                merged[place].functions.extend(signature.functions);
             }
             None => {
                 places.insert(signature.code.clone(), merged.len());
@@ -121,7 +116,7 @@ pub fn merged(signatures: Vec<Signature>) -> Vec<Signature> {
     merged
 }
 
-/// Where the code that begins at the address has which of the functions; the longest that fits counts.
+/// Where the code that begins at the address has which of the parts; the longest that fits counts.
 pub fn find(code: &[u8], address: u64, machine: Machine, signatures: &[Signature]) -> Vec<Found> {
     let mut by_key: FxHashMap<[u8; KEY], Vec<usize>> = FxHashMap::default();
     for (number, signature) in signatures.iter().enumerate() {
@@ -157,17 +152,30 @@ pub fn find(code: &[u8], address: u64, machine: Machine, signatures: &[Signature
     found
 }
 
+/// Where the library begins behind the program's entry: at the first part after which most of the code
+/// is known. (One part alone may look like the program's own code.)
+pub fn begin_of_library(found: &[Found], entry: u64, end: u64) -> u64 {
+    const LOOKED_AT: u64 = 1 << 14;
+    let is_begin = |part: &&Found| {
+        let until = end.min(part.address + LOOKED_AT);
+        let within = |other: &&Found| (part.address..until).contains(&other.address);
+        let known: u64 = found.iter().filter(within).map(|other| other.size).sum();
+        part.address > entry && 2 * known >= until - part.address
+    };
+    found.iter().find(is_begin).map_or(end, |part| part.address)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn signature(name: &str, code: &[Option<u8>]) -> Signature {
-        let (names, code) = (vec![name.as_bytes().to_vec()], code.to_vec());
-        Signature { names, origin: Origin::CLibrary, is_ambiguous: false, code }
+        let (functions, code) = (vec![(0, name.to_owned())], code.to_vec());
+        Signature { functions, origin: Origin::CLibrary, is_ambiguous: false, code }
     }
 
     #[test]
-    fn functions_are_found_by_what_the_linker_leaves() {
+    fn parts_are_found_by_what_the_linker_leaves() {
         let plain: Vec<Option<u8>> = (1..=16).map(Some).collect();
         let mut filled = plain.clone();
         filled[8..12].fill(None);
@@ -189,10 +197,19 @@ mod tests {
     }
 
     #[test]
-    fn functions_with_the_same_code_are_one_that_nobody_can_tell() {
+    fn the_library_begins_where_most_is_known() {
+        let part = |address, size| Found { address, size, signature: 0 };
+        // Before the entry, alone in the program's code, and the library.
+        let found = [part(100, 50), part(20_000, 50), part(60_000, 9_000), part(70_000, 9_000)];
+        assert_eq!(begin_of_library(&found, 200, 80_000), 60_000);
+        assert_eq!(begin_of_library(&found[..2], 200, 80_000), 80_000);
+    }
+
+    #[test]
+    fn parts_with_the_same_code_are_one_that_nobody_can_tell() {
         let code: Vec<Option<u8>> = (1..=16).map(Some).collect();
         let both = merged(vec![signature("one", &code), signature("other", &code)]);
         assert_eq!(both.len(), 1);
-        assert!(both[0].is_ambiguous && both[0].names.len() == 2);
+        assert!(both[0].is_ambiguous && both[0].functions.len() == 2);
     }
 }
