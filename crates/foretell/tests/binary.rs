@@ -190,7 +190,7 @@ fn all_found(number: usize) {
     let Some(platform) = platform(number) else { return };
     let examples = examples(false, &["bank", "abba_deadlock", "use_before_init"]);
     let found = examples.iter().enumerate().filter(|(at, example)| {
-        let stripped = (at + number) % 2 == 0;
+        let stripped = (at + number).is_multiple_of(2);
         found(platform, example, stripped, false)
     });
     let found = found.count();
@@ -217,7 +217,7 @@ fn all_quiet(number: usize) {
     let Some(platform) = platform(number) else { return };
     for (at, example) in examples(true, &["ok_bank", "ok_refcount"]).iter().enumerate() {
         let workshop = Workshop::new();
-        let options = [if (at + number) % 2 == 0 { "-s" } else { "-g" }, "-lm"];
+        let options = [if (at + number).is_multiple_of(2) { "-s" } else { "-g" }, "-lm"];
         let program = workshop.build(platform, &source_of(&example.name), &options);
         let (exit, report) = workshop.test(&program, &example.arguments);
         let at = format!("{} on {}", example.name, platform.name);
