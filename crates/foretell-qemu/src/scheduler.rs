@@ -9,7 +9,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use foretell_wire::{End, Kind, STOPPED_STATUS, format_path};
+use foretell_wire::{End, Kind, STOPPED_STATUS, format_path, format_standstill};
 
 use crate::api::{Pointer, away};
 use crate::branches;
@@ -359,20 +359,16 @@ fn standstill(scheduler: &Scheduler) -> String {
         Some(thread) => format!("thread {}", format_path(&thread.path)),
         None => format!("thread number {number}"),
     };
-    let mut text = String::from("no thread can run");
-    for thread in threads() {
-        let what = match thread.wait {
-            Wait::Object(number) => {
-                let (what, holder) = scheduler.objects.describe(number);
-                let holder = holder.map(|number| format!(" held by {}", name(number)));
-                what + &holder.unwrap_or_default()
-            }
-            Wait::Thread(number) => format!("the end of {}", name(number)),
-            other => other.describe().into(),
-        };
-        text.push_str(&format!("; thread {} waits for {what}", format_path(&thread.path)));
-    }
-    text
+    let what = |thread: &Thread| match thread.wait {
+        Wait::Object(number) => {
+            let (what, holder) = scheduler.objects.describe(number);
+            let holder = holder.map(|number| format!(" held by {}", name(number)));
+            what + &holder.unwrap_or_default()
+        }
+        Wait::Thread(number) => format!("the end of {}", name(number)),
+        other => other.describe().into(),
+    };
+    format_standstill(threads().map(|thread| (&*thread.path, what(thread))))
 }
 
 /// Lets the turn lie free for a thread that comes back from a system call.

@@ -1,12 +1,13 @@
 //! Condition variables, semaphores, barriers, and sleeping.
 
+use foretell_wire::condition::Condition;
 use foretell_wire::sync_log::Kind as Logged;
 use foretell_wire::{BY_TRY, Kind, ObjectKind, wait as detail};
 
 use super::locks::{self, Patience, define, destroy};
 use super::{Call, Then, follow};
 use crate::cpu::{self, Machine, machine, peek};
-use crate::objects::{Condition, Model};
+use crate::objects::Model;
 use crate::scheduler::{self, scheduler};
 use crate::thread::{Thread, Wait};
 
@@ -212,7 +213,10 @@ fn wait(call: &mut Call<'_>, deadline: Option<u64>) -> Then {
 fn notify(call: &mut Call<'_>, kind: Kind) -> Then {
     call.point();
     let number = condition(call.argument(0));
-    waiters(number).signal(kind == Kind::Broadcast);
+    match kind {
+        Kind::Broadcast => waiters(number).broadcast(),
+        _ => waiters(number).signal(),
+    }
     call.event(kind, 0, &[number.into()]);
     scheduler::wake(Wait::Object(number));
     call.point();
