@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
-.PHONY: demo test setup build lint doc unit real cluster bench install
+.PHONY: demo test setup build recorder lint doc unit real cluster bench install
 
 demo: setup build
 	scripts/demo.sh
@@ -11,6 +11,14 @@ setup:
 
 build: setup
 	cargo build --release --locked --workspace
+
+# The recorder for targets on which foretell does not run (docs/src/binaries.md).
+RECORDER = crates/foretell-record/recorder/foretell_sync.c
+recorder: setup
+	mkdir -p target/recorder
+	for compiler in arm-linux-gnueabihf-gcc aarch64-linux-gnu-gcc; do \
+	  $$compiler -Wall -Wextra -Werror -O2 -fPIC -shared -pthread -ldl $(RECORDER) \
+	    -o target/recorder/libforetell_sync-$${compiler%%-*}.so || exit 1; done
 
 lint: setup
 	cargo fmt --all --check

@@ -22,6 +22,8 @@ needed=(
   "qemu-aarch64:qemu-user"
   "aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu"
   "arm-linux-gnueabihf-gcc:gcc-arm-linux-gnueabihf"
+  "pigz:pigz"
+  "pbzip2:pbzip2"
 )
 
 missing=()

@@ -1,12 +1,12 @@
 //! What recording a binary costs: against the plain program, against plain QEMU, beside the instrumented
 //! build and beside Valgrind's helgrind on the same program. Medians, ways in turn, so that what else
-//! the machine does falls on all alike.
+//! the machine does falls on all alike. And Table 6 of 002 on ARM: how few branches are stored.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use foretell_record::{Form, record};
+use foretell_record::{Form, Policy, record};
 
 use crate::record::{build, ended_well, once, options, run};
 
@@ -143,6 +143,49 @@ pub fn table() -> Result<(), String> {
             let word = if ratio <= 1.5 { "reached" } else { "MISSED" };
             println!("  aim: {BINARY} at most 1.5 times helgrind: {ratio:.2}x: {word}");
         }
+    }
+    Ok(())
+}
+
+/// Programs of 002's Table 6, written anew in `examples/`, with their argument and the ratio there.
+const PATHS: [(&str, &str, &str, f64); 3] = [
+    ("FFT", "ok_fft", "1024", 6.3),
+    ("Lu", "ok_lu", "96", 17.2),
+    ("Pbzip", "ok_pack", "512", 15.7),
+];
+
+/// Prints how many branches 32-bit ARM binaries take, and how many of them are stored.
+pub fn paths() -> Result<(), String> {
+    let (machine, compiler, emulator, _) = OTHERS[1];
+    if !is_there(compiler) || !is_there(emulator) {
+        println!("(no {compiler} or no {emulator} here: branches not counted)");
+        return Ok(());
+    }
+    let scratch = crate::scratch()?;
+    println!("branches of {machine} binaries, and those that were stored because mispredicted");
+    println!(
+        "  {:<8} {:>10} {:>14} {:>13} {:>13} {:>7} {:>8}",
+        "program", "branches", "mispredicted", "bytes of all", "stored bytes", "ratio", "thesis"
+    );
+    for (name, example, size, thesis) in PATHS {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join(format!("../examples/{example}/{example}.c"));
+        let program = scratch.join(format!("{example}-{machine}"));
+        let words = ["-O1", "-g", "-pthread", "-o"];
+        run(Command::new(compiler).args(words).args([&program, &source]).arg("-lm"))?;
+        let mut options = options(&program, &[size.into()], scratch.join("paths.ftrace"));
+        (options.binary, options.path, options.policy) = (true, true, Policy::AFTER);
+        let outcome = record(&options).map_err(|error| error.to_string())?;
+        ended_well(&program, &outcome.end)?;
+        let (branches, missed) = (outcome.path.branches(), outcome.path.mispredictions());
+        // A branch takes as much as a misprediction: where, how it came out, how many came before.
+        let each = 24;
+        let ratio = branches as f64 / missed.max(1) as f64;
+        println!(
+            "  {name:<8} {branches:>10} {missed:>14} {:>13} {:>13} {ratio:>7.1} {thesis:>8.1}",
+            branches * each,
+            missed * each
+        );
     }
     Ok(())
 }

@@ -58,7 +58,8 @@ fn main() -> ExitCode {
         ["thesis"] => thesis::tables(),
         ["solvers"] => predict::solvers(),
         ["record"] => record::table(),
-        ["binary"] => binary::table(),
+        ["binary"] => binary::table().and_then(|()| binary::paths()),
+        ["binary", "paths"] => binary::paths(),
         ["schedule"] => schedule::table(),
         ["runs"] => runs::table(),
         ["planner"] => planner::table(None),
@@ -72,7 +73,7 @@ fn main() -> ExitCode {
         // What `trace-info` runs in processes of their own, for their peak memory.
         ["count", parser, file] => trace_info::count(parser, Path::new(file)),
         _ => Err("usage: foretell-bench trace-info | trace-binary | predict-families | \
-                  predict-million | solvers | record | binary | schedule | runs | order [quick] [NAME] | \
+                  predict-million | solvers | record | binary [paths] | schedule | runs | order [quick] [NAME] | \
                   planner [EVENTS] | neighbourhood | thesis | verify [families] | explore | first-finding | \
                   generate-std EVENTS FILE [clean|racy]"
             .to_owned()),

@@ -27,6 +27,8 @@ pub struct Program {
     pub inputs: Vec<PathBuf>,
     /// It was not compiled for foretell: QEMU runs it.
     pub binary: bool,
+    /// A log of `foretell record --sync-only` that the first run follows.
+    pub follows: Option<PathBuf>,
     /// Files that it writes: compared as its output is, and as they were before every run.
     pub writes: Vec<PathBuf>,
 }

@@ -325,6 +325,7 @@ impl<'p> Runner<'p> {
         options.steps = steps;
         options.time_limit = Some(limits.time);
         options.path = true;
+        options.replay = self.program.follows.clone().filter(|_| number == 0);
         options.point_limit = Some(limits.points);
         options.event_limit = Some(self.most_events);
         let stdin = self.program.stdin.clone().unwrap_or_else(|| "/dev/null".into());

@@ -111,6 +111,8 @@ pub enum TestError {
     Input(std::io::Error),
     /// Foretell contradicts itself.
     Internal(String),
+    /// It did not follow the log that it was to begin with.
+    Strayed(String),
     /// There was no time to predict anything.
     Late,
 }
@@ -122,6 +124,9 @@ impl fmt::Display for TestError {
             TestError::Trace(fault) => write!(f, "the recorded trace makes no sense: {fault}"),
             TestError::Predict(error) => error.fmt(f),
             TestError::Input(error) => write!(f, "cannot read the program's input: {error}"),
+            TestError::Strayed(why) => {
+                write!(f, "the program does something else than the log of --from: {why}")
+            }
             TestError::Internal(why) => write!(f, "a fault of foretell: {why}"),
             TestError::Late => f.write_str(
                 "the time limit ended before all questions about a run were answered (--time-limit)",
@@ -303,6 +308,9 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     let runner = runner.until(started.checked_add(options.time));
     if let RunEnd::Refused(why) = &recorded.end {
         return Err(TestError::Trace(format!("the program cannot be controlled: {why}")));
+    }
+    if let RunEnd::Diverged(why) = &recorded.end {
+        return Err(TestError::Strayed(why.to_string()));
     }
     if let Some(fault) = validate(&recorded.trace).first() {
         return Err(TestError::Trace(fault.to_string()));

@@ -4,17 +4,22 @@
 //! it that was stored elsewhere or given to a new thread. Where another thread comes to it all the
 //! same, that is said, and recorded from there on. Constants are not recorded either.
 
+use std::cell::Cell;
 use std::ffi::c_uint;
+use std::ops::Range;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
 use foretell_abi::Order;
 use foretell_wire::{Kind, access as detail};
 
-use crate::api::{IS_BOTH, Pointer, api};
+use crate::api::{IS_BOTH, Pointer, is_store, size_shift};
 use crate::calls;
-use crate::cpu::{machine, peek};
+use crate::cpu::peek;
 use crate::instructions::Class;
 use crate::modules;
 use crate::scheduler::{self, scheduler};
+use crate::shadow::PAGE;
 use crate::thread::Thread;
 use crate::thread_of;
 
@@ -24,6 +29,16 @@ pub struct Instruction {
     pub place: u64,
     /// What its accesses are.
     pub class: Class,
+    /// The recorder knows the place.
+    pub met: Cell<bool>,
+}
+
+/// Changes whenever it may have changed what of a page is recorded. Whoever has the turn writes it.
+static EPOCH: AtomicU32 = AtomicU32::new(1);
+
+/// What of which page is recorded has to be looked up again.
+pub fn look_again() {
+    EPOCH.fetch_add(1, Relaxed);
 }
 
 /// What a thread has done of an atomic access so far.
@@ -46,9 +61,13 @@ pub extern "C" fn on_access(cpu: c_uint, what: u32, address: u64, data: Pointer)
     if !me.started {
         calls::begin_thread(me);
     }
-    let shift = (api().qemu_plugin_mem_size_shift)(what);
-    let writes = (api().qemu_plugin_mem_is_store)(what);
-    let both = what & IS_BOTH == IS_BOTH;
+    if instruction.class == Class::Plain && me.pending == Pending::None && is_own(me, address) {
+        return;
+    }
+    let (shift, writes, both) = (size_shift(what), is_store(what), what & IS_BOTH == IS_BOTH);
+    if !instruction.met.replace(true) {
+        scheduler::meet(scheduler(), instruction.place);
+    }
     for part in 0..1u64 << shift.saturating_sub(3) {
         let size = 1 << shift.min(3);
         accessed(me, instruction, address + 8 * part, size, writes, both);
@@ -79,7 +98,7 @@ fn accessed(
     writes: bool,
     both: bool,
 ) {
-    let &Instruction { place, class } = instruction;
+    let &Instruction { place, class, .. } = instruction;
     let value = peek(address, size);
     match class {
         Class::Plain => {
@@ -153,14 +172,14 @@ fn exchanged(
         return;
     }
     scheduler().shadow.see(address, size, new);
-    if size == machine().word() {
+    if me.stack.contains(&new) {
         escape(me, address, new);
     }
     let words = [address, old.unwrap_or(new), new, 0];
     scheduler::event(me, Kind::ReadModifyWrite, detail::detail(size, SEQUENTIAL), place, &words);
 }
 
-/// Records a read or a write, unless it is of what nobody else sees.
+/// Records a read or a write, unless it is of what nobody else sees. The recorder knows the place.
 #[inline]
 pub fn touch(
     me: &mut Thread,
@@ -171,19 +190,44 @@ pub fn touch(
     value: u64,
     writes: bool,
 ) {
-    if is_private(me, address) || modules::is_constant(address) {
+    if !is_all_recorded(address) && (is_private(me, address) || modules::is_constant(address)) {
         return;
     }
     scheduler().shadow.see(address, size, value);
-    if writes && size == machine().word() {
+    if writes && me.stack.contains(&value) {
         escape(me, address, value);
     }
     let kind = if writes { Kind::Write } else { Kind::Read };
     scheduler::access(me, kind, detail::detail(size, order), place, address, value);
 }
 
-/// Whether the address is of the thread's stack, and nobody else knows it. Opens another thread's.
-#[inline]
+/// Whether everything in the page of the address is recorded, whoever accesses it.
+#[inline(always)]
+fn is_all_recorded(address: u64) -> bool {
+    let epoch = EPOCH.load(Relaxed);
+    let page = scheduler().shadow.page(address / PAGE);
+    if page.looked.0 != epoch {
+        page.looked = (epoch, look(address & !(PAGE - 1)));
+    }
+    page.looked.1
+}
+
+/// See [`is_all_recorded`], for the page that begins here.
+#[cold]
+fn look(page: u64) -> bool {
+    let meets = |range: &Range<u64>| range.start < page + PAGE && page < range.end;
+    // SAFETY: live threads, and their state belongs to us.
+    let stacks = scheduler().threads.iter().map(|&thread| unsafe { &(*thread).stack });
+    !modules::has_constants(page..page + PAGE) && !stacks.into_iter().any(meets)
+}
+
+/// Whether the address is of the thread's own stack, and nobody else knows it.
+#[inline(always)]
+fn is_own(me: &Thread, address: u64) -> bool {
+    me.stack.contains(&address) && address < me.open_from
+}
+
+/// As [`is_own`]. Opens another thread's stack.
 fn is_private(me: &Thread, address: u64) -> bool {
     if me.stack.contains(&address) {
         return address < me.open_from;
@@ -205,7 +249,7 @@ fn is_private(me: &Thread, address: u64) -> bool {
 fn escape(me: &mut Thread, address: u64, value: u64) {
     /// What the address is of may begin before it.
     const AROUND: u64 = 1 << 10;
-    if me.stack.contains(&value) && !(me.stack.contains(&address) && address < me.open_from) {
+    if !is_own(me, address) {
         open(me, value & !(AROUND - 1));
     }
 }

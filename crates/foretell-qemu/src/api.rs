@@ -114,6 +114,14 @@ static API: OnceLock<Api> = OnceLock::new();
 /// Looks QEMU's functions up; the error is the name of one that is missing.
 pub fn load() -> Result<(), &'static str> {
     let found = Api::load()?;
+    for what in (0..5).flat_map(|size| (1..4).map(move |kind| size << 4 | kind << 16)) {
+        if (found.qemu_plugin_mem_size_shift)(what) != size_shift(what) {
+            return Err("qemu_plugin_mem_size_shift of version 7.2");
+        }
+        if (found.qemu_plugin_mem_is_store)(what) != is_store(what) {
+            return Err("qemu_plugin_mem_is_store of version 7.2");
+        }
+    }
     let _ = API.set(found); // a plugin is loaded once
     Ok(())
 }
@@ -135,6 +143,19 @@ pub fn lookup(name: &CStr) -> Option<Pointer> {
 pub const READ_AND_WRITE: c_int = 3;
 /// In what an access is: it reads and writes at once.
 pub const IS_BOTH: u32 = 3 << 16;
+
+/// How many bytes an access has, as a power of two. QEMU's own function for this costs a call each time;
+/// [`load`] makes sure that it says the same.
+#[inline(always)]
+pub fn size_shift(what: u32) -> u32 {
+    what >> 4 & 7
+}
+
+/// Whether an access writes; as [`size_shift`].
+#[inline(always)]
+pub fn is_store(what: u32) -> bool {
+    what & 2 << 16 != 0
+}
 
 /// Waits inside a callback of code. For QEMU the thread is as one that has left the emulation
 /// meanwhile: else its exclusive sections, and its RCU thread, and so every `fork`, would wait for one

@@ -1,6 +1,7 @@
 //! The functions of the C library that are recognised. Those that synchronise are modelled and return
 //! at once, without being executed; others are executed, and what they mean is recorded.
 
+pub mod follow;
 mod locks;
 mod memory;
 mod threads;
@@ -12,7 +13,7 @@ use foretell_wire::Kind;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
-use crate::accesses::settle;
+use crate::accesses::{look_again, settle};
 use crate::api::{Pointer, api};
 use crate::cpu::{self, Machine, machine};
 use crate::modules::{self, Origin};
@@ -79,6 +80,17 @@ type Handler = fn(&mut Call<'_>) -> Then;
 const FUNCTIONS: &[&[(&str, Handler)]] =
     &[locks::FUNCTIONS, waits::FUNCTIONS, threads::FUNCTIONS, memory::FUNCTIONS];
 
+/// Who recognises the first must recognise the second: what one takes, the other gives back.
+pub const PAIRS: [(&str, &str); 7] = [
+    ("pthread_mutex_lock", "pthread_mutex_unlock"),
+    ("pthread_spin_lock", "pthread_spin_unlock"),
+    ("pthread_rwlock_rdlock", "pthread_rwlock_unlock"),
+    ("pthread_rwlock_wrlock", "pthread_rwlock_unlock"),
+    ("mtx_lock", "mtx_unlock"),
+    ("sem_wait", "sem_post"),
+    ("malloc", "free"),
+];
+
 /// The number of the function with this name, if it is recognised.
 pub fn number(name: &str) -> Option<usize> {
     static NUMBERS: OnceLock<FxHashMap<&str, usize>> = OnceLock::new();
@@ -121,6 +133,7 @@ pub extern "C" fn on_call(cpu: c_uint, function: Pointer) {
     if me.owes_pause {
         scheduler::pause(me);
     }
+    scheduler::meet(scheduler(), place);
     let then = handler(function as usize)(&mut Call { me, place });
     match then {
         // SAFETY: this is the start of a block, and nothing here needs to be dropped.
@@ -182,6 +195,7 @@ pub fn begin_thread(me: &mut Thread) {
 pub fn know_stack(me: &mut Thread, from: u64) {
     me.stack = modules::stack_around(from).map_or(0..0, |range| range.start..from);
     me.open_from = me.stack.end;
+    look_again();
 }
 
 /// What atomic operations replace is no longer told from now on, so what they may replace is noted.

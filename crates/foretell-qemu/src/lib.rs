@@ -16,6 +16,7 @@ compile_error!("foretell-qemu knows QEMU on Linux on x86-64 only");
 
 mod accesses;
 mod api;
+mod branches;
 mod calls;
 mod cpu;
 mod instructions;
@@ -25,6 +26,7 @@ mod policy;
 mod ring;
 mod scheduler;
 mod shadow;
+mod signatures;
 mod system;
 mod thread;
 mod translate;
@@ -37,6 +39,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use foretell_wire::{CONTRACT, parse_turns};
 
 use api::{Id, Info, api};
+use calls::follow::Followed;
 use cpu::Machine;
 use policy::Policy;
 use ring::Ring;
@@ -87,6 +90,7 @@ struct Wishes {
     ring: Option<i32>,
     policy: String,
     points: Option<u64>,
+    follows: Followed,
 }
 
 /// QEMU loads the plugin.
@@ -131,7 +135,9 @@ fn install(id: Id, target: &[u8], words: &[String]) -> Result<(), String> {
         match name {
             "ring" => wishes.ring = Some(number()? as i32),
             "policy" => value.clone_into(&mut wishes.policy),
+            "branches" => branches::turn_on(),
             "points" => wishes.points = Some(number()?),
+            "follow" => wishes.follows = Followed::read(value.as_ref())?,
             "library" => modules::add_archive(value.into()),
             _ => return Err(format!("the plugin has no option `{name}`")),
         }
@@ -140,7 +146,7 @@ fn install(id: Id, target: &[u8], words: &[String]) -> Result<(), String> {
     let turns = parse_turns(&behind).map_err(|line| format!("line {line} of the schedule"))?;
     let policy = Policy::new(turns, &wishes.policy)
         .ok_or_else(|| format!("`{}` is no policy", wishes.policy))?;
-    scheduler::install(ring, policy, wishes.points.unwrap_or(u64::MAX));
+    scheduler::install(ring, policy, wishes.follows, wishes.points.unwrap_or(u64::MAX));
     let api = api();
     (api.qemu_plugin_register_vcpu_init_cb)(id, on_cpu);
     (api.qemu_plugin_register_vcpu_tb_trans_cb)(id, translate::on_translation);

@@ -11,14 +11,17 @@ use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Mutex, PoisonError};
 
-use foretell_wire::Kind;
+use foretell_wire::{End, Kind};
 use object::read::elf::{FileHeader, ProgramHeader};
-use object::{Object, ObjectSection, ObjectSymbol, SymbolKind, elf};
+use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind, elf};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::accesses;
 use crate::calls;
 use crate::cpu::{Machine, guest_base, machine};
 use crate::ring::{Ring, head};
+use crate::scheduler;
+use crate::signatures;
 
 /// A file of the program's.
 struct Module {
@@ -109,6 +112,12 @@ pub fn is_constant(address: u64) -> bool {
     let constant = CONSTANT.load(Acquire);
     // SAFETY: lists are never freed.
     !constant.is_null() && unsafe { (*constant).iter().any(|range| range.contains(&address)) }
+}
+
+/// Whether something of the range never changes.
+pub fn has_constants(range: Range<u64>) -> bool {
+    let meets = |constant: &Range<u64>| constant.start < range.end && range.start < constant.end;
+    constants().iter().any(meets)
 }
 
 /// Tells the recorder which file the place is in.
@@ -236,13 +245,17 @@ impl Modules {
         if is_main {
             self.entry = Some(file.entry().wrapping_add(base) & !thumb_bit());
         }
+        let is_stripped = file.symbols().next().is_none();
         if origin == Origin::CLibrary || is_static {
             self.recognise(&file, base);
         }
-        if is_static {
-            self.exclude_archives(&file, base);
+        match is_static {
+            true if is_stripped => self.recognise_code(&file, base),
+            true => self.exclude_archives(&file, base),
+            false => {}
         }
         CONSTANT.store(Box::into_raw(Box::new(constant)), Release);
+        accesses::look_again();
         self.all.push(Module { path, base, code, origin, defined: false });
     }
 
@@ -260,6 +273,53 @@ impl Modules {
                 let address = symbol.address().wrapping_add(base) & !thumb_bit();
                 self.functions.insert(address, number);
             }
+        }
+    }
+
+    /// In a static executable without symbols, the C library is told by its code. The linker puts it
+    /// behind the program, whose own code begins with its entry: all from there on is the library's.
+    fn recognise_code(&mut self, file: &object::File<'_>, base: u64) {
+        let archives = ARCHIVES.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Vec::new();
+        for path in &*archives {
+            signatures::add(&mut all, machine(), path, origin_of(path));
+        }
+        let all = signatures::merged(all);
+        let entry = file.entry().wrapping_add(base) & !thumb_bit();
+        let mut is_known = false;
+        let mut recognised: FxHashSet<&str> = FxHashSet::default();
+        for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
+            let Ok(code) = section.data() else { continue };
+            let begin = section.address().wrapping_add(base);
+            let end = begin + code.len() as u64;
+            let found = signatures::find(code, begin, machine(), &all);
+            let library = signatures::begin_of_library(&found, entry, end);
+            for (number, part) in found.iter().enumerate() {
+                let signature = &all[part.signature];
+                for (offset, name) in &signature.functions {
+                    is_known |= name.starts_with("__libc_start_main");
+                    let number = calls::number(name).filter(|_| !signature.is_ambiguous);
+                    if let Some(number) = number {
+                        self.functions.insert(part.address + offset, number);
+                        recognised.insert(name);
+                    }
+                }
+                let next = found.get(number + 1).map_or(end, |next| next.address);
+                let own = part.address + part.size;
+                let until = if part.address >= library { next } else { own };
+                self.excluded.insert(part.address, (until, signature.origin));
+            }
+        }
+        let lacks = |(taken, given): &(&str, &str)| {
+            recognised.contains(taken) && !recognised.contains(given)
+        };
+        if !is_known || calls::PAIRS.iter().any(lacks) {
+            scheduler::stop(
+                End::Refused,
+                "the program is statically linked and was stripped of its symbols, and not all functions of \
+                 its C library are recognised by the code of those in the archive that is here; give the \
+                 program as it was before, or link it dynamically",
+            );
         }
     }
 

@@ -1,8 +1,7 @@
 //! The synchronisation objects as the scheduler models them: who holds what. As in
 //! `foretell-runtime`, the program's own objects in memory are not touched.
 
-use std::collections::VecDeque;
-
+use foretell_wire::condition::Condition;
 use foretell_wire::{Kind, ObjectKind};
 use rustc_hash::FxHashMap;
 
@@ -31,55 +30,6 @@ impl Model {
             Model::Semaphore(count) => (ObjectKind::Semaphore, *count),
             Model::Barrier(parties, ..) => (ObjectKind::Barrier, *parties),
         }
-    }
-}
-
-/// A condition variable. A signal does not choose its waiter: any thread that waited when it came may
-/// take it, and the schedule decides which.
-#[derive(Default)]
-pub struct Condition {
-    /// Who waits: thread and ticket, in order of arrival.
-    waiters: Vec<(u32, u64)>,
-    /// Signals that nobody has taken yet: each is for tickets up to this.
-    signals: VecDeque<u64>,
-    ticket: u64,
-}
-
-impl Condition {
-    /// A thread begins to wait.
-    pub fn arrive(&mut self, thread: u32) {
-        self.ticket += 1;
-        self.waiters.push((thread, self.ticket));
-    }
-
-    /// One more waiter may go, or all; lost where all may go already.
-    pub fn signal(&mut self, all: bool) {
-        while self.signals.len() < self.waiters.len() {
-            self.signals.push_back(self.ticket);
-            if !all {
-                break;
-            }
-        }
-    }
-
-    /// The waiter takes the oldest signal that came after it began to wait, if there is one.
-    pub fn take(&mut self, thread: u32) -> bool {
-        let Some(position) = self.waiters.iter().position(|&(waiter, _)| waiter == thread) else {
-            return true;
-        };
-        let ticket = self.waiters[position].1;
-        let Some(signal) = self.signals.iter().position(|&up_to| up_to >= ticket) else {
-            return false;
-        };
-        self.signals.remove(signal);
-        self.waiters.remove(position);
-        true
-    }
-
-    /// The waiter gives up: its time is over.
-    pub fn give_up(&mut self, thread: u32) {
-        self.waiters.retain(|&(waiter, _)| waiter != thread);
-        self.signals.truncate(self.waiters.len());
     }
 }
 
@@ -144,38 +94,5 @@ impl Objects {
             Model::Barrier(..) => ("barrier", None),
         };
         (format!("{what} {address:#x}"), holder)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_signal_is_for_those_who_waited_when_it_came() {
-        let mut condition = Condition::default();
-        condition.signal(false);
-        condition.arrive(1);
-        assert!(!condition.take(1), "nobody waited");
-        condition.arrive(2);
-        condition.signal(false);
-        condition.arrive(3);
-        assert!(!condition.take(3), "it came later");
-        assert!(condition.take(2), "any of the two");
-        assert!(!condition.take(1));
-        condition.signal(true);
-        assert!(condition.take(1) && condition.take(3));
-    }
-
-    #[test]
-    fn who_gives_up_takes_no_signal_along() {
-        let mut condition = Condition::default();
-        condition.arrive(1);
-        condition.arrive(2);
-        condition.signal(true);
-        condition.give_up(1);
-        assert!(condition.take(2));
-        condition.arrive(1);
-        assert!(!condition.take(1));
     }
 }

@@ -1,7 +1,9 @@
-//! Who runs next: the policies of `foretell-runtime`, and schedules that are forced.
+//! Who runs next: schedules that are forced, and the base schedules behind them (`foretell_wire::base`).
 
+use std::sync::OnceLock;
 use std::time::Instant;
 
+use foretell_wire::base::{Base, Candidate, Chosen, Clock};
 use foretell_wire::{ANY, Expected, Kind, Turn, format_path, is_local};
 
 use crate::thread::{State, Thread, Wait};
@@ -21,24 +23,6 @@ pub enum Choice {
     Diverged(String),
 }
 
-/// What decides once no schedule is left.
-enum Base {
-    /// Time slices by the clock.
-    Os { began: Instant, start: Instant },
-    /// Each in turn for so many events; with the flag, whoever has the turn goes on first.
-    RoundRobin { quantum: u32, goes_on: bool },
-    /// At random, so many events on average.
-    Random { random: Random, mean: u32 },
-    /// By random priorities that change a few times.
-    Priorities {
-        random: Random,
-        initial: Vec<u64>,
-        lowered: Vec<u32>,
-        changes: Vec<u64>,
-        events: u64,
-    },
-}
-
 /// A schedule, and what comes after it.
 pub struct Policy {
     turns: Vec<Turn>,
@@ -52,9 +36,24 @@ pub struct Policy {
     base: Base,
 }
 
-/// A time slice: at first short, so that the threads of a short run meet.
-const SHORTEST: u128 = 100_000;
-const LONGEST: u128 = 1_000_000;
+/// Slices of 100 to 1000 microseconds.
+const CLOCK: Clock = Clock { now: nanoseconds, shortest: 100_000, longest: 1_000_000, events: 256 };
+
+/// Since this was first asked.
+fn nanoseconds() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
+
+/// A thread as a base schedule sees it.
+fn candidate(thread: &Thread) -> Candidate {
+    Candidate {
+        number: thread.number,
+        index: thread.index,
+        can_run: thread.state == State::Runnable,
+        deadline: thread.deadline.filter(|_| thread.state == State::Blocked),
+    }
+}
 
 impl Policy {
     /// The turns, and then what the text says (as in `foretell_wire::environment::POLICY`).
@@ -70,7 +69,7 @@ impl Policy {
         for (_, all) in &mut expected {
             all.sort_by_key(|expected| std::cmp::Reverse(expected.index));
         }
-        let base = base_of(base)?;
+        let base = Base::parse(base, CLOCK)?;
         Some(Self { turns, done: 0, over: Vec::new(), expected, turn: None, base })
     }
 
@@ -85,7 +84,12 @@ impl Policy {
             Ok(Some(position)) => self.take(threads[position], position),
             Ok(None) => {
                 self.turn = None;
-                self.base.choose(threads, current)
+                let thread = |position: usize| candidate(threads[position]);
+                match self.base.choose(threads.len(), thread, current) {
+                    Chosen::Run(position) => Choice::Run(position),
+                    Chosen::TimeOut(position) => Choice::TimeOut(position),
+                    Chosen::Nobody => Choice::Nobody,
+                }
             }
             Err(reason) => self.diverged(&reason),
         }
@@ -142,6 +146,7 @@ impl Policy {
     /// The thread has had its last event.
     pub fn finished(&mut self, thread: &Thread) {
         self.over.push((thread.path.clone(), thread.index));
+        self.base.finished(thread.index);
     }
 
     /// Does the schedule have this as the next event of the thread?
@@ -180,127 +185,6 @@ impl Policy {
             let why = "it is one step of the machine with what came first";
             format!("{}, though its turn ends before: {why}", shown())
         })
-    }
-}
-
-impl Base {
-    fn choose(&mut self, threads: &[&Thread], current: usize) -> Choice {
-        let can_run = |position: usize| threads[position].state == State::Runnable;
-        let from = |start: usize| {
-            (0..threads.len()).map(|offset| (start + offset) % threads.len()).find(|&p| can_run(p))
-        };
-        let chosen = match self {
-            Base::Os { began, start } => {
-                let slice = (start.elapsed().as_nanos() / 64).clamp(SHORTEST, LONGEST);
-                let stays = current < threads.len() && can_run(current);
-                if stays && began.elapsed().as_nanos() < slice {
-                    return Choice::Run(current);
-                }
-                *began = Instant::now();
-                from(current + 1)
-            }
-            Base::RoundRobin { goes_on, .. } => {
-                let next = if std::mem::take(goes_on) { current } else { current + 1 };
-                from(next)
-            }
-            Base::Random { random, .. } => {
-                let able: Vec<usize> = (0..threads.len()).filter(|&p| can_run(p)).collect();
-                match able.len() {
-                    0 => None,
-                    count => Some(able[(random.next() % count as u64) as usize]),
-                }
-            }
-            Base::Priorities { random, initial, lowered, changes, events } => {
-                *events = threads.iter().map(|thread| u64::from(thread.index)).sum();
-                while changes.last().is_some_and(|&change| change <= *events) {
-                    changes.pop();
-                    if let Some(thread) = threads.get(current) {
-                        lowered.retain(|&number| number != thread.number);
-                        lowered.push(thread.number);
-                    }
-                }
-                let mut priority = |number: u32| {
-                    while initial.len() <= number as usize {
-                        initial.push(random.next());
-                    }
-                    match lowered.iter().position(|&lowered| lowered == number) {
-                        Some(place) => (false, (lowered.len() - place) as u64),
-                        None => (true, initial[number as usize]),
-                    }
-                };
-                (0..threads.len())
-                    .filter(|&p| can_run(p))
-                    .max_by_key(|&p| priority(threads[p].number))
-            }
-        };
-        chosen.map_or_else(|| earliest(threads), Choice::Run)
-    }
-
-    fn pause_at(&mut self, index: u32) -> u32 {
-        let events = match self {
-            Base::Os { .. } => 256,
-            Base::RoundRobin { quantum, .. } => *quantum,
-            // Uniform in 1..=2*mean.
-            Base::Random { random, mean } => 1 + (random.next() >> 32) as u32 % (2 * *mean),
-            Base::Priorities { changes, events, .. } => {
-                let change = changes.last().map_or(8, |change| change.saturating_sub(*events));
-                change.clamp(1, 8) as u32
-            }
-        };
-        index.saturating_add(events)
-    }
-}
-
-/// Nobody can run: the one whose deadline is next.
-fn earliest(threads: &[&Thread]) -> Choice {
-    let sleeping = (0..threads.len())
-        .filter(|&position| threads[position].state == State::Blocked)
-        .filter_map(|position| Some((threads[position].deadline?, position)))
-        .min();
-    sleeping.map_or(Choice::Nobody, |(_, position)| Choice::TimeOut(position))
-}
-
-fn base_of(text: &str) -> Option<Base> {
-    let mut parts = text.split(':');
-    let kind = parts.next()?;
-    let mut number = || parts.next()?.parse::<u64>().ok();
-    let base = match kind {
-        "os" => Base::Os { began: Instant::now(), start: Instant::now() },
-        "round-robin" | "goes-on" => {
-            let quantum = u32::try_from(number()?).ok().filter(|&quantum| quantum > 0)?;
-            Base::RoundRobin { quantum, goes_on: kind == "goes-on" }
-        }
-        "random" => {
-            let random = Random::new(number()?);
-            let mean = u32::try_from(number()?).ok()?.clamp(1, u32::MAX / 2);
-            Base::Random { random, mean }
-        }
-        "priorities" => {
-            let mut random = Random::new(number()?);
-            let run = number()?.max(1);
-            let mut changes: Vec<u64> = (0..2).map(|_| random.next() % run).collect();
-            changes.sort_unstable_by(|one, two| two.cmp(one));
-            let (initial, lowered) = (Vec::new(), Vec::new());
-            Base::Priorities { random, initial, lowered, changes, events: 0 }
-        }
-        _ => return None,
-    };
-    parts.next().is_none().then_some(base)
-}
-
-/// Numbers that a seed decides (xorshift with a multiplication, Marsaglia and Vigna).
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 }
 
@@ -349,15 +233,5 @@ mod tests {
         let mut policy = Policy::new(turns, "os").expect("a policy");
         let wrong = policy.check(&thread(0, &[], 1), Kind::Read, 0).expect("another event");
         assert!(wrong.ends_with("is read, not write"), "{wrong}");
-    }
-
-    #[test]
-    fn texts_that_name_no_policy_are_refused() {
-        for text in ["", "os:1", "round-robin", "round-robin:0", "random:1", "priorities:x:1"] {
-            assert!(Policy::new(Vec::new(), text).is_none(), "{text}");
-        }
-        for text in ["os", "goes-on:3", "random:7:20", "priorities:1:100"] {
-            assert!(Policy::new(Vec::new(), text).is_some(), "{text}");
-        }
     }
 }

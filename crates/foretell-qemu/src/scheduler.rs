@@ -9,9 +9,11 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use foretell_wire::{End, Kind, STOPPED_STATUS, format_path};
+use foretell_wire::{End, Kind, STOPPED_STATUS, format_path, format_standstill};
 
 use crate::api::{Pointer, away};
+use crate::branches;
+use crate::calls::follow::Followed;
 use crate::modules;
 use crate::objects::Objects;
 use crate::policy::{Choice, Policy};
@@ -33,6 +35,8 @@ pub struct Scheduler {
     pub handles: Vec<(u64, u32)>,
     /// Who goes next.
     pub policy: Policy,
+    /// The log that is followed, if any.
+    pub follows: Followed,
     created: u32,
     /// Virtual nanoseconds since the start.
     pub elapsed: u64,
@@ -72,7 +76,7 @@ pub fn scheduler() -> &'static mut Scheduler {
 }
 
 /// Readies the scheduler, before there is any thread.
-pub fn install(ring: Ring, policy: Policy, points: u64) {
+pub fn install(ring: Ring, policy: Policy, follows: Followed, points: u64) {
     let scheduler = Scheduler {
         ring,
         objects: Objects::default(),
@@ -80,6 +84,7 @@ pub fn install(ring: Ring, policy: Policy, points: u64) {
         threads: Vec::new(),
         handles: Vec::new(),
         policy,
+        follows,
         created: 0,
         elapsed: 0,
         points,
@@ -119,6 +124,7 @@ pub fn create(parent: Option<&mut Thread>, cpu: Pointer) -> *mut Thread {
     // SAFETY: fresh, and never freed.
     let new = unsafe { &mut *thread };
     new.cpu = cpu;
+    new.follows = scheduler.follows.cursor(&new.path);
     let bytes: Vec<u8> = new.path.iter().flat_map(|&part| u64::from(part).to_le_bytes()).collect();
     scheduler.ring.put_text(&[head(Kind::DefineThread, 0, 0), new.number.into()], &bytes);
     match parent {
@@ -149,18 +155,16 @@ pub fn event(me: &mut Thread, kind: Kind, detail: u8, place: u64, words: &[u64])
     count(me, kind, detail);
 }
 
-/// As [`event`], for a read or a write.
+/// As [`event`], for a read or a write at a place that the recorder knows ([`meet`]).
 #[inline(always)]
 pub fn access(me: &mut Thread, kind: Kind, detail: u8, place: u64, address: u64, value: u64) {
     let scheduler = scheduler();
-    meet(scheduler, place);
     scheduler.ring.put_access(head(kind, detail, place), address, value);
     count(me, kind, detail);
 }
 
 /// Announces a place that is new, and its module.
-#[inline(always)]
-fn meet(scheduler: &mut Scheduler, place: u64) {
+pub fn meet(scheduler: &mut Scheduler, place: u64) {
     if scheduler.ring.is_new_place(place) {
         modules::define(&mut scheduler.ring, place);
         scheduler.ring.put(&[head(Kind::DefinePlace, 0, place)]);
@@ -355,20 +359,16 @@ fn standstill(scheduler: &Scheduler) -> String {
         Some(thread) => format!("thread {}", format_path(&thread.path)),
         None => format!("thread number {number}"),
     };
-    let mut text = String::from("no thread can run");
-    for thread in threads() {
-        let what = match thread.wait {
-            Wait::Object(number) => {
-                let (what, holder) = scheduler.objects.describe(number);
-                let holder = holder.map(|number| format!(" held by {}", name(number)));
-                what + &holder.unwrap_or_default()
-            }
-            Wait::Thread(number) => format!("the end of {}", name(number)),
-            other => other.describe().into(),
-        };
-        text.push_str(&format!("; thread {} waits for {what}", format_path(&thread.path)));
-    }
-    text
+    let what = |thread: &Thread| match thread.wait {
+        Wait::Object(number) => {
+            let (what, holder) = scheduler.objects.describe(number);
+            let holder = holder.map(|number| format!(" held by {}", name(number)));
+            what + &holder.unwrap_or_default()
+        }
+        Wait::Thread(number) => format!("the end of {}", name(number)),
+        other => other.describe().into(),
+    };
+    format_standstill(threads().map(|thread| (&*thread.path, what(thread))))
 }
 
 /// Lets the turn lie free for a thread that comes back from a system call.
@@ -482,6 +482,7 @@ pub fn finish(me: &mut Thread) {
     event(me, Kind::ThreadEnd, 0, 0, &[]);
     let scheduler = scheduler();
     me.state = State::Finished;
+    branches::end_of(&mut scheduler.ring, me);
     scheduler.policy.finished(me);
     let pointer: *mut Thread = me;
     scheduler.threads.retain(|&thread| thread != pointer);
@@ -510,13 +511,22 @@ pub fn after_fork(me: &mut Thread) {
     scheduler.threads.push(me);
 }
 
-/// Ends the program: it cannot go on under the scheduler.
-pub fn stop(end: End, message: &str) -> ! {
+/// Says how the run ends, and how far all threads have come.
+pub fn end(how: End, message: &str) {
     let scheduler = scheduler();
-    if scheduler.is_child {
+    for &thread in &scheduler.threads {
+        // SAFETY: live threads, and their state belongs to us.
+        branches::end_of(&mut scheduler.ring, unsafe { &mut *thread });
+    }
+    scheduler.ring.end(how, message);
+}
+
+/// Ends the program: it cannot go on under the scheduler.
+pub fn stop(how: End, message: &str) -> ! {
+    if scheduler().is_child {
         eprintln!("foretell: {message}");
     }
-    scheduler.ring.end(end, message);
+    end(how, message);
     // SAFETY: ends the process at once; nothing of QEMU's needs to be cleaned up.
     unsafe { libc::_exit(STOPPED_STATUS) }
 }

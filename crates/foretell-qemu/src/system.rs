@@ -155,7 +155,7 @@ pub extern "C" fn on_call(
         Meaning::Exit => scheduler::finish(me),
         Meaning::ExitGroup => {
             scheduler::await_others(me);
-            scheduler().ring.end(End::Exit, "");
+            scheduler::end(End::Exit, "");
         }
         Meaning::Futex if !is_wait(b) || me.keeps_turn => {}
         Meaning::Transfer if is_plain_file(a as i32) => {}

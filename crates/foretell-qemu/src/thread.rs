@@ -2,8 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
+use foretell_wire::sync_log::Cursor;
+
 use crate::accesses::Pending;
 use crate::api::Pointer;
+use crate::branches::Path;
 use crate::calls::Frame;
 
 /// Whether a thread can run.
@@ -95,6 +98,10 @@ pub struct Thread {
     pub creates: (u64, u64),
     /// The function that it executes.
     pub routine: u64,
+    /// The log that it follows, if any.
+    pub follows: Cursor,
+    /// Its branches, if they are recorded.
+    pub branches: Option<Path>,
 }
 
 impl Thread {
@@ -124,6 +131,8 @@ impl Thread {
             pending: Pending::None,
             creates: (0, 0),
             routine: 0,
+            follows: Cursor::default(),
+            branches: Path::new(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What is inserted into the code that QEMU translates.
 
+use std::cell::Cell;
 use std::ffi::c_uint;
 use std::sync::{Mutex, PoisonError};
 
@@ -7,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::accesses::{self, Instruction};
 use crate::api::{Id, Pointer, READ_AND_WRITE, api};
+use crate::branches::{self, Block};
 use crate::calls;
 use crate::cpu::{self, Machine, machine};
 use crate::current;
@@ -32,6 +34,10 @@ pub extern "C" fn on_translation(_id: Id, block: Pointer) {
     }
     let instruction = |number| (api.qemu_plugin_tb_get_insn)(block, number);
     let begin = (api.qemu_plugin_insn_vaddr)(instruction(0));
+    let own = modules::origin(begin) == Origin::Program;
+    if !own && branches::is_on() {
+        branches::watch_foreign(block);
+    }
     if begin == calls::landing() {
         let on_landing = calls::on_landing;
         (api.qemu_plugin_register_vcpu_tb_exec_cb)(block, on_landing, 0, std::ptr::null_mut());
@@ -43,6 +49,12 @@ pub extern "C" fn on_translation(_id: Id, block: Pointer) {
     }
     let size = |number| (api.qemu_plugin_insn_size)(instruction(number));
     let thumb = machine() == Machine::Arm && is_thumb(begin, (0..count).map(size));
+    if own && branches::is_on() {
+        let bytes = |number| bytes_of(instruction(number));
+        let last = instruction(count - 1);
+        let end = (api.qemu_plugin_insn_vaddr)(last) + size(count - 1) as u64;
+        branches::watch(block, Block::new(machine(), thumb, begin, (0..count).map(bytes), end));
+    }
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let known = known.get_or_insert_with(|| Known {
         instructions: FxHashMap::default(),
@@ -51,9 +63,7 @@ pub extern "C" fn on_translation(_id: Id, block: Pointer) {
     for number in 0..count {
         let (instruction, size) = (instruction(number), size(number));
         let address = (api.qemu_plugin_insn_vaddr)(instruction);
-        // SAFETY: QEMU's copy of the code.
-        let bytes =
-            unsafe { std::slice::from_raw_parts((api.qemu_plugin_insn_data)(instruction), size) };
+        let bytes = bytes_of(instruction);
         if modules::origin(address) != Origin::Program {
             if may_be_atomic(bytes) {
                 let register = api.qemu_plugin_register_vcpu_mem_cb;
@@ -72,13 +82,20 @@ pub extern "C" fn on_translation(_id: Id, block: Pointer) {
             register(instruction, after, 0, std::ptr::null_mut());
         }
         // Another file may be loaded where one was before.
-        let data = *known
-            .instructions
-            .entry((place, class))
-            .or_insert_with(|| Box::into_raw(Box::new(Instruction { place, class })) as usize);
+        let data = *known.instructions.entry((place, class)).or_insert_with(|| {
+            Box::into_raw(Box::new(Instruction { place, class, met: Cell::new(false) })) as usize
+        });
         let register = api.qemu_plugin_register_vcpu_mem_cb;
         register(instruction, accesses::on_access, 0, READ_AND_WRITE, data as Pointer);
     }
+}
+
+/// The code of an instruction, while its block is being translated.
+fn bytes_of<'a>(instruction: Pointer) -> &'a [u8] {
+    let api = api();
+    let size = (api.qemu_plugin_insn_size)(instruction);
+    // SAFETY: QEMU's copy of the code.
+    unsafe { std::slice::from_raw_parts((api.qemu_plugin_insn_data)(instruction), size) }
 }
 
 /// Whether the code is Thumb: short instructions are there only, and so are odd halves of words. Else

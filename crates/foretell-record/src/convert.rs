@@ -381,6 +381,9 @@ impl<O: Output> Converter<O> {
             Kind::Mispredicted => {
                 let (outcome, predicted) = (words.next()?, words.next()?);
                 let branch = Branch::new(place, outcome);
+                if !self.path.knows(place) {
+                    self.path.add_site(place, &self.symbols.site(place));
+                }
                 self.path.mispredicted(self.current, predicted, branch)?;
             }
             Kind::PathEnd => {

@@ -127,6 +127,13 @@ impl Emulator {
         if let Some(points) = options.point_limit {
             plugin.push(format!(",points={points}"));
         }
+        if options.path {
+            plugin.push(",branches=1");
+        }
+        if let Some(log) = &options.replay {
+            plugin.push(",follow=");
+            plugin.push(escaped(log));
+        }
         for archive in &self.archives {
             plugin.push(",library=");
             plugin.push(escaped(archive));
@@ -192,11 +199,6 @@ fn platform(program: &Path) -> Result<(Platform, Option<String>), String> {
         Some(loader) if !loader.contains("/ld-linux") => Err(format!(
             "its loader `{loader}` is not that of glibc, whose functions are the ones that are recognised"
         )),
-        None if file.symbols().next().is_none() => Err(
-            "it is statically linked and was stripped of its symbols, so that the functions of the C \
-             library in it are not recognised; give the program as it was before, or link it dynamically"
-                .into(),
-        ),
         _ => Ok((platform, loader)),
     }
 }

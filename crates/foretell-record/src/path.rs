@@ -4,8 +4,8 @@
 //! A path has the branches of each thread in order, as the mispredictions of the predictor in
 //! `foretell_wire::predictor`, which has them all back. Two runs of the same build are compared
 //! thread by thread, threads told by their creation path. What is not seen: branches of code that
-//! was not compiled by `foretell cc`; two branches that debug information puts at the same line and
-//! column count as one.
+//! was not compiled by `foretell cc`, and of libraries in a binary; two branches that debug information
+//! puts at the same line and column count as one.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -49,7 +49,10 @@ pub struct BranchTaken {
 impl fmt::Display for BranchTaken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Site { file, line, column, function } = &self.site;
-        write!(f, "{file}:{line}:{column} in {function} went {}", self.outcome)
+        if *line > 0 {
+            write!(f, "{file}:{line}:{column} in ")?;
+        }
+        write!(f, "{function} went {}", self.outcome)
     }
 }
 
@@ -208,7 +211,11 @@ impl ExecutionPath {
     }
 
     pub(crate) fn add_site(&mut self, place: u64, site: &Site) {
-        self.sites.insert(Branch::new(place, 0).place(), site.clone());
+        self.sites.insert(place, site.clone());
+    }
+
+    pub(crate) fn knows(&self, place: u64) -> bool {
+        self.sites.contains_key(&place)
     }
 
     pub(crate) fn mispredicted(

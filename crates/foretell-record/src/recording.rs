@@ -284,6 +284,7 @@ fn launch(
 ) -> Result<Owned, RecordError> {
     let (command, called) = match &prepared.controlled {
         Controlled::Emulator(emulator) => {
+            options.replay.as_deref().map_or(Ok(()), sync_only::check_log)?;
             (emulator.command(&prepared.program, options, ring.file()), None)
         }
         Controlled::Runtime(_) => {

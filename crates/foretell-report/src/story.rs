@@ -190,7 +190,8 @@ pub fn other_branch(forced: &ForcedRun) -> Option<String> {
     if text.contains("nothing more instead of") {
         return None;
     }
-    let place = place(branch.file.as_deref(), branch.line).unwrap_or_default();
+    let place = place(branch.file.as_deref(), branch.line);
+    let place = place.or_else(|| branch.function.clone()).unwrap_or_default();
     Some(if text.is_empty() { place } else { format!("{place}: {text}") })
 }
 

@@ -4,8 +4,7 @@
 //! known by its address and gets a number in the trace when it is first used or initialised. An
 //! address that is initialised again is another object; one that was only destroyed is not.
 
-use std::collections::VecDeque;
-
+use foretell_wire::condition::Condition;
 use foretell_wire::{Kind, ObjectKind};
 
 use crate::recorder::{head, recorder};
@@ -70,60 +69,6 @@ pub struct ReaderWriter {
     pub writer: Option<u32>,
     /// The readers' numbers; one may be there several times.
     pub readers: Vec<u32>,
-}
-
-/// A condition variable. A signal does not choose its waiter: any thread that waited when it came
-/// may take it, and the schedule decides which (as POSIX allows).
-#[derive(Default)]
-pub struct Condition {
-    /// Who waits: thread and ticket, in order of arrival.
-    pub waiters: Vec<(u32, u64)>,
-    /// Signals that nobody has taken yet: each is for tickets up to this.
-    pub signals: VecDeque<u64>,
-    /// The next ticket.
-    pub ticket: u64,
-}
-
-impl Condition {
-    /// A thread begins to wait.
-    pub fn arrive(&mut self, thread: u32) {
-        self.ticket += 1;
-        self.waiters.push((thread, self.ticket));
-    }
-
-    /// One more waiter may go; lost when all may go already.
-    pub fn signal(&mut self) {
-        if self.signals.len() < self.waiters.len() {
-            self.signals.push_back(self.ticket);
-        }
-    }
-
-    /// All waiters may go.
-    pub fn broadcast(&mut self) {
-        while self.signals.len() < self.waiters.len() {
-            self.signals.push_back(self.ticket);
-        }
-    }
-
-    /// The waiter takes the oldest signal that came after it began to wait.
-    pub fn take(&mut self, thread: u32) -> bool {
-        let Some(position) = self.waiters.iter().position(|&(waiter, _)| waiter == thread) else {
-            return true;
-        };
-        let ticket = self.waiters[position].1;
-        let Some(signal) = self.signals.iter().position(|&up_to| up_to >= ticket) else {
-            return false;
-        };
-        self.signals.remove(signal);
-        self.waiters.remove(position);
-        true
-    }
-
-    /// The waiter gives up (its time is over or it was cancelled).
-    pub fn give_up(&mut self, thread: u32) {
-        self.waiters.retain(|&(waiter, _)| waiter != thread);
-        self.signals.truncate(self.waiters.len());
-    }
 }
 
 /// A barrier.

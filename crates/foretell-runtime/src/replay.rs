@@ -5,8 +5,8 @@
 //! thread that is past the end of its log goes on freely. A run without data races does again what
 //! it did; a racy one may diverge, which is said.
 
-use foretell_wire::sync_log::{self, Kind, ThreadLog};
-use foretell_wire::{End, format_path};
+use foretell_wire::End;
+use foretell_wire::sync_log::{self, Cursor, Kind, Places, ThreadLog};
 
 use crate::scheduler;
 use crate::thread::{Thread, Wait};
@@ -14,15 +14,7 @@ use crate::turn::TurnCell;
 
 /// The logs of threads that have not begun yet; none when nothing is followed.
 static LOGS: TurnCell<Vec<ThreadLog>> = TurnCell::new(Vec::new());
-/// How many operations each object has had, by number.
-static COUNTS: TurnCell<Vec<u32>> = TurnCell::new(Vec::new());
-
-/// Where a thread stands in its log.
-#[derive(Default)]
-pub struct Cursor {
-    words: Vec<u64>,
-    at: usize,
-}
+static PLACES: TurnCell<Places> = TurnCell::new(Places::new());
 
 /// Reads the log.
 pub fn load(content: &[u8]) -> Result<(), String> {
@@ -40,53 +32,27 @@ pub fn load(content: &[u8]) -> Result<(), String> {
 /// The log of a thread that begins; empty when there is none.
 pub fn cursor(path: &[u32]) -> Cursor {
     // SAFETY: callers have the turn.
-    let logs = unsafe { LOGS.get() };
-    match logs.iter().position(|log| log.path == path) {
-        Some(position) => Cursor { words: logs.swap_remove(position).words, at: 0 },
-        None => Cursor::default(),
-    }
+    Cursor::new(unsafe { LOGS.get() }, path)
 }
 
 /// The thread's next entry, which must be of one of these kinds; `None` past the end of the log.
 pub fn peek(me: &Thread, kinds: &[Kind]) -> Option<(Kind, u32)> {
-    let &word = me.replay.words.get(me.replay.at)?;
-    let (kind, number) = sync_log::parts(word)?;
+    let (kind, number) = me.replay.next()?;
     if !kinds.contains(&kind) {
-        scheduler::stop(
-            End::Diverged,
-            &format!(
-                "thread {} came to {:?} at its event {}, but its log has {kind:?} next (entry {}); \
-                 the run has a data race or another input",
-                format_path(&me.path),
-                kinds[0],
-                me.slots.index,
-                me.replay.at,
-            ),
-        );
+        scheduler::stop(End::Diverged, &me.replay.strays(&me.path, kinds[0], me.slots.index));
     }
     Some((kind, number))
 }
 
 /// Passes the entry.
 pub fn pass(me: &mut Thread) {
-    if let Some(&word) = me.replay.words.get(me.replay.at) {
-        me.replay.at += sync_log::words_of(word).unwrap_or(1);
-    }
-}
-
-fn count(object: u32) -> &'static mut u32 {
-    // SAFETY: callers have the turn.
-    let counts = unsafe { COUNTS.get() };
-    let index = object as usize;
-    if counts.len() <= index {
-        counts.resize(index + 1, 0);
-    }
-    &mut counts[index]
+    me.replay.pass();
 }
 
 /// Whether the operation with this place in the object's order may happen now.
 pub fn is_due(object: u32, place: u32) -> bool {
-    *count(object) == place
+    // SAFETY: callers have the turn.
+    unsafe { PLACES.get() }.is_due(object, place)
 }
 
 /// Waits until the thread's next operation on the object is due; for operations that need nothing
@@ -107,9 +73,10 @@ pub fn may(me: &Thread, object: u32, kinds: &[Kind]) -> bool {
 
 /// The operation has happened: the next one on the object is due.
 pub fn done(me: &mut Thread, object: u32) {
-    if me.replay.at < me.replay.words.len() {
+    if me.replay.next().is_some() {
         pass(me);
-        *count(object) += 1;
+        // SAFETY: callers have the turn.
+        unsafe { PLACES.get() }.done(object);
         scheduler::wake(Wait::Object(object));
     }
 }
@@ -117,11 +84,7 @@ pub fn done(me: &mut Thread, object: u32) {
 /// The input that the thread got here: the result, and bytes.
 pub fn input(me: &mut Thread) -> Option<(u64, Vec<u8>)> {
     let (_, length) = peek(me, &[Kind::Input])?;
-    let first = me.replay.at + 1;
-    pass(me);
-    let mut bytes: Vec<u8> =
-        me.replay.words[first..me.replay.at].iter().flat_map(|word| word.to_le_bytes()).collect();
-    bytes.truncate(length as usize);
+    let mut bytes = me.replay.input(length);
     let rest = bytes.split_off(bytes.len().min(8));
     let mut result = [0; 8];
     result[..bytes.len()].copy_from_slice(&bytes);

@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 
 use foretell_wire::outside::Cause;
-use foretell_wire::{End, Kind, format_path};
+use foretell_wire::{End, Kind, format_path, format_standstill};
 
 use crate::channels;
 use crate::fiber::{self, Then};
@@ -979,14 +979,9 @@ pub fn say(message: &str) {
 
 /// Who waits for what.
 fn deadlock(scheduler: &Scheduler) -> String {
-    let mut text = String::from("no thread can run");
-    for &thread in &scheduler.threads {
-        // SAFETY: live threads.
-        let thread = unsafe { &*thread };
-        let what = waits_for(thread);
-        text.push_str(&format!("; thread {} waits for {what}", format_path(&thread.path)));
-    }
-    text
+    // SAFETY: live threads.
+    let threads = scheduler.threads.iter().map(|&thread| unsafe { &*thread });
+    format_standstill(threads.map(|thread| (&*thread.path, waits_for(thread))))
 }
 
 /// What the thread waits for, for people.

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, compiler_fence};
 
 use foretell_abi::{CallSlots, RECORDING};
+use foretell_wire::sync_log::Cursor;
 use foretell_wire::{Kind, TERM_SHADOW, access};
 
 use crate::arena;
@@ -12,7 +13,7 @@ use crate::hooks;
 use crate::local;
 use crate::path::Path;
 use crate::recorder::{self, Recorder, head, recorder};
-use crate::replay::{self, Cursor};
+use crate::replay;
 use crate::scheduler;
 use crate::shadow::LocalShadows;
 use crate::stacks::Stack;

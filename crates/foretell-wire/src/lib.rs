@@ -23,6 +23,8 @@
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub mod again;
+pub mod base;
+pub mod condition;
 pub mod outside;
 pub mod predictor;
 pub mod server;
@@ -660,6 +662,15 @@ pub fn format_path(path: &[u32]) -> String {
         return "-".into();
     }
     path.iter().map(u32::to_string).collect::<Vec<_>>().join(".")
+}
+
+/// Says of a run in which no thread can run who waits for what: threads by their creation paths.
+pub fn format_standstill<'a>(waits: impl IntoIterator<Item = (&'a [u32], String)>) -> String {
+    let mut text = String::from("no thread can run");
+    for (path, what) in waits {
+        text.push_str(&format!("; thread {} waits for {what}", format_path(path)));
+    }
+    text
 }
 
 /// Reads what [`format_turns`] wrote. The error is the number of the offending line, from 1.

@@ -8,30 +8,34 @@
 //! (indirect calls, exceptions), by a second predictor that is told the same: the runtime and the
 //! recorder use this one.
 
-/// A branch: its site's address and how it came out.
+/// A branch: the address of its site, or in a binary of what follows it, and how it came out.
 ///
 /// Outcomes are 0 and 1 for branches; for switches the number of the case, from 1, and 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Branch(u64);
 
 impl Branch {
-    /// A branch at this site. Outcomes beyond 65535 count as that.
+    /// A branch at this place. Outcomes beyond 32767 count as that.
     #[inline(always)]
     pub fn new(place: u64, outcome: u64) -> Branch {
-        // Sites are aligned to 8 bytes and lie below 2^47.
-        Branch((place >> 3) << 16 & MASK | outcome.min(0xffff))
+        // Addresses of a program lie below 2^47.
+        Branch(place << OUTCOME & MASK | outcome.min(MOST_OUTCOME))
     }
 
-    /// The site's address.
+    /// The address of the place.
     pub fn place(self) -> u64 {
-        (self.0 >> 16) << 3
+        self.0 >> OUTCOME
     }
 
     /// How it came out.
     pub fn outcome(self) -> u16 {
-        self.0 as u16
+        (self.0 & MOST_OUTCOME) as u16
     }
 }
+
+/// Bits of an outcome.
+const OUTCOME: u32 = 15;
+const MOST_OUTCOME: u64 = (1 << OUTCOME) - 1;
 
 /// What a branch takes; the two bits above are an entry's confidence.
 const MASK: u64 = (1 << 62) - 1;
@@ -159,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_branch_is_what_was_put_in() {
-        let branch = Branch::new(0x7fff_1234_5678, 70_000);
-        assert_eq!((branch.place(), branch.outcome()), (0x7fff_1234_5678, 65_535));
+        let branch = Branch::new(0x7fff_1234_5679, 70_000);
+        assert_eq!((branch.place(), branch.outcome()), (0x7fff_1234_5679, 32_767));
     }
 }

@@ -177,6 +177,82 @@ pub struct ThreadLog {
     pub words: Vec<u64>,
 }
 
+/// Where a thread stands in its log, for whoever follows it.
+#[derive(Clone, Debug, Default)]
+pub struct Cursor {
+    words: Vec<u64>,
+    at: usize,
+}
+
+impl Cursor {
+    /// At the begin of the log of the thread with this creation path, which is taken out of the logs;
+    /// where there is none, it is over at once.
+    pub fn new(logs: &mut Vec<ThreadLog>, path: &[u32]) -> Cursor {
+        let position = logs.iter().position(|log| log.path == path);
+        let words = position.map_or_else(Vec::new, |position| logs.swap_remove(position).words);
+        Cursor { words, at: 0 }
+    }
+
+    /// The next entry; `None` past the end of the log.
+    pub fn next(&self) -> Option<(Kind, u32)> {
+        parts(*self.words.get(self.at)?)
+    }
+
+    /// Passes the next entry.
+    pub fn pass(&mut self) {
+        if let Some(&word) = self.words.get(self.at) {
+            self.at += words_of(word).unwrap_or(1);
+        }
+    }
+
+    /// Passes the next entry, which is an input, and gives its bytes.
+    pub fn input(&mut self, length: u32) -> Vec<u8> {
+        let first = self.at + 1;
+        self.pass();
+        let words = self.words.get(first..self.at).unwrap_or_default();
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.truncate(length as usize);
+        bytes
+    }
+
+    /// Why the thread with this creation path, which comes to `wanted` at its event `index`, does not
+    /// follow the log.
+    pub fn strays(&self, path: &[u32], wanted: Kind, index: u32) -> String {
+        let path = crate::format_path(path);
+        let next = self.next().map_or_else(|| "nothing".into(), |(kind, _)| format!("{kind:?}"));
+        let at = self.at;
+        format!(
+            "thread {path} came to {wanted:?} at its event {index}, but its log has {next} next (entry \
+             {at}); the run has a data race or another input"
+        )
+    }
+}
+
+/// How many operations each object has had, by its number, while a log is followed.
+#[derive(Clone, Debug, Default)]
+pub struct Places(Vec<u32>);
+
+impl Places {
+    /// An empty table.
+    pub const fn new() -> Places {
+        Places(Vec::new())
+    }
+
+    /// Whether the operation with this place in the object's order may happen now.
+    pub fn is_due(&self, object: u32, place: u32) -> bool {
+        self.0.get(object as usize).copied().unwrap_or(0) == place
+    }
+
+    /// The operation that was due has happened.
+    pub fn done(&mut self, object: u32) {
+        let index = object as usize;
+        if self.0.len() <= index {
+            self.0.resize(index + 1, 0);
+        }
+        self.0[index] += 1;
+    }
+}
+
 /// A thread and the window that it had at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {

@@ -514,10 +514,10 @@ pub struct RecordArguments {
     pub sync_only: bool,
     /// The program is an executable that was not compiled for foretell, for x86-64, AArch64 or 32-bit
     /// ARM: QEMU runs it (Debian's package qemu-user).
-    #[arg(long, conflicts_with_all = ["symbolic", "sync_only", "replay"])]
+    #[arg(long, conflicts_with_all = ["symbolic", "sync_only"])]
     pub binary: bool,
-    /// Follow a log of --sync-only: the instrumented build of the program does its synchronisation
-    /// in that order and gets those inputs. A program with data races may do something else all the
+    /// Follow a log of --sync-only: the instrumented build of the program, or with --binary the program
+    /// itself, does its synchronisation in that order; the instrumented one gets those inputs, too. A program with data races may do something else all the
     /// same; where it is seen to, that is said and the exit code is 12.
     #[arg(long, value_name = "LOG", conflicts_with = "schedule")]
     pub replay: Option<PathBuf>,
@@ -611,6 +611,11 @@ pub struct TestArguments {
     /// then is said and the exit code is 12.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     pub time_limit: u64,
+    /// Begin with the run of this log of `foretell record --sync-only`: the program does its
+    /// synchronisation in that order. The log may be of another machine on which the same binary ran. If
+    /// the program does not follow it, that is said and the exit code is 12.
+    #[arg(long, value_name = "LOG", requires = "binary", conflicts_with_all = ["resume", "partition"])]
+    pub from: Option<PathBuf>,
     /// How the program is run.
     #[command(flatten)]
     pub run: RunArguments,

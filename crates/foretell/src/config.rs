@@ -54,7 +54,7 @@ pub fn malformed(path: &Path, text: &str, error: &toml::de::Error) -> String {
 
 /// Options that a project's file may set: they neither run a command nor write a file. An option
 /// that is new is not among them until somebody has thought about it.
-const HARMLESS: [&str; 45] = [
+const HARMLESS: [&str; 46] = [
     "abstraction",
     "after",
     "binary",
@@ -68,6 +68,7 @@ const HARMLESS: [&str; 45] = [
     "engine",
     "exact",
     "finding",
+    "from",
     "goal",
     "input",
     "iterations",

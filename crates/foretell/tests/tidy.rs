@@ -93,6 +93,11 @@ const PARSERS: &[(&str, &str, Target)] = &[
     ("crates/foretell-verify/src/ir/read.rs", "read", Target::Fuzz("ir")),
     ("crates/foretell-verify/src/proof.rs", "parse", Target::Fuzz("proof")),
     ("crates/foretell-verify/src/text.rs", "parse", Target::Fuzz("cmd")),
+    (
+        "crates/foretell-wire/src/base.rs",
+        "parse",
+        Target::None("a word of the environment that the recorder writes"),
+    ),
     ("crates/foretell-wire/src/lib.rs", "parse_turns", Target::Fuzz("turns")),
     ("crates/foretell-wire/src/sync_log.rs", "parse", Target::Fuzz("sync_log")),
 ];

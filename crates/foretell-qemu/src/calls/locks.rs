@@ -1,8 +1,9 @@
 //! Mutexes, spin locks and reader-writer locks.
 
+use foretell_wire::sync_log::Kind as Logged;
 use foretell_wire::{Kind, ObjectKind, lock};
 
-use super::{Call, Then};
+use super::{Call, Then, follow};
 use crate::calls::waits::deadline;
 use crate::cpu::{Machine, machine, peek};
 use crate::objects::Model;
@@ -202,28 +203,53 @@ fn lock(call: &mut Call<'_>, patience: Patience) -> Then {
     Then::Return(acquire(call, number, &patience).into())
 }
 
-/// Takes the mutex.
+/// Takes the mutex, when and as a log that is followed says.
 pub fn acquire(call: &mut Call<'_>, number: u32, patience: &Patience) -> i32 {
+    const LOCKS: [Logged; 2] = [Logged::Lock, Logged::LockFailed];
     call.point();
-    let me = call.me.number;
-    let failed = |call: &mut Call<'_>, flags: u32, error: i32| {
-        call.event(Kind::AcquireFailed, 0, &[u64::from(number) | u64::from(flags) << 32]);
-        call.point();
-        error
+    let result = match follow::next(call.me, &LOCKS) {
+        None => take(call, number, patience, patience.flags()),
+        // When it failed is not in the log: there is an event only if it would fail now too.
+        Some((Logged::LockFailed, error)) => {
+            call.me.follows.pass();
+            match state(number).1 {
+                Some(_) => failed(call, number, lock::BY_TRY, error as i32),
+                None => error as i32,
+            }
+        }
+        Some(_) => {
+            follow::await_place(call.me, number, &LOCKS);
+            let result = take(call, number, &Patience::Until(None), patience.flags());
+            follow::done(call.me, number);
+            result
+        }
     };
+    call.point();
+    result
+}
+
+/// Nobody gets the lock.
+fn failed(call: &mut Call<'_>, number: u32, flags: u32, error: i32) -> i32 {
+    call.event(Kind::AcquireFailed, 0, &[u64::from(number) | u64::from(flags) << 32]);
+    error
+}
+
+/// Takes the mutex.
+pub fn take(call: &mut Call<'_>, number: u32, patience: &Patience, flags: u32) -> i32 {
+    let me = call.me.number;
     loop {
         let (kind, owner, _) = state(number);
         match (*owner, patience) {
             (None, _) => break,
             (Some(owner), _) if owner == me && kind == ObjectKind::RecursiveMutex => break,
-            (Some(_), Patience::Try) => return failed(call, lock::BY_TRY, libc::EBUSY),
+            (Some(_), Patience::Try) => return failed(call, number, lock::BY_TRY, libc::EBUSY),
             (Some(owner), _) if owner == me && kind == ObjectKind::ErrorCheckingMutex => {
-                return failed(call, 0, libc::EDEADLK);
+                return failed(call, number, 0, libc::EDEADLK);
             }
             (Some(_), Patience::Until(deadline)) => {
                 let late = scheduler::block(call.me, Wait::Object(number), *deadline);
                 if late && state(number).1.is_some() {
-                    return failed(call, lock::BY_TRY, libc::ETIMEDOUT);
+                    return failed(call, number, lock::BY_TRY, libc::ETIMEDOUT);
                 }
             }
         }
@@ -231,8 +257,7 @@ pub fn acquire(call: &mut Call<'_>, number: u32, patience: &Patience) -> i32 {
     let (_, owner, depth) = state(number);
     *owner = Some(me);
     *depth += 1;
-    call.event(Kind::Acquire, 0, &[u64::from(number) | u64::from(patience.flags()) << 32]);
-    call.point();
+    call.event(Kind::Acquire, 0, &[u64::from(number) | u64::from(flags) << 32]);
     0
 }
 
@@ -275,38 +300,58 @@ fn holders(number: u32) -> (&'static mut Option<u32>, &'static mut Vec<u32>) {
 
 /// Takes a reader-writer lock. Readers come before waiting writers, as in glibc by default.
 fn share(call: &mut Call<'_>, shared: bool, patience: Patience) -> Then {
+    const LOCKS: [Logged; 2] = [Logged::ReaderWriter, Logged::ReaderWriterFailed];
     call.point();
     let (me, number) = (call.me.number, rwlock(call.argument(0)));
     let mode = if shared { lock::SHARED } else { 0 };
-    let failed = |call: &mut Call<'_>, flags: u32, error: i32| {
-        call.event(Kind::AcquireFailed, 0, &[u64::from(number) | u64::from(flags) << 32]);
-        call.point();
-        Then::Return(error.into())
-    };
+    let flags = patience.flags() | mode;
     let is_free = || {
         let (writer, readers) = holders(number);
         writer.is_none() && (shared || readers.is_empty())
     };
-    while !is_free() {
-        match patience {
-            Patience::Try => return failed(call, lock::BY_TRY | mode, libc::EBUSY),
-            Patience::Until(_) if *holders(number).0 == Some(me) => {
-                return failed(call, mode, libc::EDEADLK);
+    let error = match follow::next(call.me, &LOCKS) {
+        Some((Logged::ReaderWriterFailed, error)) => {
+            call.me.follows.pass();
+            if is_free() {
+                return Then::Return((error as i32).into());
             }
-            Patience::Until(deadline) => {
-                let late = scheduler::block(call.me, Wait::Object(number), deadline);
-                if late && !is_free() {
-                    return failed(call, lock::BY_TRY | mode, libc::ETIMEDOUT);
+            Some((patience.flags(), error as i32))
+        }
+        Some(_) => {
+            while !is_free() || !follow::may(call.me, number, &LOCKS) {
+                scheduler::block(call.me, Wait::Object(number), None);
+            }
+            None
+        }
+        None => loop {
+            if is_free() {
+                break None;
+            }
+            match patience {
+                Patience::Try => break Some((lock::BY_TRY, libc::EBUSY)),
+                Patience::Until(_) if *holders(number).0 == Some(me) => {
+                    break Some((0, libc::EDEADLK));
+                }
+                Patience::Until(deadline) => {
+                    let late = scheduler::block(call.me, Wait::Object(number), deadline);
+                    if late && !is_free() {
+                        break Some((lock::BY_TRY, libc::ETIMEDOUT));
+                    }
                 }
             }
-        }
+        },
+    };
+    if let Some((by_try, error)) = error {
+        failed(call, number, by_try | mode, error);
+        call.point();
+        return Then::Return(error.into());
     }
     let (writer, readers) = holders(number);
     match shared {
         true => readers.push(me),
         false => *writer = Some(me),
     }
-    let flags = patience.flags() | mode;
+    follow::done(call.me, number);
     call.event(Kind::Acquire, 0, &[u64::from(number) | u64::from(flags) << 32]);
     call.point();
     Then::Return(0)

@@ -1,9 +1,10 @@
 //! Creating and joining threads, and what is done once.
 
 use foretell_wire::Kind;
+use foretell_wire::sync_log::Kind as Logged;
 
 use super::locks::{self, Patience};
-use super::{Call, Then};
+use super::{Call, Then, follow};
 use crate::accesses::{open, touch};
 use crate::cpu::{self, Machine, machine, peek_word};
 use crate::scheduler::{self, scheduler};
@@ -20,7 +21,9 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
     ("pthread_once", |call| {
         // What is done once is done under a lock, which tells others that it was done.
         let number = locks::spin(call.argument(0));
-        locks::acquire(call, number, &Patience::Until(None));
+        call.point();
+        follow::pass(call.me, Logged::Once);
+        locks::take(call, number, &Patience::Until(None), 0);
         Then::RunAnd(done_once, [number.into(), 0])
     }),
     ("__assert_fail", |call| {

@@ -1,13 +1,15 @@
 //! Condition variables, semaphores, barriers, and sleeping.
 
+use foretell_wire::condition::Condition;
+use foretell_wire::sync_log::Kind as Logged;
 use foretell_wire::{BY_TRY, Kind, ObjectKind, wait as detail};
 
 use super::locks::{self, Patience, define, destroy};
-use super::{Call, Then};
+use super::{Call, Then, follow};
 use crate::cpu::{self, Machine, machine, peek};
-use crate::objects::{Condition, Model};
+use crate::objects::Model;
 use crate::scheduler::{self, scheduler};
-use crate::thread::Wait;
+use crate::thread::{Thread, Wait};
 
 /// See `super::FUNCTIONS`.
 pub const FUNCTIONS: &[(&str, super::Handler)] = &[
@@ -61,7 +63,9 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
     ("sem_post", |call| {
         let Some(number) = semaphore(call.argument(0)) else { return Then::Run };
         call.point();
+        follow::await_place(call.me, number, &[Logged::SemaphorePost]);
         *count(number) += 1;
+        follow::done(call.me, number);
         call.event(Kind::SemaphorePost, 0, &[number.into()]);
         scheduler::wake(Wait::Object(number));
         call.point();
@@ -105,6 +109,9 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
         Then::Return(0)
     }),
 ];
+
+/// When nothing else can happen any more.
+const END_OF_TIME: u64 = u64::MAX / 2;
 
 /// A `struct timespec` of the program, in nanoseconds.
 fn duration(address: u64) -> u64 {
@@ -155,7 +162,7 @@ fn wait(call: &mut Call<'_>, deadline: Option<u64>) -> Then {
             return Then::Return(libc::EPERM.into());
         }
         // glibc waits all the same, and gives the mutex to the thread afterwards.
-        locks::acquire(call, lock, &Patience::Until(None));
+        locks::take(call, lock, &Patience::Until(None), 0);
     }
     let timed = if deadline.is_some() { detail::TIMED } else { 0 };
     let both = u64::from(number) | u64::from(lock) << 32;
@@ -165,10 +172,18 @@ fn wait(call: &mut Call<'_>, deadline: Option<u64>) -> Then {
     *owner = None;
     scheduler::wake(Wait::Object(lock));
     waiters(number).arrive(me);
+    // A wake-up without a signal is allowed, and not told apart in a log: when nothing else can run, it
+    // was one. The recording then says that the wait ended by itself.
+    let logged = follow::pass(call.me, Logged::Wait).map(|late| late == 1);
+    let deadline = if logged.is_some() { Some(END_OF_TIME) } else { deadline };
     // A schedule in which it times out lets it give up at once, and its turn says when it goes on.
-    let mut timed_out = timed != 0 && scheduler().policy.expects(call.me, "wait-timeout");
+    let gives_up =
+        timed != 0 && logged.is_none() && scheduler().policy.expects(call.me, "wait-timeout");
+    let mut timed_out = gives_up || logged == Some(true);
     if timed_out {
         waiters(number).give_up(me);
+    }
+    if gives_up {
         call.point();
     }
     while !timed_out {
@@ -181,23 +196,27 @@ fn wait(call: &mut Call<'_>, deadline: Option<u64>) -> Then {
             timed_out = true;
         }
     }
-    while locks::state(lock).1.is_some() {
+    while locks::state(lock).1.is_some() || !follow::may(call.me, lock, &[Logged::Lock]) {
         scheduler::block(call.me, Wait::Object(lock), None);
     }
     let (_, owner, held) = locks::state(lock);
     *owner = Some(me);
     *held = depth;
+    follow::done(call.me, lock);
     let late = if timed_out { detail::TIMED_OUT } else { 0 };
     call.event(Kind::WaitEnd, late | timed, &[both]);
     call.point();
-    Then::Return(if timed_out { libc::ETIMEDOUT.into() } else { 0 })
+    Then::Return(if logged.unwrap_or(timed_out) { libc::ETIMEDOUT.into() } else { 0 })
 }
 
 /// Wakes waiters.
 fn notify(call: &mut Call<'_>, kind: Kind) -> Then {
     call.point();
     let number = condition(call.argument(0));
-    waiters(number).signal(kind == Kind::Broadcast);
+    match kind {
+        Kind::Broadcast => waiters(number).broadcast(),
+        _ => waiters(number).signal(),
+    }
     call.event(kind, 0, &[number.into()]);
     scheduler::wake(Wait::Object(number));
     call.point();
@@ -220,17 +239,29 @@ fn count(number: u32) -> &'static mut u32 {
 /// Decrements, waiting if need be. One that fails lets the real function say so: `errno` is the C
 /// library's.
 fn take(call: &mut Call<'_>, patience: Patience) -> Then {
+    const WAITS: [Logged; 2] = [Logged::SemaphoreWait, Logged::SemaphoreFailed];
     let Some(number) = semaphore(call.argument(0)) else {
         scheduler().gap_once("semaphores that are shared with other processes");
         return Then::Run;
     };
     call.point();
-    while *count(number) == 0 {
+    let logged = follow::next(call.me, &WAITS);
+    let may = |me: &mut Thread| *count(number) > 0 && follow::may(me, number, &WAITS);
+    loop {
+        let fails = matches!(logged, Some((Logged::SemaphoreFailed, _)));
+        if !fails && may(call.me) {
+            break;
+        }
         let late = match patience {
+            _ if fails => true,
+            _ if logged.is_some() => scheduler::block(call.me, Wait::Object(number), None),
             Patience::Try => true,
             Patience::Until(deadline) => scheduler::block(call.me, Wait::Object(number), deadline),
         };
-        if late && *count(number) == 0 {
+        if fails {
+            call.me.follows.pass();
+        }
+        if fails || late && *count(number) == 0 {
             call.event(Kind::SemaphoreWaitFailed, 0, &[number.into()]);
             call.point();
             if let Patience::Until(_) = patience {
@@ -241,6 +272,7 @@ fn take(call: &mut Call<'_>, patience: Patience) -> Then {
             return Then::Run;
         }
     }
+    follow::done(call.me, number);
     *count(number) -= 1;
     let by_try = !matches!(patience, Patience::Until(None));
     call.event(Kind::SemaphoreWait, if by_try { BY_TRY } else { 0 }, &[number.into()]);
@@ -284,6 +316,7 @@ fn meet(call: &mut Call<'_>) -> Then {
             scheduler::block(call.me, Wait::Object(number), None);
         }
     }
+    let last = follow::pass(call.me, Logged::Barrier).map_or(last, |serial| serial == 1);
     call.event(Kind::BarrierLeave, 0, &[number.into()]);
     call.point();
     Then::Return(if last { libc::PTHREAD_BARRIER_SERIAL_THREAD.into() } else { 0 })

@@ -1,5 +1,6 @@
 //! Condition variables.
 
+use foretell_wire::condition::Condition;
 use foretell_wire::outside::Cause;
 use foretell_wire::sync_log::Kind as Logged;
 use foretell_wire::{Kind, wait as detail};
@@ -8,7 +9,7 @@ use libc::{c_int, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t
 use super::mutex;
 use super::time::deadline_of;
 use crate::forced;
-use crate::objects::{self, Condition, Model, Object};
+use crate::objects::{self, Model, Object};
 use crate::outside;
 use crate::real::{interpose, real};
 use crate::replay;

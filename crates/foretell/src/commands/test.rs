@@ -51,7 +51,8 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     }
     let watch = Watch::begin(started, Duration::from_secs(arguments.time_limit));
     check_suppressions(&arguments.outputs)?;
-    let prepared = prepare(&arguments.program, &arguments.run)?;
+    let mut prepared = prepare(&arguments.program, &arguments.run)?;
+    prepared.program.follows.clone_from(&arguments.from);
     let subject = match (&arguments.resume, arguments.partition) {
         (None, None) => Vec::new(),
         _ => subject(arguments, &prepared.program)?,
@@ -65,10 +66,15 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     options.store = kept.as_ref().map(|kept| Arc::clone(&kept.store));
     options.predict.progress.begin(Phase::Recording, 0);
     let line = Line::show(&options.predict.progress);
-    let session = test(&prepared.program, &options).map_err(|error| match error {
-        TestError::Internal(_) => Failure::Internal(error.to_string()),
-        _ => Failure::Input(error.to_string()),
-    })?;
+    let session = match test(&prepared.program, &options) {
+        Ok(session) => session,
+        Err(error @ TestError::Strayed(_)) => {
+            say!("foretell: {error}");
+            return Ok(Exit::Incomplete);
+        }
+        Err(error @ TestError::Internal(_)) => return Err(Failure::Internal(error.to_string())),
+        Err(error) => return Err(Failure::Input(error.to_string())),
+    };
     let mut paths = BTreeMap::new();
     let saved = session.tested.iter().filter(|tested| tested.verdict.is_open() || tested.counts());
     let runner = arguments.run.binary.then(|| Schedule::QEMU.into());
@@ -220,7 +226,9 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>, trials: &mut
         report.absorb(Report::from_prediction(trace, "", &prediction, schedules));
     }
     for finding in &mut report.findings {
-        if let Some(tested) = session.tested.iter().find(|one| one.finding.id == finding.id) {
+        // A question that is open here stays open where the same happened on another path, unseen.
+        let mut seen = session.tested.iter().filter(|tested| !tested.is_folded());
+        if let Some(tested) = seen.find(|tested| tested.finding.id == finding.id) {
             judged(finding, tested);
         }
     }
