@@ -19,6 +19,7 @@ using namespace llvm;
 
 extern "C" {
 void foretell_prepare_module(LLVMModuleRef module);
+LLVMBool foretell_simplify_function(LLVMValueRef function);
 void foretell_instrument_module(LLVMModuleRef module);
 
 // Views into LLVM's own strings; they live as long as the module.
@@ -87,6 +88,14 @@ struct Prepare : PassInfoMixin<Prepare> {
   static bool isRequired() { return true; }
 };
 
+// Comes again and again while functions are inlined and simplified.
+struct Simplify : PassInfoMixin<Simplify> {
+  PreservedAnalyses run(Function &function, FunctionAnalysisManager &) {
+    bool changed = foretell_simplify_function(wrap(&function));
+    return changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  }
+};
+
 void setFile(ForetellLocation *out, const DIFile *file) {
   if (!file)
     return;
@@ -119,6 +128,8 @@ PassPluginLibraryInfo foretell_plugin_info() {
   return {LLVM_PLUGIN_API_VERSION, "foretell", "1", [](PassBuilder &builder) {
             builder.registerPipelineStartEPCallback(
                 [](ModulePassManager &passes, OptimizationLevel) { passes.addPass(Prepare()); });
+            builder.registerPeepholeEPCallback(
+                [](FunctionPassManager &passes, OptimizationLevel) { passes.addPass(Simplify()); });
             builder.registerOptimizerLastEPCallback(
                 [](ModulePassManager &passes, OptimizationLevel,
                    ThinOrFullLTOPhase) { passes.addPass(Instrument()); });

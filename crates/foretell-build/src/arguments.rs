@@ -1,5 +1,5 @@
 //! What a compiler invocation asks for, as far as the driver must know. Everything is passed on to
-//! clang as it came, but for the driver's own option `-fforetell=symbolic|concrete`.
+//! clang as it came, but for the driver's own options `-fforetell=symbolic|concrete` and `--as-written`.
 
 use crate::{BuildError, MODE_VARIABLE};
 use std::ffi::{OsStr, OsString};
@@ -60,11 +60,14 @@ pub struct Request {
     pub has_lto_option: bool,
     /// `-static` is given.
     pub is_static: bool,
+    /// The optimiser must keep the accesses of the source.
+    pub as_written: bool,
     mode: Option<Mode>,
 }
 
-/// The driver's own option.
+/// The driver's own options.
 const MODE_OPTION: &str = "-fforetell=";
+const AS_WRITTEN_OPTION: &str = "--as-written";
 
 /// Options whose value is the next argument, so that it is not taken for an input file.
 const WITH_VALUE: &[&str] = &[
@@ -150,6 +153,7 @@ impl Request {
             has_debug_option: false,
             has_lto_option: false,
             is_static: false,
+            as_written: false,
             mode: None,
         };
         let mut reading = Reading::default();
@@ -192,6 +196,10 @@ impl Request {
         };
         if let Some(value) = option.strip_prefix(MODE_OPTION) {
             self.mode = Some(Mode::parse("-fforetell", OsStr::new(value))?);
+            return Ok(false);
+        }
+        if option == AS_WRITTEN_OPTION {
+            self.as_written = true;
             return Ok(false);
         }
         reading.value_follows = WITH_VALUE.contains(&option);
@@ -332,6 +340,15 @@ mod tests {
         ] {
             assert_eq!(parse(line).has_debug_option, expected, "{line}");
         }
+    }
+
+    #[test]
+    fn whether_as_written_is_ours_alone() {
+        let request = parse("-c --as-written a.c");
+        assert!(request.as_written);
+        assert_eq!(request.passed, ["-c", "a.c"]);
+        assert!(!parse("-c a.c").as_written);
+        assert!(!parse("-o --as-written a.c").as_written);
     }
 
     #[test]

@@ -27,6 +27,9 @@ use std::process::{Command, ExitCode};
 /// The environment variable that tells the plugin what to report.
 pub const MODE_VARIABLE: &str = "FORETELL_INSTRUMENT";
 
+/// The environment variable that tells the plugin to keep the accesses of the source.
+const AS_WRITTEN_VARIABLE: &str = "FORETELL_AS_WRITTEN";
+
 /// Which compiler to stand in for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Language {
@@ -153,6 +156,10 @@ pub fn command(
     }
     let directories = locate::directories();
     command.env(MODE_VARIABLE, request.mode()?.as_str());
+    match request.as_written {
+        true => command.env(AS_WRITTEN_VARIABLE, "1"),
+        false => command.env_remove(AS_WRITTEN_VARIABLE),
+    };
     // Whatever of this a stage has no use for must not be reported as unused.
     command.arg("--start-no-unused-arguments");
     if let Some(include) = locate::include_directory(&directories) {
@@ -170,6 +177,12 @@ pub fn command(
             "-finline-hint-functions",
             "-fno-lto",
         ]);
+        if request.as_written {
+            // What two branches both do is one access then, without a line of its own.
+            for option in ["hoist", "sink"] {
+                command.args(["-mllvm".into(), format!("-simplifycfg-{option}-common=false")]);
+            }
+        }
         if !request.has_debug_option {
             command.arg("-gline-tables-only");
         }

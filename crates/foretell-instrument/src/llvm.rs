@@ -22,6 +22,8 @@ pub use llvm_sys::LLVMOpcode as Opcode;
 pub use llvm_sys::LLVMTypeKind as TypeKind;
 
 const UNNAMED: *const c_char = c"".as_ptr();
+/// The argument of `memcpy`, `memmove` and `memset` as intrinsics that says whether they are volatile.
+const VOLATILE_ARGUMENT: u32 = 3;
 
 /// A type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -469,9 +471,49 @@ impl Value {
         }
     }
 
-    /// Whether a memory access is volatile.
+    /// Whether a load, store, atomic access or memory intrinsic is volatile.
     pub fn is_volatile(self) -> bool {
-        unsafe { LLVMGetVolatile(self.0) != 0 }
+        match self.opcode() {
+            LLVMOpcode::LLVMCall => self.operand(VOLATILE_ARGUMENT).constant_unsigned() == Some(1),
+            _ => unsafe { LLVMGetVolatile(self.0) != 0 },
+        }
+    }
+
+    /// Makes a load, store or memory intrinsic volatile, or not.
+    pub fn set_volatile(self, volatile: bool) {
+        let value = volatile.into();
+        if self.opcode() == LLVMOpcode::LLVMCall {
+            let ty = self.operand(VOLATILE_ARGUMENT).ty();
+            let flag = Value(unsafe { LLVMConstInt(ty.0, value, 0) });
+            self.set_operand(VOLATILE_ARGUMENT, flag);
+        } else {
+            unsafe { LLVMSetVolatile(self.0, value as LLVMBool) };
+        }
+    }
+
+    /// Whether an instruction has metadata of this kind.
+    pub fn has_metadata(self, kind: &str) -> bool {
+        unsafe { !LLVMGetMetadata(self.0, self.metadata_kind(kind)).is_null() }
+    }
+
+    /// Gives an instruction metadata of this kind, without contents.
+    pub fn set_metadata(self, kind: &str) {
+        unsafe {
+            let context = LLVMGetTypeContext(self.ty().0);
+            let node = LLVMMDNodeInContext2(context, ptr::null_mut(), 0);
+            let node = LLVMMetadataAsValue(context, node);
+            LLVMSetMetadata(self.0, self.metadata_kind(kind), node);
+        }
+    }
+
+    /// Takes metadata of this kind from an instruction.
+    pub fn clear_metadata(self, kind: &str) {
+        unsafe { LLVMSetMetadata(self.0, self.metadata_kind(kind), ptr::null_mut()) };
+    }
+
+    fn metadata_kind(self, kind: &str) -> u32 {
+        let context = unsafe { LLVMGetTypeContext(self.ty().0) };
+        unsafe { LLVMGetMDKindIDInContext(context, kind.as_ptr().cast(), kind.len() as u32) }
     }
 
     /// What an atomic read-modify-write computes.

@@ -41,7 +41,7 @@ pub fn instrument(module: llvm::Module, mode: Mode) {
     if module.has_symbol(CONSTRUCTOR) {
         return;
     }
-    let functions: Vec<Value> = module.functions().into_iter().filter(|f| wanted(*f)).collect();
+    let functions: Vec<Value> = defined(&module).filter(|f| wanted(*f)).collect();
     let globals: Vec<Value> =
         module.globals().into_iter().filter(|g| is_variable(&module, *g)).collect();
     if functions.is_empty() && globals.is_empty() {
@@ -66,9 +66,13 @@ pub fn instrument(module: llvm::Module, mode: Mode) {
     context.register(&globals, &quiet);
 }
 
+/// The functions of the module that have a body.
+pub fn defined(module: &llvm::Module) -> impl Iterator<Item = Value> {
+    module.functions().into_iter().filter(|function| !function.is_declaration())
+}
+
 fn wanted(function: Value) -> bool {
-    !function.is_declaration()
-        && function.linkage() != LLVMLinkage::LLVMAvailableExternallyLinkage
+    function.linkage() != LLVMLinkage::LLVMAvailableExternallyLinkage
         && !function.has_function_attribute("naked")
         && !function.has_function_attribute("disable_sanitizer_instrumentation")
         && !function.name().starts_with("__foretell_")

@@ -185,7 +185,9 @@ impl Program {
             }
             let emitted = emit(&program);
             let machine = Machine::new(&emitted.code);
-            let Some(truth) = machine.explore(&Constraint::default(), MOST_STATES) else { continue };
+            let Some(truth) = machine.explore(&Constraint::default(), MOST_STATES) else {
+                continue;
+            };
             if !shape.race_free || truth.races.is_empty() {
                 return (program, emitted);
             }
