@@ -274,7 +274,7 @@ pub fn table() -> Result<(), String> {
             ways.push(recorded(CONCRETE, program, &words, &scratch, (true, Form::Log)));
             ways.push(recorded(SYMBOLIC, program, &words, &scratch, (false, Form::Log)));
             for (way, concrete) in WRITTEN.into_iter().zip([true, false]) {
-                let program = builds.as_written.as_ref();
+                let program = builds.as_written.as_deref();
                 let way = |program| recorded(way, program, &words, &scratch, (concrete, Form::Log));
                 ways.extend(program.map(way));
             }

@@ -62,6 +62,8 @@ pub struct Request {
     pub is_static: bool,
     /// The optimiser must keep the accesses of the source.
     pub as_written: bool,
+    /// A program of C++ can be given functions of libstdc++ of our own.
+    pub takes_containers: bool,
     mode: Option<Mode>,
 }
 
@@ -154,6 +156,7 @@ impl Request {
             has_lto_option: false,
             is_static: false,
             as_written: false,
+            takes_containers: true,
             mode: None,
         };
         let mut reading = Reading::default();
@@ -214,10 +217,22 @@ impl Request {
             _ if option.starts_with("-l") || option.starts_with("-Wl,") => reading.input = true,
             _ => {}
         }
+        self.takes_containers &= !is_without_containers(option);
         self.has_debug_option |= is_debug_option(option);
         self.has_lto_option |= option == "-flto" || option.starts_with("-flto=");
         Ok(true)
     }
+}
+
+/// Options with which one more source file cannot be compiled into a program, or has no use there: another
+/// library, a C++ that is too old, lists of what the one source file includes.
+fn is_without_containers(option: &str) -> bool {
+    let begins =
+        ["-stdlib=libc++", "-nostd", "-static-libstdc++", "-M", "-save-temps", "--save-temps"];
+    let old = ["-std=c++98", "-std=c++03", "-std=gnu++98", "-std=gnu++03", "-ansi"];
+    matches!(option, "-shared" | "-nodefaultlibs")
+        || begins.iter().any(|begin| option.starts_with(begin))
+        || old.contains(&option)
 }
 
 /// What was seen so far.
@@ -349,6 +364,14 @@ mod tests {
         assert_eq!(request.passed, ["-c", "a.c"]);
         assert!(!parse("-c a.c").as_written);
         assert!(!parse("-o --as-written a.c").as_written);
+    }
+
+    #[test]
+    fn containers_are_for_programs_with_libstdcxx_alone() {
+        assert!(parse("a.cc -o a -std=c++20").takes_containers);
+        for line in ["-shared a.o", "-stdlib=libc++ a.o", "-MMD a.cc", "-std=c++98 a.cc"] {
+            assert!(!parse(line).takes_containers, "{line}");
+        }
     }
 
     #[test]

@@ -30,6 +30,10 @@ pub const MODE_VARIABLE: &str = "FORETELL_INSTRUMENT";
 /// The environment variable that tells the plugin to keep the accesses of the source.
 const AS_WRITTEN_VARIABLE: &str = "FORETELL_AS_WRITTEN";
 
+/// Functions of libstdc++ that are not in its headers, to be compiled into the program. The folder's name
+/// says that they are of the library.
+const CONTAINERS: &str = "c++/containers.cc";
+
 /// Which compiler to stand in for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Language {
@@ -201,6 +205,12 @@ pub fn command(
     }
     command.arg("--end-no-unused-arguments");
     command.args(&request.passed);
+    if language == Language::Cxx && request.stage == Stage::Link && request.takes_containers {
+        let containers = locate::include_directory(&directories).map(|d| d.join(CONTAINERS));
+        if let Some(containers) = containers.filter(|file| file.is_file()) {
+            command.args(["-x", "c++"]).arg(containers);
+        }
+    }
     if request.has_lto_option {
         command.args(["--start-no-unused-arguments", "-fno-lto", "--end-no-unused-arguments"]);
     }

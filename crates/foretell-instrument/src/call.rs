@@ -90,6 +90,9 @@ impl FunctionContext<'_> {
         if tagged {
             self.pin_if_untaken(call, callee, place, site);
         }
+        if let Some(description) = call.new_description() {
+            self.describe(call, &description, 0);
+        }
         if let Some(function) = callee.as_function().filter(|f| f.is_declaration()) {
             let name = function.name();
             if library::is_called_as_declared(call, &name) {

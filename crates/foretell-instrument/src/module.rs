@@ -130,7 +130,8 @@ pub struct ModuleContext {
     demangled: HashMap<String, String>,
     /// Accesses that are the business of a library whose calls are told of.
     pub hidden: HashSet<Value>,
-    is_rust: bool,
+    /// It was written in Rust.
+    pub is_rust: bool,
 }
 
 impl ModuleContext {
@@ -179,6 +180,22 @@ impl ModuleContext {
         let site = self.module.add_constant(contents, "foretell.site");
         self.sites.insert(key, site);
         site
+    }
+
+    /// A constant `foretell_abi::Described` of so many bytes.
+    pub fn described(&mut self, description: &llvm::Description, size: u64) -> Value {
+        let function = match description.function.is_empty() {
+            true => String::new(),
+            false => self.demangle(&description.function),
+        };
+        let members = [
+            self.string(&description.name),
+            self.string(&function),
+            self.string(&description.layout),
+            self.module.constant64(size),
+        ];
+        let contents = self.module.constant_struct(&members);
+        self.module.add_constant(contents, "foretell.described")
     }
 
     fn demangle(&mut self, name: &str) -> String {
@@ -247,6 +264,7 @@ impl ModuleContext {
         };
         let file = if location.file.is_empty() { "?" } else { &location.file };
         let size = self.module.stride(self.module.contents_type(global));
+        let layout = if self.is_rust { String::new() } else { global.global_layout() };
         let members = [
             global,
             self.module.constant64(size),
@@ -254,6 +272,7 @@ impl ModuleContext {
             self.string(file),
             self.module.constant32(location.line),
             self.module.constant32(0),
+            self.string(&layout),
         ];
         self.module.constant_struct(&members)
     }

@@ -293,6 +293,16 @@ Slots *__foretell_enter(const Site *site, const char *frame) {
   t->frames[t->depth++] = frame;
   return &t->slots;
 }
+Slots *__foretell_enter_library(const char *frame, const char *caller) {
+  leave_inner(frame);
+  Thread *t = thread();
+  if (!caller || t->depth == DEPTH) fail("no caller, or calls too deep for this runtime", NULL);
+  t->frames[t->depth++] = frame;
+  return &t->slots;
+}
+void __foretell_describe(const char *address, const void *what) {
+  if (!address || !what) fail("nothing is described", NULL);
+}
 void __foretell_exit(const char *frame) {
   leave_inner(frame);
   Thread *t = thread();

@@ -265,6 +265,18 @@ Slots *__foretell_enter(const Site *site, const char *frame) {
   fprintf(out(), "enter %s depth %u line %u\n", site->function, depth, site->line);
   return &slots;
 }
+Slots *__foretell_enter_library(const char *frame, const char *caller) {
+  while (depth && frames[depth - 1] < frame) depth--;
+  if (depth == 1024 || !caller) abort();
+  frames[depth++] = frame;
+  fprintf(out(), "library depth %u\n", depth);
+  return &slots;
+}
+typedef struct { const char *name, *function, *layout; unsigned long long size; } Described;
+void __foretell_describe(const char *address, const Described *what) {
+  if (!address) abort();
+  fprintf(out(), "describe %s in '%s' as '%s', %llu bytes\n", what->name, what->function, what->layout, what->size);
+}
 void __foretell_exit(const char *frame) {
   while (depth && frames[depth - 1] < frame) depth--;
   if (!depth || frames[depth - 1] != frame) abort();
