@@ -192,6 +192,10 @@ void appendLayout(const DIType *type, std::string &out, unsigned depth) {
   }
   if (composite->getTag() == dwarf::DW_TAG_enumeration_type)
     return;
+  // A mutex of the C library and the like are one thing, whatever they consist of.
+  if (!isOfLibrary(composite->getFile()) && composite->getFile() &&
+      composite->getFile()->getFilename().starts_with("/usr/include/"))
+    return;
   StringRef name = shortName(composite);
   bool library = isInStd(composite->getScope());
   if (library && isAtom(name))
