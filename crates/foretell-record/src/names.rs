@@ -72,13 +72,14 @@ fn parts(text: &str) -> Vec<Part> {
                 name.clear();
                 rest = &rest[1..];
             }
-            // What stands before is the result, what follows says how it is called.
-            ' ' if depth == 0 && !name.ends_with("operator") => {
-                if !rest.starts_with(" const") && !rest.starts_with(" &") && !name.contains('{') {
-                    name.clear();
-                    parts.clear();
-                }
+            // What follows says how it is called.
+            ' ' if depth == 0 && (rest.starts_with(" const") || rest.starts_with(" &")) => {}
+            // What stands before is the result.
+            ' ' if depth == 0 && !name.ends_with("operator") && !name.contains('{') => {
+                name.clear();
+                parts.clear();
             }
+            ' ' if depth == 0 && name.contains('{') => {}
             _ if depth == 0 => name.push(letter),
             _ => {}
         }
