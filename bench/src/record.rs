@@ -127,6 +127,8 @@ pub struct Builds {
     /// With the hooks of ThreadSanitizer's ABI and our runtime.
     pub concrete: PathBuf,
     pub symbolic: Option<PathBuf>,
+    /// The same with every access of the source.
+    as_written: Option<PathBuf>,
 }
 
 /// Builds one of our programs in every way.
@@ -148,20 +150,23 @@ pub fn build_source(source: &str, name: &str, scratch: &Path) -> Result<Builds, 
     let compile = |compiler: &str, what: &str, flags: &[String], link: &[String]| {
         let object = scratch.join(format!("{name}-{what}.o"));
         let program = scratch.join(format!("{name}-{what}"));
-        run(Command::new(compiler)
+        let mut words = compiler.split(' ');
+        run(Command::new(words.next().unwrap_or_default())
+            .args(words)
             .args(["-O1", "-g", "-c", "-o"])
             .args([&object, &source])
             .args(flags))?;
-        run(Command::new(compiler).arg("-o").args([&program, &object]).args(link).arg("-pthread"))?;
+        let linker = compiler.rsplit(' ').next().unwrap_or_default();
+        run(Command::new(linker).arg("-o").args([&program, &object]).args(link).arg("-pthread"))?;
         Ok::<_, String>(program)
     };
     let sanitize = ["-fsanitize=thread".to_owned()];
     let plugin = directory.join("libforetell_instrument.so");
-    let symbolic = if plugin.is_file() {
+    let instrumented = |what: &str, as_written: bool| {
         let flag = [format!("-fpass-plugin={}", plugin.display())];
-        compile("clang-22", "symbolic", &flag, &link).ok()
-    } else {
-        None
+        // The plugin is asked as `foretell cc --as-written` asks it.
+        let compiler = if as_written { "env FORETELL_AS_WRITTEN=1 clang-22" } else { "clang-22" };
+        plugin.is_file().then(|| compile(compiler, what, &flag, &link).ok()).flatten()
     };
     Ok(Builds {
         plain: compile("gcc", "plain", &[], &[])?,
@@ -170,7 +175,8 @@ pub fn build_source(source: &str, name: &str, scratch: &Path) -> Result<Builds, 
             compile("clang-22", "tsan-clang", &sanitize, &sanitize).ok(),
         ],
         concrete: compile("gcc", "concrete", &sanitize, &link)?,
-        symbolic,
+        symbolic: instrumented("symbolic", false),
+        as_written: instrumented("as-written", true),
     })
 }
 
@@ -250,6 +256,7 @@ pub fn table() -> Result<(), String> {
     const COMPACT: &str = "record --compact, the same";
     const CONCRETE: &str = "record --concrete";
     const SYMBOLIC: &str = "record";
+    const WRITTEN: [&str; 2] = ["--concrete, --as-written", "record, --as-written"];
     const SYNC: &str = "record --sync-only";
     let scratch = crate::scratch()?;
     let mut aims = Vec::new();
@@ -266,6 +273,11 @@ pub fn table() -> Result<(), String> {
         if let Some(program) = &builds.symbolic {
             ways.push(recorded(CONCRETE, program, &words, &scratch, (true, Form::Log)));
             ways.push(recorded(SYMBOLIC, program, &words, &scratch, (false, Form::Log)));
+            for (way, concrete) in WRITTEN.into_iter().zip([true, false]) {
+                let program = builds.as_written.as_deref();
+                let way = |program| recorded(way, program, &words, &scratch, (concrete, Form::Log));
+                ways.extend(program.map(way));
+            }
         } else {
             println!("(no plugin beside the runtime: symbolic recording not measured)");
         }

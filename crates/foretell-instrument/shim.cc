@@ -3,7 +3,10 @@
 #include "llvm-c/Core.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Demangle/Demangle.h"
+#include "llvm/BinaryFormat/Dwarf.h"
+#include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/DebugProgramInstruction.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
@@ -19,6 +22,7 @@ using namespace llvm;
 
 extern "C" {
 void foretell_prepare_module(LLVMModuleRef module);
+LLVMBool foretell_simplify_function(LLVMValueRef function);
 void foretell_instrument_module(LLVMModuleRef module);
 
 // Views into LLVM's own strings; they live as long as the module.
@@ -87,6 +91,14 @@ struct Prepare : PassInfoMixin<Prepare> {
   static bool isRequired() { return true; }
 };
 
+// Comes again and again while functions are inlined and simplified.
+struct Simplify : PassInfoMixin<Simplify> {
+  PreservedAnalyses run(Function &function, FunctionAnalysisManager &) {
+    bool changed = foretell_simplify_function(wrap(&function));
+    return changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  }
+};
+
 void setFile(ForetellLocation *out, const DIFile *file) {
   if (!file)
     return;
@@ -105,10 +117,117 @@ void setFunction(ForetellLocation *out, const DISubprogram *subprogram) {
   out->function_length = name.size();
 }
 
-// The sources of Rust's libraries were compiled in a folder of this name.
-bool isOfRust(const DILocation *location) {
-  const DIFile *file = location->getFile();
-  return file && file->getDirectory().starts_with("/rustc/");
+// The sources of Rust's libraries were compiled in a folder of this name; the headers of C++'s are in a
+// folder of that.
+bool isOfLibrary(const DIFile *file) {
+  return file && (file->getDirectory().starts_with("/rustc/") ||
+                  file->getFilename().split("/include/").second.contains("c++/"));
+}
+
+// The type without names for it and qualifiers.
+const DIType *plainType(const DIType *type) {
+  while (const auto *derived = dyn_cast_or_null<DIDerivedType>(type)) {
+    switch (derived->getTag()) {
+    case dwarf::DW_TAG_typedef:
+    case dwarf::DW_TAG_const_type:
+    case dwarf::DW_TAG_volatile_type:
+    case dwarf::DW_TAG_restrict_type:
+    case dwarf::DW_TAG_atomic_type:
+      type = derived->getBaseType();
+      break;
+    default:
+      return type;
+    }
+  }
+  return type;
+}
+
+// The type's name without template arguments.
+StringRef shortName(const DIType *type) { return type->getName().split('<').first; }
+
+bool isInStd(const DIScope *scope) {
+  for (; scope; scope = scope->getScope())
+    if (isa<DINamespace>(scope) && (scope->getName() == "std" || scope->getName() == "__gnu_cxx"))
+      return true;
+  return false;
+}
+
+// Types of the library that are one thing to their users, and shown by the variable's name alone.
+bool isAtom(StringRef name) {
+  return name.starts_with("atomic") || name.starts_with("__atomic") || name.ends_with("mutex") ||
+         name.starts_with("condition_variable") || name.ends_with("semaphore") ||
+         name.ends_with("thread") || name == "once_flag" || name == "barrier" || name == "latch";
+}
+
+void appendLayout(const DIType *type, std::string &out, unsigned depth);
+
+void appendArray(const DIType *element, ArrayRef<const Metadata *> ranges, std::string &out,
+                 unsigned depth) {
+  if (ranges.empty())
+    return appendLayout(element, out, depth);
+  uint64_t stride = element->getSizeInBits() / 8;
+  for (const Metadata *range : ranges.drop_front()) {
+    const auto *subrange = dyn_cast_or_null<DISubrange>(range);
+    auto *count = subrange ? dyn_cast_if_present<ConstantInt *>(subrange->getCount()) : nullptr;
+    stride *= count ? count->getZExtValue() : 0;
+  }
+  out += "[" + std::to_string(stride) + ":";
+  appendArray(element, ranges.drop_front(), out, depth);
+  out += "]";
+}
+
+// What a type consists of, in the words of foretell-record's `described`.
+void appendLayout(const DIType *type, std::string &out, unsigned depth) {
+  const auto *composite = dyn_cast_or_null<DICompositeType>(plainType(type));
+  if (!composite || depth == 0)
+    return;
+  SmallVector<const Metadata *, 8> elements;
+  for (const DINode *element : composite->getElements())
+    elements.push_back(element);
+  if (composite->getTag() == dwarf::DW_TAG_array_type) {
+    const DIType *element = plainType(composite->getBaseType());
+    if (element)
+      appendArray(element, elements, out, depth - 1);
+    return;
+  }
+  if (composite->getTag() == dwarf::DW_TAG_enumeration_type)
+    return;
+  // A mutex of the C library and the like are one thing, whatever they consist of.
+  if (!isOfLibrary(composite->getFile()) && composite->getFile() &&
+      composite->getFile()->getFilename().starts_with("/usr/include/"))
+    return;
+  StringRef name = shortName(composite);
+  bool library = isInStd(composite->getScope());
+  if (library && isAtom(name))
+    return;
+  if (library && name != "array" && name != "pair") {
+    out += "(std::" + (name == "basic_string" ? "string" : name.str()) + ")";
+    return;
+  }
+  out += "{";
+  for (const Metadata *element : elements) {
+    const auto *member = dyn_cast_or_null<DIDerivedType>(element);
+    if (!member || member->isStaticMember())
+      continue;
+    StringRef called = member->getName();
+    if (member->getTag() == dwarf::DW_TAG_inheritance || (library && name == "array"))
+      called = "";
+    else if (member->getTag() != dwarf::DW_TAG_member)
+      continue;
+    else if (called.starts_with("_vptr"))
+      called = "vtable";
+    out += std::to_string(member->getOffsetInBits() / 8) + ":" + called.str() + "=";
+    appendLayout(member->getBaseType(), out, depth - 1);
+    out += ";";
+  }
+  out += "}";
+}
+
+// A text that Rust takes over; freed with foretell_free. One that is too long for a record is none.
+char *layoutText(const DIType *type) {
+  std::string text;
+  appendLayout(type, text, 6);
+  return strdup(text.size() < 4000 ? text.c_str() : "");
 }
 
 } // namespace
@@ -119,6 +238,8 @@ PassPluginLibraryInfo foretell_plugin_info() {
   return {LLVM_PLUGIN_API_VERSION, "foretell", "1", [](PassBuilder &builder) {
             builder.registerPipelineStartEPCallback(
                 [](ModulePassManager &passes, OptimizationLevel) { passes.addPass(Prepare()); });
+            builder.registerPeepholeEPCallback(
+                [](FunctionPassManager &passes, OptimizationLevel) { passes.addPass(Simplify()); });
             builder.registerOptimizerLastEPCallback(
                 [](ModulePassManager &passes, OptimizationLevel,
                    ThinOrFullLTOPhase) { passes.addPass(Instrument()); });
@@ -133,13 +254,13 @@ PassPluginLibraryInfo foretell_plugin_info() {
           }};
 }
 
-// The instruction's place; where it was inlined, the innermost function that is not of Rust's own
+// The instruction's place; where it was inlined, the innermost function that is not of the language's own
 // libraries, if there is one.
 void foretell_instruction_location(LLVMValueRef value, ForetellLocation *out) {
   const DILocation *location = unwrap<Instruction>(value)->getDebugLoc().get();
   if (!location)
     return;
-  while (isOfRust(location) && location->getInlinedAt())
+  while (isOfLibrary(location->getFile()) && location->getInlinedAt())
     location = location->getInlinedAt();
   setFile(out, location->getFile());
   setFunction(out, location->getScope()->getSubprogram());
@@ -181,6 +302,52 @@ void foretell_global_location(LLVMValueRef value, ForetellLocation *out) {
   out->function = name.data();
   out->function_length = name.size();
   out->line = variable->getLine();
+}
+
+// Whether a function is of the language's own library.
+LLVMBool foretell_is_of_library(LLVMValueRef value) {
+  const DISubprogram *subprogram = unwrap<Function>(value)->getSubprogram();
+  return subprogram && isOfLibrary(subprogram->getFile());
+}
+
+// What a global variable consists of.
+char *foretell_global_layout(LLVMValueRef value) {
+  SmallVector<DIGlobalVariableExpression *, 1> expressions;
+  unwrap<GlobalVariable>(value)->getDebugInfo(expressions);
+  return layoutText(expressions.empty() ? nullptr : expressions[0]->getVariable()->getType());
+}
+
+// What a stack variable consists of; its name and the linkage name of its function in `out`, where the
+// program declares it.
+char *foretell_local_layout(LLVMValueRef value, ForetellLocation *name, ForetellLocation *function) {
+  SmallVector<DbgVariableRecord *, 2> declares;
+  append_range(declares, findDVRDeclares(unwrap(value)));
+  append_range(declares, at::getDVRAssignmentMarkers(unwrap<Instruction>(value)));
+  for (const DbgVariableRecord *declare : declares) {
+    const DILocalVariable *variable = declare->getVariable();
+    const DISubprogram *subprogram = variable->getScope()->getSubprogram();
+    if (!subprogram || isOfLibrary(subprogram->getFile()) || variable->isArtificial())
+      continue;
+    StringRef called = variable->getName();
+    name->function = called.data();
+    name->function_length = called.size();
+    setFunction(function, subprogram);
+    const DIType *type = plainType(variable->getType());
+    return layoutText(type);
+  }
+  return strdup("");
+}
+
+// What a call of `new` makes: the name of its type in `name`, and what that consists of. Null where the
+// program does not say.
+char *foretell_new_layout(LLVMValueRef value, ForetellLocation *name) {
+  const auto *type =
+      dyn_cast_or_null<DIType>(unwrap<Instruction>(value)->getMetadata("heapallocsite"));
+  if (!type || type->getName().empty())
+    return nullptr;
+  name->function = type->getName().data();
+  name->function_length = shortName(type).size();
+  return layoutText(type);
 }
 
 // Gives a string to be freed with foretell_free.

@@ -64,7 +64,7 @@
 use core::ffi::c_char;
 
 /// The version of this contract; a module says which one it was compiled for.
-pub const ABI_VERSION: u32 = 2;
+pub const ABI_VERSION: u32 = 3;
 
 /// A place in the source. Sites are constants in the instrumented module; one site has one address
 /// for the life of the process, which serves as its identity.
@@ -97,6 +97,22 @@ pub struct Global {
     pub line: u32,
     /// Explicit padding.
     pub reserved: u32,
+    /// As [`Described::layout`].
+    pub layout: *const c_char,
+}
+
+/// What a piece of memory is called.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Described {
+    /// A variable's name; for what `new` makes, that of its type.
+    pub name: *const c_char,
+    /// The function that declares the variable, demangled; empty where there is none.
+    pub function: *const c_char,
+    /// What it consists of, empty where it is one piece: `foretell-record`'s `described` says how.
+    pub layout: *const c_char,
+    /// Bytes; 0 for all of the block that `new` made.
+    pub size: u64,
 }
 
 /// What a module tells about itself when it is loaded.
@@ -519,7 +535,7 @@ pub const COPY_SYMBOLIC: u32 = 4;
 /// The hooks as types; the runtime exports one `extern "C"` function of the same name with the
 /// prefix `__foretell_`, e.g. [`hooks::load`] is `__foretell_load`. `bool`s are `u32` 0 or 1.
 pub mod hooks {
-    use super::{AccessInfo, CallSlots, Met, Module, Site};
+    use super::{AccessInfo, CallSlots, Described, Met, Module, Site};
     use core::ffi::c_char;
 
     /// `module`: called by a constructor of each instrumented module (with priority 100, before the
@@ -756,6 +772,17 @@ pub mod hooks {
     /// address stays the same for the life of the thread.
     #[allow(non_camel_case_types)]
     pub type enter = unsafe extern "C" fn(site: *const Site, frame: *const u8) -> *mut CallSlots;
+
+    /// `enter_library`: as `enter`, for a function of the language's own library, which will return to
+    /// `caller`. It is no call of the program's: what it does belongs to the line that called it.
+    #[allow(non_camel_case_types)]
+    pub type enter_library =
+        unsafe extern "C" fn(frame: *const u8, caller: *const u8) -> *mut CallSlots;
+
+    /// `describe`: what is at the address is a variable of the function that was entered, or a block that
+    /// `new` made.
+    #[allow(non_camel_case_types)]
+    pub type describe = unsafe extern "C" fn(address: *const u8, what: *const Described);
 
     /// `exit`: the function with this frame is left, by return or by an exception passing on.
     #[allow(non_camel_case_types)]

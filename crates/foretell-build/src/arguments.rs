@@ -1,5 +1,5 @@
 //! What a compiler invocation asks for, as far as the driver must know. Everything is passed on to
-//! clang as it came, but for the driver's own option `-fforetell=symbolic|concrete`.
+//! clang as it came, but for the driver's own options `-fforetell=symbolic|concrete` and `--as-written`.
 
 use crate::{BuildError, MODE_VARIABLE};
 use std::ffi::{OsStr, OsString};
@@ -60,11 +60,16 @@ pub struct Request {
     pub has_lto_option: bool,
     /// `-static` is given.
     pub is_static: bool,
+    /// The optimiser must keep the accesses of the source.
+    pub as_written: bool,
+    /// A program of C++ can be given functions of libstdc++ of our own.
+    pub takes_containers: bool,
     mode: Option<Mode>,
 }
 
-/// The driver's own option.
+/// The driver's own options.
 const MODE_OPTION: &str = "-fforetell=";
+const AS_WRITTEN_OPTION: &str = "--as-written";
 
 /// Options whose value is the next argument, so that it is not taken for an input file.
 const WITH_VALUE: &[&str] = &[
@@ -150,6 +155,8 @@ impl Request {
             has_debug_option: false,
             has_lto_option: false,
             is_static: false,
+            as_written: false,
+            takes_containers: true,
             mode: None,
         };
         let mut reading = Reading::default();
@@ -194,6 +201,10 @@ impl Request {
             self.mode = Some(Mode::parse("-fforetell", OsStr::new(value))?);
             return Ok(false);
         }
+        if option == AS_WRITTEN_OPTION {
+            self.as_written = true;
+            return Ok(false);
+        }
         reading.value_follows = WITH_VALUE.contains(&option);
         match option {
             "-E" | "-M" | "-MM" => reading.stop_at(Stage::Preprocess),
@@ -206,10 +217,22 @@ impl Request {
             _ if option.starts_with("-l") || option.starts_with("-Wl,") => reading.input = true,
             _ => {}
         }
+        self.takes_containers &= !is_without_containers(option);
         self.has_debug_option |= is_debug_option(option);
         self.has_lto_option |= option == "-flto" || option.starts_with("-flto=");
         Ok(true)
     }
+}
+
+/// Options with which one more source file cannot be compiled into a program, or has no use there: another
+/// library, a C++ that is too old, lists of what the one source file includes.
+fn is_without_containers(option: &str) -> bool {
+    let begins =
+        ["-stdlib=libc++", "-nostd", "-static-libstdc++", "-M", "-save-temps", "--save-temps"];
+    let old = ["-std=c++98", "-std=c++03", "-std=gnu++98", "-std=gnu++03", "-ansi"];
+    matches!(option, "-shared" | "-nodefaultlibs")
+        || begins.iter().any(|begin| option.starts_with(begin))
+        || old.contains(&option)
 }
 
 /// What was seen so far.
@@ -331,6 +354,23 @@ mod tests {
             ("-I -g a.c", false),
         ] {
             assert_eq!(parse(line).has_debug_option, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn whether_as_written_is_ours_alone() {
+        let request = parse("-c --as-written a.c");
+        assert!(request.as_written);
+        assert_eq!(request.passed, ["-c", "a.c"]);
+        assert!(!parse("-c a.c").as_written);
+        assert!(!parse("-o --as-written a.c").as_written);
+    }
+
+    #[test]
+    fn containers_are_for_programs_with_libstdcxx_alone() {
+        assert!(parse("a.cc -o a -std=c++20").takes_containers);
+        for line in ["-shared a.o", "-stdlib=libc++ a.o", "-MMD a.cc", "-std=c++98 a.cc"] {
+            assert!(!parse(line).takes_containers, "{line}");
         }
     }
 

@@ -27,6 +27,13 @@ use std::process::{Command, ExitCode};
 /// The environment variable that tells the plugin what to report.
 pub const MODE_VARIABLE: &str = "FORETELL_INSTRUMENT";
 
+/// The environment variable that tells the plugin to keep the accesses of the source.
+const AS_WRITTEN_VARIABLE: &str = "FORETELL_AS_WRITTEN";
+
+/// Functions of libstdc++ that are not in its headers, to be compiled into the program. The folder's name
+/// says that they are of the library.
+const CONTAINERS: &str = "c++/containers.cc";
+
 /// Which compiler to stand in for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Language {
@@ -153,6 +160,10 @@ pub fn command(
     }
     let directories = locate::directories();
     command.env(MODE_VARIABLE, request.mode()?.as_str());
+    match request.as_written {
+        true => command.env(AS_WRITTEN_VARIABLE, "1"),
+        false => command.env_remove(AS_WRITTEN_VARIABLE),
+    };
     // Whatever of this a stage has no use for must not be reported as unused.
     command.arg("--start-no-unused-arguments");
     if let Some(include) = locate::include_directory(&directories) {
@@ -170,6 +181,12 @@ pub fn command(
             "-finline-hint-functions",
             "-fno-lto",
         ]);
+        if request.as_written {
+            // What two branches both do is one access then, without a line of its own.
+            for option in ["hoist", "sink"] {
+                command.args(["-mllvm".into(), format!("-simplifycfg-{option}-common=false")]);
+            }
+        }
         if !request.has_debug_option {
             command.arg("-gline-tables-only");
         }
@@ -188,6 +205,12 @@ pub fn command(
     }
     command.arg("--end-no-unused-arguments");
     command.args(&request.passed);
+    if language == Language::Cxx && request.stage == Stage::Link && request.takes_containers {
+        let containers = locate::include_directory(&directories).map(|d| d.join(CONTAINERS));
+        if let Some(containers) = containers.filter(|file| file.is_file()) {
+            command.args(["-x", "c++"]).arg(containers);
+        }
+    }
     if request.has_lto_option {
         command.args(["--start-no-unused-arguments", "-fno-lto", "--end-no-unused-arguments"]);
     }

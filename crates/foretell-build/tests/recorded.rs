@@ -123,3 +123,28 @@ fn threads_and_exceptions_give_a_trace_that_makes_sense() {
         }
     }
 }
+
+#[test]
+fn the_nodes_of_trees_and_lists_are_seen() {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/containers.cc");
+    let output = Command::new(build(&own, &["-O1"])).output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "as the library does\n");
+
+    let code = "#include <list>
+#include <map>
+int main() {
+  std::map<int, int> map;
+  std::list<int> list;
+  for (int i = 0; i < 20; i++) { map[i * 7 % 20] = i; list.push_back(i); }
+  for (int i = 0; i < 20; i += 3) { map.erase(i); list.pop_front(); }
+  int sum = 0;
+  for (auto &entry : map) sum += entry.second;
+  for (int item : list) sum += item;
+  return sum == 0;
+}
+";
+    let (outcome, _) = recorded(&build(&source("seen.cc", code), &["-O1"]), Policy::AFTER);
+    assert_eq!(outcome.end, RunEnd::Exit(0));
+    let unseen = |gap: &&String| gap.contains("unseen");
+    assert_eq!(outcome.gaps.iter().find(unseen), None);
+}

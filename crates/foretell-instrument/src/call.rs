@@ -95,6 +95,9 @@ impl FunctionContext<'_> {
         if may_be_foreign {
             self.say_foreign(call, callee, place, site);
         }
+        if let Some(description) = call.new_description() {
+            self.describe(call, &description, 0);
+        }
         if let Some(function) = callee.as_function().filter(|f| f.is_declaration()) {
             let name = function.name();
             if library::is_called_as_declared(call, &name) {

@@ -5,7 +5,7 @@
 //! values they belong to; a value without an entry is concrete.
 
 use crate::awaits::Awaits;
-use crate::llvm::{Block, Opcode, Value};
+use crate::llvm::{Block, Description, Opcode, Value};
 use crate::locals::{Local, Locals};
 use crate::module::{Mode, ModuleContext};
 use crate::pins::Position;
@@ -73,7 +73,14 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
     let (int32, pointer) = (module.module.int32, module.module.pointer);
     let frame_address = module.module.function("llvm.frameaddress.p0", pointer, &[int32]);
     let frame = module.builder.call(frame_address, &[module.module.constant32(0)]);
-    let slots = module.hook("enter", pointer, &[site, frame]);
+    let slots = if function.is_of_library() {
+        // What it does belongs to the line of the program that called it.
+        let return_address = module.module.function("llvm.returnaddress", pointer, &[int32]);
+        let caller = module.builder.call(return_address, &[module.module.constant32(0)]);
+        module.hook("enter_library", pointer, &[frame, caller])
+    } else {
+        module.hook("enter", pointer, &[site, frame])
+    };
 
     let mut context = FunctionContext {
         module,
@@ -89,6 +96,7 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
         parts: HashMap::new(),
         local_shadows: HashMap::new(),
     };
+    context.describe_locals(&instructions);
     context.take_arguments();
     context.prepare_locals();
     context.mark_awaits();
@@ -268,6 +276,26 @@ impl FunctionContext<'_> {
     /// The shadow of an argument by its position.
     pub fn argument_slot(&self, position: usize) -> Value {
         self.slot(offset_of!(CallSlots, arguments) + 4 * position)
+    }
+
+    /// Says what the variables are called that others can see.
+    fn describe_locals(&mut self, instructions: &[Value]) {
+        if self.module.is_rust {
+            return;
+        }
+        let shared = instructions.iter().filter(|i| is_static(i) && self.locals.get(**i).is_none());
+        for alloca in shared.copied().collect::<Vec<Value>>() {
+            let Some(description) = alloca.local_description() else { continue };
+            let count = alloca.operand(0).constant_unsigned().unwrap_or(1);
+            let size = self.module.module.stride(alloca.allocated_type()).saturating_mul(count);
+            self.describe(alloca, &description, size);
+        }
+    }
+
+    /// Says what a piece of memory is called.
+    pub fn describe(&mut self, address: Value, description: &Description, size: u64) {
+        let described = self.module.described(description, size);
+        self.module.hook("describe", self.module.module.void, &[address, described]);
     }
 
     /// Takes the shadows that the caller left, and says that they are taken.

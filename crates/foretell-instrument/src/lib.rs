@@ -8,7 +8,7 @@
 //! skipped at run time where all operands are concrete.
 //!
 //! The pass runs last in the optimiser, so it sees what will be executed; accesses that the
-//! optimiser removed are not there to be scheduled either.
+//! optimiser removed are not there to be scheduled either, unless it is told to keep them (`as_written`).
 //!
 //! Guaranteed: a value without a shadow depends on no reported read, or a pin was reported that
 //! says on which value it relied. Can be missed: accesses in inline assembly and in functions that
@@ -17,6 +17,7 @@
 //! | module | idea |
 //! |---|---|
 //! | `llvm` | handles for LLVM's C interface |
+//! | `as_written` | what keeps the optimiser from removing accesses |
 //! | `locals` | stack variables that no one else can see |
 //! | `symbolic` | which values can have a shadow at all |
 //! | `awaits` | loops that wait |
@@ -30,6 +31,7 @@
 //! | `memory`, `expression`, `control`, `call` | the kinds of instructions |
 
 mod append;
+mod as_written;
 mod awaits;
 mod call;
 mod control;
@@ -50,7 +52,7 @@ mod rust_names;
 mod symbolic;
 mod varying;
 
-use llvm_sys::prelude::LLVMModuleRef;
+use llvm_sys::prelude::{LLVMBool, LLVMModuleRef, LLVMValueRef};
 use std::ffi::{c_char, c_void};
 
 /// LLVM's `PassPluginLibraryInfo`.
@@ -79,7 +81,21 @@ pub extern "C" fn llvmGetPassPluginInfo() -> PluginInfo {
 /// LLVM calls it with a module that nobody else uses meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foretell_prepare_module(module: LLVMModuleRef) {
-    rust::prepare(unsafe { llvm::Module::new(module) });
+    let module = unsafe { llvm::Module::new(module) };
+    rust::prepare(module);
+    if as_written::wanted() {
+        module::defined(&module).for_each(as_written::keep);
+    }
+}
+
+/// Called by the shim for each function while it is optimised; gives whether it changed the function.
+///
+/// # Safety
+/// LLVM calls it with a function with a body that nobody else uses meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn foretell_simplify_function(function: LLVMValueRef) -> LLVMBool {
+    let changed = as_written::wanted() && as_written::release_locals(llvm::Value(function));
+    changed.into()
 }
 
 /// Called by the shim for each module that is compiled, when it is optimised.
@@ -89,5 +105,6 @@ pub unsafe extern "C" fn foretell_prepare_module(module: LLVMModuleRef) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn foretell_instrument_module(module: LLVMModuleRef) {
     let module = unsafe { llvm::Module::new(module) };
+    module::defined(&module).for_each(as_written::release_all);
     module::instrument(module, module::Mode::from_environment());
 }

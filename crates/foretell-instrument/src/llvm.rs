@@ -22,6 +22,8 @@ pub use llvm_sys::LLVMOpcode as Opcode;
 pub use llvm_sys::LLVMTypeKind as TypeKind;
 
 const UNNAMED: *const c_char = c"".as_ptr();
+/// The argument of `memcpy`, `memmove` and `memset` as intrinsics that says whether they are volatile.
+const VOLATILE_ARGUMENT: u32 = 3;
 
 /// A type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -68,6 +70,14 @@ unsafe extern "C" {
     ) -> LLVMBool;
     fn foretell_function_location(value: LLVMValueRef, out: *mut RawLocation);
     fn foretell_global_location(value: LLVMValueRef, out: *mut RawLocation);
+    fn foretell_is_of_library(function: LLVMValueRef) -> LLVMBool;
+    fn foretell_global_layout(global: LLVMValueRef) -> *mut c_char;
+    fn foretell_local_layout(
+        alloca: LLVMValueRef,
+        name: *mut RawLocation,
+        function: *mut RawLocation,
+    ) -> *mut c_char;
+    fn foretell_new_layout(call: LLVMValueRef, name: *mut RawLocation) -> *mut c_char;
     fn foretell_demangle(name: *const u8, length: usize) -> *mut c_char;
     fn foretell_free(text: *mut c_char);
     fn foretell_split_if(
@@ -129,12 +139,31 @@ fn c_string(text: &str) -> CString {
 /// The name as a programmer writes it; names that are not mangled stay as they are.
 pub fn demangle(name: &str) -> String {
     let raw = unsafe { foretell_demangle(name.as_ptr(), name.len()) };
+    unsafe { taken(raw) }.unwrap_or_else(|| name.to_owned())
+}
+
+/// A text that the shim gives away; `None` where it gives none.
+///
+/// # Safety
+/// `raw` is null or a text of the shim's that nobody else has.
+unsafe fn taken(raw: *mut c_char) -> Option<String> {
     if raw.is_null() {
-        return name.to_owned();
+        return None;
     }
-    let full = unsafe { std::ffi::CStr::from_ptr(raw) }.to_string_lossy().into_owned();
+    let text = unsafe { std::ffi::CStr::from_ptr(raw) }.to_string_lossy().into_owned();
     unsafe { foretell_free(raw) };
-    full
+    Some(text)
+}
+
+/// What debug information says of a piece of memory.
+#[derive(Clone, Debug, Default)]
+pub struct Description {
+    /// Of the variable, or of the type of what `new` makes.
+    pub name: String,
+    /// Linkage name of the function that declares it; empty where there is none.
+    pub function: String,
+    /// What it consists of, in the words of `foretell-record`'s `described`.
+    pub layout: String,
 }
 
 impl Type {
@@ -469,9 +498,49 @@ impl Value {
         }
     }
 
-    /// Whether a memory access is volatile.
+    /// Whether a load, store, atomic access or memory intrinsic is volatile.
     pub fn is_volatile(self) -> bool {
-        unsafe { LLVMGetVolatile(self.0) != 0 }
+        match self.opcode() {
+            LLVMOpcode::LLVMCall => self.operand(VOLATILE_ARGUMENT).constant_unsigned() == Some(1),
+            _ => unsafe { LLVMGetVolatile(self.0) != 0 },
+        }
+    }
+
+    /// Makes a load, store or memory intrinsic volatile, or not.
+    pub fn set_volatile(self, volatile: bool) {
+        let value = volatile.into();
+        if self.opcode() == LLVMOpcode::LLVMCall {
+            let ty = self.operand(VOLATILE_ARGUMENT).ty();
+            let flag = Value(unsafe { LLVMConstInt(ty.0, value, 0) });
+            self.set_operand(VOLATILE_ARGUMENT, flag);
+        } else {
+            unsafe { LLVMSetVolatile(self.0, value as LLVMBool) };
+        }
+    }
+
+    /// Whether an instruction has metadata of this kind.
+    pub fn has_metadata(self, kind: &str) -> bool {
+        unsafe { !LLVMGetMetadata(self.0, self.metadata_kind(kind)).is_null() }
+    }
+
+    /// Gives an instruction metadata of this kind, without contents.
+    pub fn set_metadata(self, kind: &str) {
+        unsafe {
+            let context = LLVMGetTypeContext(self.ty().0);
+            let node = LLVMMDNodeInContext2(context, ptr::null_mut(), 0);
+            let node = LLVMMetadataAsValue(context, node);
+            LLVMSetMetadata(self.0, self.metadata_kind(kind), node);
+        }
+    }
+
+    /// Takes metadata of this kind from an instruction.
+    pub fn clear_metadata(self, kind: &str) {
+        unsafe { LLVMSetMetadata(self.0, self.metadata_kind(kind), ptr::null_mut()) };
+    }
+
+    fn metadata_kind(self, kind: &str) -> u32 {
+        let context = unsafe { LLVMGetTypeContext(self.ty().0) };
+        unsafe { LLVMGetMDKindIDInContext(context, kind.as_ptr().cast(), kind.len() as u32) }
     }
 
     /// What an atomic read-modify-write computes.
@@ -636,6 +705,33 @@ impl Value {
         }
         order.reverse();
         order
+    }
+
+    /// Whether a function is of the language's own library.
+    pub fn is_of_library(self) -> bool {
+        unsafe { foretell_is_of_library(self.0) != 0 }
+    }
+
+    /// What a global variable consists of; empty where it is one piece, or nothing is known.
+    pub fn global_layout(self) -> String {
+        unsafe { taken(foretell_global_layout(self.0)) }.unwrap_or_default()
+    }
+
+    /// What the program calls an `alloca`; `None` where it is no variable of the program.
+    pub fn local_description(self) -> Option<Description> {
+        let (mut name, mut function) = (RawLocation::UNKNOWN, RawLocation::UNKNOWN);
+        let layout = unsafe { taken(foretell_local_layout(self.0, &mut name, &mut function)) }?;
+        let name = unsafe { text(name.function, name.function_length) };
+        let function = unsafe { text(function.function, function.function_length) };
+        (!name.is_empty()).then_some(Description { name, function, layout })
+    }
+
+    /// What a call of `new` makes, where the program says so.
+    pub fn new_description(self) -> Option<Description> {
+        let mut name = RawLocation::UNKNOWN;
+        let layout = unsafe { taken(foretell_new_layout(self.0, &mut name)) }?;
+        let name = unsafe { text(name.function, name.function_length) };
+        Some(Description { name, function: String::new(), layout })
     }
 
     /// Whether a function has this enumerated attribute (by LLVM's name for it).

@@ -93,10 +93,10 @@ fn classify(pointer: Value, user: Value) -> Option<Use> {
     match user.instruction_opcode()? {
         Opcode::LLVMLoad => Some(Use::Access(user.ty())),
         Opcode::LLVMStore if user.operand(0) != pointer => Some(Use::Access(user.operand(0).ty())),
-        Opcode::LLVMGetElementPtr if user.operand(0) == pointer && is_scalar_pointer(user) => {
+        Opcode::LLVMGetElementPtr if user.operand(0) == pointer && is_pointer(user) => {
             Some(Use::Derived)
         }
-        Opcode::LLVMBitCast | Opcode::LLVMFreeze if is_scalar_pointer(user) => Some(Use::Derived),
+        Opcode::LLVMBitCast | Opcode::LLVMFreeze if is_pointer(user) => Some(Use::Derived),
         Opcode::LLVMICmp => Some(Use::Harmless),
         Opcode::LLVMCall => {
             let name = user.intrinsic()?;
@@ -113,6 +113,7 @@ fn classify(pointer: Value, user: Value) -> Option<Use> {
     }
 }
 
-fn is_scalar_pointer(value: Value) -> bool {
+/// Whether the value is one pointer.
+pub fn is_pointer(value: Value) -> bool {
     value.ty().kind() == crate::llvm::TypeKind::LLVMPointerTypeKind
 }

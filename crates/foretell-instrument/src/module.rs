@@ -41,7 +41,7 @@ pub fn instrument(module: llvm::Module, mode: Mode) {
     if module.has_symbol(CONSTRUCTOR) {
         return;
     }
-    let functions: Vec<Value> = module.functions().into_iter().filter(|f| wanted(*f)).collect();
+    let functions: Vec<Value> = defined(&module).filter(|f| wanted(*f)).collect();
     let globals: Vec<Value> =
         module.globals().into_iter().filter(|g| is_variable(&module, *g)).collect();
     if functions.is_empty() && globals.is_empty() {
@@ -66,9 +66,13 @@ pub fn instrument(module: llvm::Module, mode: Mode) {
     context.register(&globals, &quiet);
 }
 
+/// The functions of the module that have a body.
+pub fn defined(module: &llvm::Module) -> impl Iterator<Item = Value> {
+    module.functions().into_iter().filter(|function| !function.is_declaration())
+}
+
 fn wanted(function: Value) -> bool {
-    !function.is_declaration()
-        && function.linkage() != LLVMLinkage::LLVMAvailableExternallyLinkage
+    function.linkage() != LLVMLinkage::LLVMAvailableExternallyLinkage
         && !function.has_function_attribute("naked")
         && !function.has_function_attribute("disable_sanitizer_instrumentation")
         && !function.name().starts_with("__foretell_")
@@ -126,7 +130,7 @@ pub struct ModuleContext {
     demangled: HashMap<String, String>,
     /// Accesses that are the business of a library whose calls are told of.
     pub hidden: HashSet<Value>,
-    /// The module was made by rustc.
+    /// It was written in Rust.
     pub is_rust: bool,
 }
 
@@ -176,6 +180,22 @@ impl ModuleContext {
         let site = self.module.add_constant(contents, "foretell.site");
         self.sites.insert(key, site);
         site
+    }
+
+    /// A constant `foretell_abi::Described` of so many bytes.
+    pub fn described(&mut self, description: &llvm::Description, size: u64) -> Value {
+        let function = match description.function.is_empty() {
+            true => String::new(),
+            false => self.demangle(&description.function),
+        };
+        let members = [
+            self.string(&description.name),
+            self.string(&function),
+            self.string(&description.layout),
+            self.module.constant64(size),
+        ];
+        let contents = self.module.constant_struct(&members);
+        self.module.add_constant(contents, "foretell.described")
     }
 
     fn demangle(&mut self, name: &str) -> String {
@@ -244,6 +264,7 @@ impl ModuleContext {
         };
         let file = if location.file.is_empty() { "?" } else { &location.file };
         let size = self.module.stride(self.module.contents_type(global));
+        let layout = if self.is_rust { String::new() } else { global.global_layout() };
         let members = [
             global,
             self.module.constant64(size),
@@ -251,6 +272,7 @@ impl ModuleContext {
             self.string(file),
             self.module.constant32(location.line),
             self.module.constant32(0),
+            self.string(&layout),
         ];
         self.module.constant_struct(&members)
     }

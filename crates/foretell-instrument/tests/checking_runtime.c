@@ -95,7 +95,7 @@ static uint64_t peek(const void *address, uint32_t size) {
 }
 
 void __foretell_module(const uint32_t *module) {
-  if (module[0] != 2) fail("version", NULL);
+  if (module[0] != 3) fail("version", NULL);
 }
 
 uint32_t __foretell_load(const void *a, uint32_t info, uint64_t v, uint32_t as, const Site *site, void *met) {
@@ -292,6 +292,16 @@ Slots *__foretell_enter(const Site *site, const char *frame) {
   if (t->depth == DEPTH) fail("calls too deep for this runtime", site);
   t->frames[t->depth++] = frame;
   return &t->slots;
+}
+Slots *__foretell_enter_library(const char *frame, const char *caller) {
+  leave_inner(frame);
+  Thread *t = thread();
+  if (!caller || t->depth == DEPTH) fail("no caller, or calls too deep for this runtime", NULL);
+  t->frames[t->depth++] = frame;
+  return &t->slots;
+}
+void __foretell_describe(const char *address, const void *what) {
+  if (!address || !what) fail("nothing is described", NULL);
 }
 void __foretell_exit(const char *frame) {
   leave_inner(frame);

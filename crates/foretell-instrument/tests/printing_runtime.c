@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct { const char *file, *function; uint32_t line, column; } Site;
-typedef struct { const char *address; uint64_t size; const char *name, *file; uint32_t line, pad; } Global;
+typedef struct { const char *address; uint64_t size; const char *name, *file; uint32_t line, pad; const char *layout; } Global;
 typedef struct { uint32_t abi, flags; const char *name; const Global *globals; uint64_t count; } Module;
 /* No limit: hooks are called for every access. */
 static const void *const nowhere[3];
@@ -90,7 +90,7 @@ static uint64_t mask(uint64_t value, uint32_t width) {
 }
 
 void __foretell_module(const Module *module) {
-  if (module->abi != 2 || module_count == MODULES) abort();
+  if (module->abi != 3 || module_count == MODULES) abort();
   modules[module_count++] = module;
   fprintf(out(), "module %s\n", module->flags & 1 ? "symbolic" : "concrete");
 }
@@ -264,6 +264,18 @@ Slots *__foretell_enter(const Site *site, const char *frame) {
   frames[depth++] = frame;
   fprintf(out(), "enter %s depth %u line %u\n", site->function, depth, site->line);
   return &slots;
+}
+Slots *__foretell_enter_library(const char *frame, const char *caller) {
+  while (depth && frames[depth - 1] < frame) depth--;
+  if (depth == 1024 || !caller) abort();
+  frames[depth++] = frame;
+  fprintf(out(), "library depth %u\n", depth);
+  return &slots;
+}
+typedef struct { const char *name, *function, *layout; unsigned long long size; } Described;
+void __foretell_describe(const char *address, const Described *what) {
+  if (!address) abort();
+  fprintf(out(), "describe %s in '%s' as '%s', %llu bytes\n", what->name, what->function, what->layout, what->size);
 }
 void __foretell_exit(const char *frame) {
   while (depth && frames[depth - 1] < frame) depth--;

@@ -5,7 +5,7 @@
 //! makes sense. The records come from a process that may have gone wild: what does not decode ends
 //! the conversion with a gap, never with a panic.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 
@@ -24,8 +24,10 @@ use foretell_wire::{
 use rustc_hash::FxHashMap;
 
 use crate::account::{Account, NO_SENSE};
+use crate::described::Description;
 use crate::forced::Comparison;
 use crate::memory::{Location, Memory};
+use crate::names;
 use crate::output::{Ending, Output};
 use crate::outside::{Noted, Outside};
 use crate::path::ExecutionPath;
@@ -51,6 +53,8 @@ struct Thread {
     index: u32,
     /// Terms of its reads, by the low bits of the index: index, width, and term.
     reads: RecentReads,
+    /// Where the open calls of functions of the language's library return to, the innermost last.
+    library: Vec<u64>,
 }
 
 /// See [`Thread`].
@@ -141,10 +145,17 @@ pub struct Converter<O> {
     defined: HashMap<(u64, foretell_trace::Site), SiteId>,
     /// Sites met lately, by the low bits of their place.
     recent_sites: [(u64, SiteId); RECENT_SITES],
+    /// All sites by their numbers, and those that are in the language's library.
+    written_sites: Vec<foretell_trace::Site>,
+    of_library: HashSet<SiteId>,
     /// Allocated blocks: size and where they came from.
-    blocks: BTreeMap<u64, (u64, u64)>,
-    /// What blocks are called, by where they came from.
-    labels: FxHashMap<u64, Option<Box<str>>>,
+    blocks: BTreeMap<u64, (u64, SiteId)>,
+    /// What variables and the things that `new` makes are called, by the place of the description.
+    descriptions: FxHashMap<u64, Description>,
+    /// The place of the description of what begins at an address, and its number where it is on the heap.
+    described: BTreeMap<u64, (u64, u32)>,
+    /// How many things of each type `new` has made.
+    made: HashMap<Box<str>, u32>,
     terms: u32,
     /// The runtime's terms by number: the file's term and its width.
     built: Vec<(u32, u8)>,
@@ -187,8 +198,12 @@ impl<O: Output> Converter<O> {
             sites: FxHashMap::default(),
             defined: HashMap::new(),
             recent_sites: [(0, SiteId(0)); RECENT_SITES],
+            written_sites: Vec::new(),
+            of_library: HashSet::new(),
             blocks: BTreeMap::new(),
-            labels: FxHashMap::default(),
+            descriptions: FxHashMap::default(),
+            described: BTreeMap::new(),
+            made: HashMap::new(),
             terms: 0,
             built: Vec::new(),
             // No constant has 255 bits.
@@ -307,8 +322,9 @@ impl<O: Output> Converter<O> {
                 self.output.object(id, &name, kind);
             }
             Kind::DefineSite => {
-                let site = words.site()?;
+                let mut site = words.site()?;
                 self.is_rust |= site.file.ends_with(".rs");
+                names::shorten(&mut site);
                 self.path.add_site(place, &site);
                 self.define_site(place, site);
             }
@@ -391,7 +407,42 @@ impl<O: Output> Converter<O> {
                 self.path.end(u32::try_from(thread).ok()?, predicted)?;
             }
             Kind::Instrumented => self.account.instrumented_record(detail),
+            Kind::Library => {
+                let open = &mut self.threads.get_mut(self.current as usize)?.library;
+                match detail {
+                    0 => _ = open.pop()?,
+                    _ => open.push(place),
+                }
+            }
+            Kind::DefineDescription => {
+                let size = words.next()?;
+                let (name, function, layout) = (words.text()?, words.text()?, words.text()?);
+                let function = names::function(&function);
+                let description = Description::new(&name, &function, size, &layout);
+                self.descriptions.insert(place, description);
+            }
+            Kind::Describe => {
+                let address = words.next()?;
+                self.describe(address, place)?;
+            }
             _ => return None,
+        }
+        Some(())
+    }
+
+    /// What begins at the address is as described at the place.
+    fn describe(&mut self, address: u64, place: u64) -> Option<()> {
+        let what = self.descriptions.get(&place)?;
+        let mut number = 0;
+        if self.blocks.contains_key(&address) {
+            let made = self.made.entry(what.name.clone()).or_default();
+            *made += 1;
+            number = *made;
+        }
+        let before = self.described.insert(address, (place, number));
+        // Another variable of another function, where the stack is used again.
+        if before.is_some_and(|(before, _)| before != place) {
+            self.memory.free(address, what.size.min(MOST_RENEWED));
         }
         Some(())
     }
@@ -597,7 +648,8 @@ impl<O: Output> Converter<O> {
             Kind::Alloc => {
                 let (address, size) = (words.next()?, words.next()?);
                 self.memory.free(address, size);
-                self.blocks.insert(address, (size, place));
+                self.described.remove(&address);
+                self.blocks.insert(address, (size, site.unwrap_or(SiteId(u32::MAX))));
                 Op::Alloc { address, size }
             }
             Kind::Free => {
@@ -622,14 +674,32 @@ impl<O: Output> Converter<O> {
         Some(())
     }
 
-    /// The site at a place: one that the pass defined, or one found by its program counter.
+    /// The site at a place: one that the pass defined, or one found by its program counter. What the
+    /// language's library does belongs to the line of the program that called it.
     fn site(&mut self, place: u64) -> Option<SiteId> {
         if place == 0 {
             return None;
         }
+        let site = self.own_site(place);
+        if !self.of_library.contains(&site) {
+            return Some(site);
+        }
+        let thread = self.current as usize;
+        let open = self.threads.get(thread).map_or(0, |thread| thread.library.len());
+        for at in (0..open).rev() {
+            let caller = self.own_site(self.threads[thread].library[at]);
+            if !self.of_library.contains(&caller) {
+                return Some(caller);
+            }
+        }
+        Some(site)
+    }
+
+    /// The site at a place, whatever it belongs to.
+    fn own_site(&mut self, place: u64) -> SiteId {
         let way = site_way(place);
         if self.recent_sites[way].0 == place {
-            return Some(self.recent_sites[way].1);
+            return self.recent_sites[way].1;
         }
         let known = self.sites.get(&place).map(|&(site, _)| site);
         let site = known.unwrap_or_else(|| {
@@ -637,7 +707,7 @@ impl<O: Output> Converter<O> {
             self.define_site(place, site)
         });
         self.recent_sites[way] = (place, site);
-        Some(site)
+        site
     }
 
     /// The site at a place. Where a library was unloaded, another one's may take the place of one.
@@ -649,7 +719,12 @@ impl<O: Output> Converter<O> {
             self.sites.insert(place, (id, site.function));
             return id;
         }
+        // A place without a line is no place of the program, either.
+        if foretell_wire::is_of_library(&site.file) || site.line == 0 {
+            self.of_library.insert(id);
+        }
         self.output.site(id, &site);
+        self.written_sites.push(site.clone());
         if let Some(schedule) = &mut self.schedule {
             schedule.site(&site);
         }
@@ -697,25 +772,45 @@ impl<O: Output> Converter<O> {
         named
     }
 
-    /// How people may call the memory: a global's name, an allocation's site, or the address.
+    /// How people may call the memory: as the program describes it, by a symbol, by where it was allocated,
+    /// or by the address.
     fn name(&mut self, address: u64) -> String {
+        let block = self.blocks.range(..=address).next_back();
+        let block = block.map(|(&first, &(size, site))| (first, size, site));
+        let block = block.filter(|&(first, size, _)| address - first < size);
+        if let Some((&first, &(place, number))) = self.described.range(..=address).next_back()
+            && let Some(what) = self.descriptions.get(&place)
+        {
+            match block {
+                Some((begin, _, site)) if begin == first && number > 0 => {
+                    let place =
+                        self.line_of(site).map_or(String::new(), |place| format!(" ({place})"));
+                    return format!("{}{place}", what.numbered(number, address - first));
+                }
+                None if address - first < what.size => {
+                    let part = what.part(address - first);
+                    return match what.function.is_empty() {
+                        true => part,
+                        false => format!("{part} in {}", what.function),
+                    };
+                }
+                _ => {}
+            }
+        }
         if let Some(name) = self.symbols.name(address) {
             return name;
         }
-        let block = self.blocks.range(..=address).next_back();
-        if let Some((&first, &(size, place))) = block
-            && address - first < size
-        {
-            let label = self.labels.entry(place).or_insert_with(|| {
-                let site = self.symbols.site(place);
-                let file = site.file.rsplit('/').next().unwrap_or_default();
-                (!file.is_empty()).then(|| format!("heap@{file}:{}", site.line).into())
-            });
-            if let Some(label) = label {
-                return format!("{label}+{}", address - first);
-            }
+        match block.and_then(|(first, _, site)| Some((first, self.line_of(site)?))) {
+            Some((first, line)) => format!("heap@{line}+{}", address - first),
+            None => format!("{address:#x}"),
         }
-        format!("{address:#x}")
+    }
+
+    /// File and line of a site, where it has one.
+    fn line_of(&self, id: SiteId) -> Option<String> {
+        let site = self.written_sites.get(id.index())?;
+        let file = site.file.rsplit('/').next().filter(|file| !file.is_empty())?;
+        Some(format!("{file}:{}", site.line))
     }
 
     // Terms. A 1-bit value is a Boolean, everything else a bit-vector.

@@ -8,6 +8,7 @@
 mod account;
 mod convert;
 mod debugger;
+mod described;
 mod emulator;
 mod find;
 mod forced;
@@ -15,6 +16,7 @@ mod layout;
 mod log;
 mod logger;
 mod memory;
+mod names;
 mod output;
 mod outside;
 mod path;

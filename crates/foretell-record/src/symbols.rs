@@ -15,6 +15,8 @@ use foretell_trace::format::Mapped;
 use object::{Object, ObjectSymbol, SymbolKind};
 use rustc_hash::FxHashMap;
 
+use crate::names;
+
 /// A loaded executable or library.
 struct Module {
     base: u64,
@@ -176,8 +178,8 @@ impl Symbols {
         let mut frames = lines.find_frames(probe).ok();
         let mut next = || frames.as_mut().and_then(|frames| frames.next().ok().flatten());
         let mut innermost = next();
-        // What Rust's library has inlined belongs to the program's own line.
-        while innermost.as_ref().is_some_and(is_of_rust)
+        // What the language's library has inlined belongs to the program's own line.
+        while innermost.as_ref().is_some_and(is_of_library)
             && let Some(outer) = next()
         {
             innermost = Some(outer);
@@ -192,6 +194,7 @@ impl Symbols {
                 && let Ok(name) = function.demangle()
             {
                 site.function = name.as_ref().into();
+                names::shorten(&mut site);
             }
         }
         if site.function.is_empty()
@@ -221,10 +224,10 @@ fn with_offset(lines: &addr2line::Loader, path: &Path, function: &str, probe: u6
     }
 }
 
-/// Whether the frame is of Rust's own library: its sources were compiled in a folder of this name.
-fn is_of_rust<R: addr2line::gimli::Reader>(frame: &addr2line::Frame<'_, R>) -> bool {
+/// Whether the frame is of the language's own library.
+fn is_of_library<R: addr2line::gimli::Reader>(frame: &addr2line::Frame<'_, R>) -> bool {
     let file = frame.location.as_ref().and_then(|location| location.file);
-    file.is_some_and(|file| file.starts_with("/rustc/"))
+    file.is_some_and(foretell_wire::is_of_library)
 }
 
 /// What lies at the address, of a list that is sorted by address.

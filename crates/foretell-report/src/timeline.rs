@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use foretell_predict::divergence::shown;
 use foretell_predict::{AccessInfo, WitnessSchedule};
-use foretell_trace::{EventId, ObjectId, Op, Sort, Term, ThreadId, Trace, Value, VariableId};
+use foretell_trace::{
+    EventId, ObjectId, Op, Sort, Term, ThreadId, Trace, Value, Variable, VariableId,
+};
 
 use crate::report::{ReadsFrom, Timeline};
 
@@ -169,7 +171,7 @@ impl<'t> Timelines<'t> {
         for (&id, value) in run.values.iter().filter(|(id, _)| recorded.contains(id)) {
             let recorded = self.recorded_value(EventId(id));
             let value = match value {
-                Some(value) => shown(value),
+                Some(value) => self.shown(value),
                 // An assertion that takes part in a finding fails, whatever made it so.
                 None if fails(id) => "false".to_owned(),
                 None if recorded.is_some() => "?".to_owned(),
@@ -193,7 +195,36 @@ impl<'t> Timelines<'t> {
 
     /// The recorded value of an event as people read it.
     pub fn recorded_value(&self, event: EventId) -> Option<String> {
-        recorded_value(self.trace, event).map(|value| shown(&value))
+        recorded_value(self.trace, event).map(|value| self.shown(&value))
+    }
+
+    /// A value for people: an address is told by what is there.
+    fn shown(&self, value: &Value) -> String {
+        let told = shown(value);
+        let pointed = match value {
+            Value::BitVec { width: 64, bits } if told.starts_with("0x") => self.pointed(*bits),
+            _ => None,
+        };
+        pointed.map_or(told, |name| format!("&{name}"))
+    }
+
+    /// What begins at the address, or else the part of a block of memory that it lies in.
+    fn pointed(&self, address: u64) -> Option<String> {
+        let there =
+            |variable: &&Variable| variable.memory.is_some_and(|memory| memory.address == address);
+        if let Some(variable) = self.trace.variables.iter().find(there) {
+            return Some(variable.name.to_string());
+        }
+        let block = self.trace.events.iter().rev().find_map(|event| match event.op {
+            // Where it ends belongs to it, too.
+            Op::Alloc { address: begin, size } if (begin..=begin + size).contains(&address) => {
+                Some((begin, self.trace.sites.get(event.site?.index())?))
+            }
+            _ => None,
+        });
+        let (begin, site) = block?;
+        let file = site.file.rsplit('/').next().filter(|file| !file.is_empty())?;
+        Some(format!("heap@{file}:{}+{}", site.line, address - begin))
     }
 
     fn last_write(&self, variable: VariableId, before: u32) -> Option<EventId> {

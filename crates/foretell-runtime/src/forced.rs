@@ -8,6 +8,8 @@
 //! lines are compared where the pass gave them; where there is only a program counter the recorder
 //! outside compares, after the fact.
 
+use std::ffi::CStr;
+
 use foretell_wire::{ANY, End, Expected, Kind, Turn, format_path, is_local};
 
 use crate::channels::ipc;
@@ -234,15 +236,16 @@ pub fn check(thread: u32, kind: Kind, detail: u8, place: u64) {
     }
 }
 
-/// Line and column of a place that is a site of the pass.
+/// Line and column of a place that is a site of the pass. Schedules do not name places in the language's
+/// library.
 fn position_of(place: u64) -> Option<(u32, u32)> {
     // SAFETY: callers have the turn; a place that was defined as a site is one for good.
-    unsafe {
-        recorder().has_site(place).then(|| {
-            let site = &*(place as *const foretell_abi::Site);
-            (site.line, site.column)
-        })
-    }
+    let site =
+        unsafe { recorder().has_site(place).then(|| &*(place as *const foretell_abi::Site))? };
+    // SAFETY: a constant of the instrumented module.
+    let file = unsafe { CStr::from_ptr(site.file) };
+    let of_library = file.to_str().is_ok_and(foretell_wire::is_of_library);
+    (!of_library).then_some((site.line, site.column))
 }
 
 /// Whether what is known of both does not differ.

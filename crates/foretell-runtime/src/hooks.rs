@@ -9,8 +9,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use foretell_abi::{
-    ABI_VERSION, AccessInfo, BinaryOp, COPY_SYMBOLIC, CallSlots, LOCAL_DESTINATION, LOCAL_SOURCE,
-    MODULE_RUST, MODULE_SYMBOLIC, Met, Module, PinReason, RmwKind, Site, Source, Unseen,
+    ABI_VERSION, AccessInfo, BinaryOp, COPY_SYMBOLIC, CallSlots, Described, LOCAL_DESTINATION,
+    LOCAL_SOURCE, MODULE_RUST, MODULE_SYMBOLIC, Met, Module, PinReason, RmwKind, Site, Source,
+    Unseen,
 };
 use foretell_wire::outside::Cause;
 use foretell_wire::{Kind, access, await_mark};
@@ -455,6 +456,22 @@ hooks! {
         &raw mut session.me.slots
     }
 
+    fn __foretell_enter_library(session, frame: *const u8, caller: *const u8)
+        -> *mut CallSlots, else slots_outside(); => {
+        let frame = frame as u64;
+        leave_calls(&mut session, |open| open <= frame);
+        session.me.frames.push(frame);
+        session.me.library_frames.push(frame);
+        let recorder = session.recorder();
+        recorder.meet(caller as u64);
+        recorder.put([head(Kind::Library, 1, caller as u64)]);
+        &raw mut session.me.slots
+    }
+
+    fn __foretell_describe(session, address: *const u8, what: *const Described) => {
+        session.recorder().describe(address as u64, what);
+    }
+
     fn __foretell_exit(session, frame: *const u8) => {
         leave_calls(&mut session, |open| open <= frame as u64);
     }
@@ -564,8 +581,13 @@ fn slots_outside() -> *mut CallSlots {
 /// Leaves the calls whose frames are over.
 fn leave_calls(session: &mut Session, over: impl Fn(u64) -> bool) {
     while session.me.frames.last().is_some_and(|&open| over(open)) {
-        session.me.frames.pop();
-        session.me.event([head(Kind::Return, 0, 0)]);
+        let frame = session.me.frames.pop();
+        if session.me.library_frames.last() == frame.as_ref() {
+            session.me.library_frames.pop();
+            session.recorder().put([head(Kind::Library, 0, 0)]);
+        } else {
+            session.me.event([head(Kind::Return, 0, 0)]);
+        }
     }
 }
 
@@ -688,6 +710,14 @@ unsafe fn register(session: &mut Session, module: &Module) {
                 [head(Kind::DefineGlobal, 0, 0), global.address as u64, global.size],
                 &[Text::C(global.name)],
             );
+            if module.abi_version == ABI_VERSION && *global.layout != 0 {
+                recorder.put_texts(
+                    [head(Kind::DefineDescription, 0, global.address as u64), global.size],
+                    &[Text::C(global.name), Text::Bytes(b""), Text::C(global.layout)],
+                );
+                let place = global.address as u64;
+                recorder.put([head(Kind::Describe, 0, place), place]);
+            }
             // Large arrays are left out: their first read tells.
             let known = global.size.min(foretell_wire::MAX_TEXT as u64) as usize;
             let bytes = std::slice::from_raw_parts(global.address, known);

@@ -595,6 +595,20 @@ impl Recorder {
         }
     }
 
+    /// Tells what a piece of memory is called.
+    pub fn describe(&mut self, address: u64, what: *const foretell_abi::Described) {
+        let place = what as u64;
+        if self.sites.insert(place) {
+            // SAFETY: descriptions are constants of the instrumented module.
+            let what = unsafe { &*what };
+            self.put_texts(
+                [head(Kind::DefineDescription, 0, place), what.size],
+                &[Text::C(what.name), Text::C(what.function), Text::C(what.layout)],
+            );
+        }
+        self.put([head(Kind::Describe, 0, place), address]);
+    }
+
     /// The shadow of the next term to be defined; 0 when there are too many.
     #[inline(always)]
     pub fn next_term(&mut self) -> u32 {

@@ -62,6 +62,8 @@ pub struct Thread {
     pub pending_range: (u64, u64, u64),
     /// Frames of the open calls, the innermost last.
     pub frames: Vec<u64>,
+    /// Those of them that are of the language's library.
+    pub library_frames: Vec<u64>,
     /// Shadows of local memory.
     pub local: LocalShadows,
 
@@ -263,6 +265,7 @@ impl Thread {
             pending: PendingStore { address: 0, old: 0, place: 0, detail: 0 },
             pending_range: (0, 0, 0),
             frames: Vec::new(),
+            library_frames: Vec::new(),
             local: LocalShadows::default(),
             branches: Path::new(),
             replay: replay::cursor(&path),

@@ -220,7 +220,7 @@ impl Trace {
 
     /// What people call the threads. One that is named by a number (as recorders do) has the name of
     /// the first function of the program that it calls: `worker`, or `worker#1`, `worker#2` where
-    /// several begin with it. Names that threads have already stay.
+    /// several begin with it. A lambda is told by its place. Names that threads have already stay.
     pub fn thread_names(&self) -> Vec<Box<str>> {
         // A C++ thread begins in the library, which then calls the program.
         let of_library =
@@ -231,7 +231,7 @@ impl Trace {
                 let entry = &mut functions[event.thread.index()];
                 match entry {
                     Some(known) if !of_library(known) || of_library(function) => {}
-                    _ => *entry = Some(function.clone()),
+                    _ => *entry = Some(self.called(function, event.site)),
                 }
             }
         }
@@ -257,6 +257,18 @@ impl Trace {
             }
         };
         self.threads.iter().zip(functions).map(name).collect()
+    }
+
+    /// What people call a function that begins at the site.
+    fn called(&self, function: &str, site: Option<SiteId>) -> Box<str> {
+        let site = site.map(|site| &self.sites[site.index()]).filter(|site| site.line > 0);
+        match site {
+            Some(site) if function.starts_with("lambda ") => {
+                let file = site.file.rsplit('/').next().unwrap_or_default();
+                format!("lambda at {file}:{}", site.line).into()
+            }
+            _ => function.into(),
+        }
     }
 
     /// The message with names in place of creation paths: `thread 0.1 waits` becomes

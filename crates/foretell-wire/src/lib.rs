@@ -359,6 +359,13 @@ kinds! {
     Outside = 82;
     /// `thread | task << 32`: the kernel's number of the thread.
     Task = 83;
+    /// No words; detail 1: a function of the language's library is entered, which will return to the
+    /// place; detail 0: the last of them is left.
+    Library = 84;
+    /// `size`, text: name, text: function, text: layout. Place: that of a `foretell_abi::Described`.
+    DefineDescription = 85;
+    /// `address`: what begins there is as described at the place.
+    Describe = 86;
 }
 
 impl Kind {
@@ -443,7 +450,7 @@ pub fn measure(words: &[u64]) -> Option<(Kind, u8, usize)> {
     let more = usize::from(detail & access::MORE != 0);
     let (fixed, texts) = match kind {
         RegionEnd | Call | Return | Await | ThreadBegin | ThreadEnd | Fence | Instrumented
-        | DefinePlace => (1, 0),
+        | DefinePlace | Library => (1, 0),
         Read | Write | WriteShadow => (3 + more, 0),
         Branch | Pin | Alloc | Crash | Mispredicted | PathEnd | DefineAddress | Renew => (3, 0),
         Receive => (3, 0),
@@ -452,12 +459,13 @@ pub fn measure(words: &[u64]) -> Option<(Kind, u8, usize)> {
         Acquire | AcquireFailed | Release | WaitBegin | WaitEnd | Signal | Broadcast
         | SemaphoreWait | SemaphoreWaitFailed | SemaphorePost | BarrierArrive | BarrierLeave
         | ReleaseFailed | Poll | Destroy | Assert | Free | Fork | Join | Turn | DefineCast
-        | Task => (2, 0),
+        | Task | Describe => (2, 0),
         DefineBinary => (2 + usize::from(detail & WIDE_OPERAND != 0), 0),
         DefineObject => (4, 0),
         RegionBegin => (1, 1),
         Input | DefineThread | Image | Gap => (2, 1),
         DefineSite => (2, 2),
+        DefineDescription => (2, 3),
         DefineGlobal | Outside => (3, 1),
         DefineModule => (4, 1),
     };
@@ -467,6 +475,14 @@ pub fn measure(words: &[u64]) -> Option<(Kind, u8, usize)> {
         length = length.checked_add(1 + bytes.div_ceil(8))?;
     }
     (length <= words.len()).then_some((kind, detail, length))
+}
+
+/// Whether the source file is one of the language's own library: Rust's was compiled in a folder of this
+/// name, C++'s headers are in `include/c++` or `include/PLATFORM/c++`. What is done there belongs to the line
+/// of the program that called it. (The compiler pass has the same rule.)
+pub fn is_of_library(file: &str) -> bool {
+    let in_headers = || file.split_once("/include/").is_some_and(|(_, rest)| rest.contains("c++/"));
+    file.starts_with("/rustc/") || in_headers()
 }
 
 /// Whether other threads cannot tell when a step with this word happens: a turn need not end after
@@ -711,6 +727,23 @@ fn parse_expected(words: &str) -> Option<Expected> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_library_is_known_by_its_folders() {
+        for file in [
+            "/usr/bin/../lib/gcc/x86_64-linux-gnu/12/../../../../include/c++/12/bits/stl_tree.h",
+            "/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h",
+            "/usr/lib/llvm-22/include/c++/v1/map",
+            "/rustc/1234/library/std/src/thread/mod.rs",
+        ] {
+            assert!(is_of_library(file), "{file}");
+        }
+        for file in
+            ["pool.cpp", "/home/me/include/map.h", "/home/me/c++/include/map.h", "c++/pool.cpp"]
+        {
+            assert!(!is_of_library(file), "{file}");
+        }
+    }
 
     #[test]
     fn turns_survive_their_text() {

@@ -61,7 +61,8 @@ pub enum Command {
     },
     /// Compile C so that the program can be recorded: clang 22 with foretell's plugin.
     ///
-    /// Stands in for the compiler: CC="foretell cc" make. All arguments go to clang.
+    /// Stands in for the compiler: CC="foretell cc" make. All arguments go to clang, but for --as-written:
+    /// the optimiser keeps every access of the source to memory that another thread may see.
     #[command(disable_help_flag = true)]
     Cc(CompilerArguments),
     /// Compile C++ so that the program can be recorded: CXX="foretell c++" make.

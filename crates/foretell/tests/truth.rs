@@ -5,7 +5,7 @@
 //! and where it says that all behaviours were covered it has to have confirmed every assertion that can
 //! fail, and a deadlock if there is one. Programs without races are also compiled with optimisation:
 //! there the compiler may not change what they can do, nor may foretell see accesses that the source does
-//! not make. `FORETELL_TRUTH_PROGRAMS` sets how many programs are tried (`ci/nightly.sh`: 1,000), and
+//! not make. Compiled `--as-written` the same holds for programs with races. `FORETELL_TRUTH_PROGRAMS` sets how many programs are tried (`ci/nightly.sh`: 1,000), and
 //! `FORETELL_TRUTH_SEED` the first of them, to repeat one.
 
 use std::path::{Path, PathBuf};
@@ -24,8 +24,8 @@ const ENOUGH: usize = usize::MAX;
 /// One program in a folder of its own.
 struct Case {
     seed: u64,
-    /// How it is optimised.
-    level: &'static str,
+    /// How it is compiled.
+    options: Vec<&'static str>,
     folder: PathBuf,
     emitted: Emitted,
 }
@@ -43,11 +43,24 @@ struct Tally {
     covered: usize,
 }
 
+/// How the programs are compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compiled {
+    /// Without optimisation.
+    Plainly,
+    /// With it, and so without races.
+    Optimised,
+    /// With it, but with each access of the source.
+    AsWritten,
+}
+
 impl Case {
-    fn new(seed: u64, optimised: bool) -> Self {
-        let level = match optimised {
-            true => ["-O1", "-O2", "-O3"][seed as usize % 3],
-            false => "-O0",
+    fn new(seed: u64, compiled: Compiled) -> Self {
+        let level = ["-O1", "-O2", "-O3"][seed as usize % 3];
+        let options = match compiled {
+            Compiled::Plainly => vec!["-O0"],
+            Compiled::Optimised => vec![level],
+            Compiled::AsWritten => vec!["--as-written", level],
         };
         let shape = Shape {
             branches: seed % 2 == 1,
@@ -56,14 +69,14 @@ impl Case {
             spins: seed % 5 == 4,
             pointers: seed % 7 == 3,
             limits: false,
-            race_free: optimised,
+            race_free: compiled == Compiled::Optimised,
         };
         let (_, emitted) = Program::random(seed, shape);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("truth{level}-{}-{seed}", std::process::id()));
+            .join(format!("truth-{compiled:?}-{}-{seed}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         std::fs::write(folder.join("p.c"), &emitted.c).expect("a file");
-        Self { seed, level, folder, emitted }
+        Self { seed, options, folder, emitted }
     }
 
     fn foretell(&self, words: &[&str]) -> Output {
@@ -80,7 +93,9 @@ impl Case {
 
     /// Compares what foretell says with the truth.
     fn check(&self, tally: &Mutex<Tally>) -> Result<(), String> {
-        let built = self.foretell(&["cc", self.level, "-g", "-pthread", "p.c", "-o", "p"]);
+        let mut words = vec!["cc", "-g", "-pthread", "p.c", "-o", "p"];
+        words.extend(&self.options);
+        let built = self.foretell(&words);
         if !built.status.success() {
             return Err(text(&built.stderr));
         }
@@ -188,7 +203,7 @@ fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
-fn check_programs(optimised: bool, programs: u64) {
+fn check_programs(compiled: Compiled, programs: u64) {
     let first = number("FORETELL_TRUTH_SEED", 0);
     let last = first + number("FORETELL_TRUTH_PROGRAMS", programs);
     let next = AtomicU64::new(first);
@@ -200,7 +215,7 @@ fn check_programs(optimised: bool, programs: u64) {
             if seed >= last {
                 return;
             }
-            let case = Case::new(seed, optimised);
+            let case = Case::new(seed, compiled);
             match case.check(&tally) {
                 Ok(()) => _ = std::fs::remove_dir_all(&case.folder),
                 Err(fault) => {
@@ -222,10 +237,15 @@ fn check_programs(optimised: bool, programs: u64) {
 
 #[test]
 fn nothing_is_confirmed_that_cannot_be_and_no_failure_is_missed() {
-    check_programs(false, 150);
+    check_programs(Compiled::Plainly, 150);
 }
 
 #[test]
 fn an_optimised_program_does_what_its_source_says() {
-    check_programs(true, 60);
+    check_programs(Compiled::Optimised, 60);
+}
+
+#[test]
+fn a_program_as_written_does_what_its_source_says() {
+    check_programs(Compiled::AsWritten, 60);
 }

@@ -289,7 +289,38 @@ interpose! {
         resize(block, bytes)
     }
 
-    fn free(block: *mut c_void) -> () {
+    // `operator new` and `operator delete` of C++: those of its library would call the ones above from a
+    // place that is not the program's.
+    fn _Znwm as make(size: size_t) -> *mut c_void {
+        let block = allocate(HEAP_ALIGNMENT, size.max(1), false);
+        if block.is_null() {
+            return real!(_Znwm(size: size_t) -> *mut c_void);
+        }
+        allocated(block, size.max(1), 0);
+        block
+    }
+
+    fn _Znam(size: size_t) -> *mut c_void {
+        make(size)
+    }
+
+    fn _ZdlPv(block: *mut c_void) -> () {
+        release(block);
+    }
+
+    fn _ZdlPvm(block: *mut c_void, _size: size_t) -> () {
+        release(block);
+    }
+
+    fn _ZdaPv(block: *mut c_void) -> () {
+        release(block);
+    }
+
+    fn _ZdaPvm(block: *mut c_void, _size: size_t) -> () {
+        release(block);
+    }
+
+    fn free as release(block: *mut c_void) -> () {
         let caller = local::caller();
         freed(block);
         give_back(block);

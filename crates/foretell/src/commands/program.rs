@@ -116,8 +116,13 @@ fn build(
     }
     let command = match language {
         Source::Clang(language) => {
-            let words = ["-O1", "-g", "-pthread", "-o"].map(OsString::from);
-            let words = words.into_iter().chain([binary.into(), source.into(), "-lm".into()]);
+            let standard = (language == Language::Cxx).then(|| OsString::from("-std=gnu++20"));
+            let words = ["--as-written", "-O1", "-g", "-pthread", "-o"].map(OsString::from);
+            let words = standard.into_iter().chain(words).chain([
+                binary.into(),
+                source.into(),
+                "-lm".into(),
+            ]);
             let beside = beside.into_iter().flat_map(|folder| ["-iquote".into(), folder.into()]);
             foretell_build::command(language, words.chain(beside))
         }

@@ -7,6 +7,7 @@
 #[allow(dead_code, reason = "the modules come one by one")]
 mod common;
 
+mod as_written;
 mod causes;
 mod end;
 mod entry;

@@ -1,0 +1,134 @@
+//! The programs in `examples/cpp/`: C++ as people write it today. Each is given to `foretell test` as it is;
+//! `expected.json` says how that ends. Those whose name begins with `ok_` are correct.
+//!
+//! What a report says must be in the words of the program: no address, no mangled lambda and no line of the
+//! standard library in its headlines, steps and repairs.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+use serde_json::Value;
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cpp")
+}
+
+fn expected() -> Vec<Value> {
+    let text = std::fs::read_to_string(examples().join("expected.json")).expect("expected.json");
+    serde_json::from_str(&text).expect("a list")
+}
+
+/// What `foretell test` says of the program: exit code, text for people, and JSON.
+fn tested(name: &str, options: &[&str]) -> (Option<i32>, String, Value) {
+    let test = std::env::current_exe().expect("path of the test");
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cpp-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let json = folder.join("result.json");
+    let output = Command::new(env!("CARGO_BIN_EXE_foretell"))
+        .args(["test", "--jobs", "1", "--run-limit", "900", "--time-limit", "3600", "--json"])
+        .arg(&json)
+        .args(options)
+        .arg(examples().join(name))
+        .current_dir(&folder)
+        // Cargo leaves the plugin and the runtime beside the test.
+        .env("FORETELL_LIB_DIR", test.parent().expect("a folder"))
+        .stdin(Stdio::null())
+        .output()
+        .expect("foretell runs");
+    let report = std::fs::read(&json).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    let _ = std::fs::remove_dir_all(&folder);
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    (output.status.code(), said, report.unwrap_or(Value::Null))
+}
+
+/// What is not in the words of the program.
+fn foreign(text: &str) -> Option<String> {
+    let word = |word: &str| {
+        let digits = word.split("0x").nth(1).unwrap_or_default();
+        let address = digits.chars().take_while(char::is_ascii_hexdigit).count() >= 5;
+        let mangled =
+            ["'lambda", "{lambda", "_ZN", "_M_", "_S_"].iter().any(|mark| word.contains(mark));
+        let library = ["/include/c++/", "bits/", "stl_"].iter().any(|mark| word.contains(mark));
+        address || mangled || library
+    };
+    text.split_whitespace().find(|part| word(part)).map(str::to_owned)
+}
+
+/// The report without what the program wrote itself, and without what is said about the machine: the branch
+/// by which a run left the recorded one.
+fn without_the_rest(said: &str) -> String {
+    let mut told = String::new();
+    let mut left_out = false;
+    for line in said.lines() {
+        let begins = line.strip_prefix("  ").unwrap_or(line);
+        if !begins.starts_with(' ') {
+            let others = ["first other branch", "its standard error", "output:", "replay:"];
+            left_out = others.iter().any(|other| begins.starts_with(other));
+        }
+        if !left_out {
+            told += line;
+            told.push('\n');
+        }
+    }
+    told
+}
+
+fn check(entry: &Value) -> Result<(), String> {
+    let name = entry["name"].as_str().ok_or("a name")?;
+    let words = entry["options"].as_array().into_iter().flatten();
+    let options: Vec<&str> = words.filter_map(Value::as_str).collect();
+    let (code, said, report) = tested(name, &options);
+    let code = code.map(i64::from);
+    if code != entry["exit"].as_i64() {
+        return Err(format!("{name} ends with {code:?}, not {}\n{said}", entry["exit"]));
+    }
+    let findings = report["findings"].as_array().ok_or("findings")?;
+    if let Some(effect) = entry["effect"].as_str() {
+        let is = |finding: &&Value| finding["status"] == "confirmed" && finding["effect"] == effect;
+        if !findings.iter().any(|finding| is(&finding)) {
+            return Err(format!("{name}: no confirmed finding ends in {effect}\n{said}"));
+        }
+    }
+    let told = without_the_rest(&said);
+    if let Some(word) = foreign(&told) {
+        return Err(format!("{name}: `{word}` in\n{said}"));
+    }
+    Ok(())
+}
+
+#[test]
+fn every_program_has_its_expectation() {
+    let programs: BTreeSet<String> = std::fs::read_dir(examples())
+        .expect("examples/cpp/")
+        .map(|entry| entry.expect("entry").file_name().into_string().expect("UTF-8"))
+        .filter(|name| name.ends_with(".cpp"))
+        .collect();
+    let entries: BTreeSet<String> =
+        expected().iter().filter_map(|entry| entry["name"].as_str().map(str::to_owned)).collect();
+    assert_eq!(programs, entries);
+    let correct = entries.iter().filter(|name| name.starts_with("ok_")).count();
+    assert!(correct >= 5 && entries.len() - correct >= 10, "{entries:?}");
+}
+
+#[test]
+fn programs_are_judged_rightly_and_in_their_own_words() {
+    let expected = expected();
+    let waiting = Mutex::new(expected.iter());
+    let faults = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let Some(entry) = waiting.lock().expect("no panic").next() else { return };
+            if let Err(fault) = check(entry) {
+                faults.lock().expect("no panic").push(fault);
+            }
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| (0..cores).for_each(|_| _ = scope.spawn(work)));
+    let faults = faults.into_inner().expect("no panic");
+    assert!(faults.is_empty(), "{} programs:\n{}", faults.len(), faults.join("\n\n"));
+}

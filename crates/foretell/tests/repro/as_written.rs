@@ -1,0 +1,154 @@
+//! `--as-written`: what the optimiser would remove is still there to be scheduled, at every level of
+//! optimisation, and values are those that the source stores.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::common::{Workshop, answer};
+
+/// A static pointer that is only ever null or one address: an optimiser makes it a Boolean, and the
+/// dereference one of a variable that is always there.
+const NULL_POINTER: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+struct script { int length; };
+static struct script one = {3};
+static struct script *current;
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static int length;
+static void *load(void *unused) {
+  pthread_mutex_lock(&m);
+  current = &one;
+  pthread_mutex_unlock(&m);
+  return unused;
+}
+static void *run(void *unused) {
+  pthread_mutex_lock(&m);
+  length = current->length;
+  pthread_mutex_unlock(&m);
+  return unused;
+}
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, load, 0);
+  pthread_create(&b, 0, run, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+  printf("%d\n", length);
+}
+"#;
+
+/// A function pointer that is set late: an optimiser calls the one function that it can be.
+const LATE_FUNCTION: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+static int seen;
+static void note(void) { seen++; }
+static void (*handler)(void);
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static void *install(void *unused) {
+  pthread_mutex_lock(&m);
+  handler = note;
+  pthread_mutex_unlock(&m);
+  return unused;
+}
+static void *call(void *unused) {
+  pthread_mutex_lock(&m);
+  handler();
+  pthread_mutex_unlock(&m);
+  return unused;
+}
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, install, 0);
+  pthread_create(&b, 0, call, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+  printf("%d\n", seen);
+}
+"#;
+
+/// A flag of two values: an optimiser stores one bit.
+const FLAG: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+static int parsed;
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static void *parse(void *unused) {
+  pthread_mutex_lock(&m);
+  parsed = 5;
+  pthread_mutex_unlock(&m);
+  return unused;
+}
+static void *use(void *unused) {
+  pthread_mutex_lock(&m);
+  int seen = parsed;
+  pthread_mutex_unlock(&m);
+  assert(seen == 5);
+  return unused;
+}
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, parse, 0);
+  pthread_create(&b, 0, use, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+}
+"#;
+
+#[track_caller]
+fn crashes_at_every_level(name: &str, code: &str) {
+    let workshop = Workshop::new();
+    let source = workshop.path().join(name).with_extension("c");
+    std::fs::write(&source, code).expect("a file");
+    for level in ["-O0", "-O1", "-O2"] {
+        let program = workshop.build(&source, &["--as-written", level]);
+        let answer = workshop.test(&program, &[], &[]).ends_with(10);
+        assert!(!answer.confirmed("crash").is_empty(), "{level}: {:#}", answer.report);
+    }
+}
+
+#[test]
+fn a_null_pointer_that_an_optimiser_removes_is_found() {
+    crashes_at_every_level("script", NULL_POINTER);
+}
+
+#[test]
+fn a_call_of_a_function_that_is_not_set_yet_is_found() {
+    crashes_at_every_level("handler", LATE_FUNCTION);
+}
+
+#[test]
+fn a_source_file_is_tested_as_written() {
+    let workshop = Workshop::new();
+    for (name, code) in [("script.c", NULL_POINTER), ("handler.c", LATE_FUNCTION)] {
+        std::fs::write(workshop.path().join(name), code).expect("a file");
+        let mut command = workshop.foretell();
+        let answer = tested(command.args(["--format", "json", "test", name]));
+        assert!(!answer.confirmed("crash").is_empty(), "{name}: {:#}", answer.report);
+    }
+}
+
+#[test]
+fn values_are_those_of_the_source() {
+    let workshop = Workshop::new();
+    std::fs::write(workshop.path().join("flag.c"), FLAG).expect("a file");
+    let mut command = workshop.foretell();
+    let answer = tested(command.args(["--format", "json", "test", "flag.c"]));
+    let written = |finding: &Value| -> Vec<Value> {
+        let steps = finding["steps"].as_array().into_iter().flatten();
+        let of_flag = steps.filter(|step| step["variable"] == "parsed" && step["op"] == "write");
+        of_flag.map(|step| step["value"].clone()).collect()
+    };
+    let all: Vec<Value> = answer.findings().iter().flat_map(written).collect();
+    assert!(all.iter().all(|value| value == 5), "{all:?} in {:#}", answer.report);
+    let text = workshop.foretell().args(["test", "flag.c"]).output().expect("foretell runs");
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("read parsed = 0 (was 5)"), "{text}");
+}
+
+#[track_caller]
+fn tested(command: &mut Command) -> crate::common::Answer {
+    answer(&command.output().expect("foretell runs")).ends_with(10)
+}
