@@ -648,3 +648,28 @@ int main(void) { sift(0, 15); return heap[0] != 30; }
     let length = |line: &String| line.split_once(" at ").map_or(0, |(_, term)| term.len());
     assert!(length(with_address[2]) < length(with_address[0]) + 8, "{with_address:?}");
 }
+
+#[test]
+fn variables_are_described_as_in_the_source() {
+    let code = "#include <pthread.h>
+#include <mutex>
+#include <vector>
+struct Pair { int a; int b[2]; };
+struct Node { Pair pair; Node *next; std::mutex mutex; std::vector<int> items; };
+void *keep;
+int main() {
+  Node node;
+  keep = &node;
+  keep = new Pair;
+  return 0;
+}
+";
+    for level in ["-O0", "-O1"] {
+        let printed = hooks_cxx(code, level, Mode::Symbolic);
+        let pair = "{0:a=;4:b=[4:];}";
+        let members = format!("{{0:pair={pair};16:next=;24:mutex=;64:items=(std::vector);}}");
+        let node = format!("describe node in 'main' as '{members}', 88 bytes");
+        let made = format!("describe Pair in '' as '{pair}', 0 bytes");
+        assert_in_order(&printed, &[&node, &made]);
+    }
+}

@@ -87,8 +87,7 @@ fn choices(trace: &Trace, threads: usize) -> Vec<Vec<Choice>> {
         let thread = path.last().map_or(0, |last| *last as usize + 1);
         let element = |variable: foretell_trace::VariableId| {
             let name = &trace.variables[variable.index()].name;
-            let offset = name.strip_prefix("arr")?;
-            Some(offset.strip_prefix('+').map_or(0, |bytes| bytes.parse().unwrap_or(0)) / 4)
+            name.strip_prefix("arr[")?.strip_suffix(']')?.parse::<i32>().ok()
         };
         let outcome = match &event.op {
             Op::Branch(condition) => Some(i32::from(condition.outcome)),
