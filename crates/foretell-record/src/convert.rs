@@ -140,6 +140,8 @@ pub struct Converter<O> {
     threads: Vec<Thread>,
     variables: u32,
     objects: u32,
+    /// What the objects are called, and where they are.
+    object_names: HashMap<String, u64>,
     sites: FxHashMap<u64, (SiteId, Box<str>)>,
     /// All sites in the file, with their places.
     defined: HashMap<(u64, foretell_trace::Site), SiteId>,
@@ -195,6 +197,7 @@ impl<O: Output> Converter<O> {
             threads: Vec::new(),
             variables: 0,
             objects: 0,
+            object_names: HashMap::new(),
             sites: FxHashMap::default(),
             defined: HashMap::new(),
             recent_sites: [(0, SiteId(0)); RECENT_SITES],
@@ -317,7 +320,11 @@ impl<O: Output> Converter<O> {
                     return None;
                 }
                 self.objects += 1;
-                let name = self.name(address);
+                let mut name = self.name(address);
+                // Runs know each other's objects by name: those at two addresses never have the same.
+                if *self.object_names.entry(name.clone()).or_insert(address) != address {
+                    name += &format!(" at {address:#x}");
+                }
                 let id = ObjectId(number);
                 self.output.object(id, &name, kind);
             }
