@@ -173,7 +173,7 @@ impl FunctionContext<'_> {
         } else if always {
             // Nothing depends on a read.
             for position in 0..handed {
-                if call.operand(position as u32).ty().scalar_width().is_some() {
+                if call.operand(position).ty().scalar_width().is_some() {
                     builder.store(self.concrete(), self.argument_slot(position as usize));
                 }
             }
