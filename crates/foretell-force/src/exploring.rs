@@ -6,7 +6,7 @@ use std::thread::ScopedJoinHandle;
 
 use foretell_explore::{Doubt, Executed, Exploration, Limits, Probe, Program};
 use foretell_predict::access::Accesses;
-use foretell_predict::finding::access_info;
+use foretell_predict::finding::{access_info, at_place};
 use foretell_predict::progress::Explored;
 use foretell_predict::{Finding, FindingKind, Prediction, Status};
 use foretell_record::{Cause, Policy, RunEnd};
@@ -280,7 +280,7 @@ fn finding(class: &Trace, probe: &Probe) -> Finding {
             Some(event) => format!(
                 "{}, which was stopped in another run{}, goes on",
                 class.threads[class.event(event).thread.index()].name,
-                place(class, event).replacen(" at ", " after ", 1)
+                at_place(class, event).replacen(" at ", " after ", 1)
             ),
             None => "the threads take turns in another order".to_owned(),
         },
@@ -348,16 +348,9 @@ fn seen_write(class: &Trace, prefix: &[EventId], read: EventId) -> Option<EventI
     })
 }
 
-/// ` at a.c:7`, if that is known.
-fn place(class: &Trace, event: EventId) -> String {
-    let site = class.event(event).site.map(|site| &class.sites[site.index()]);
-    let known = site.filter(|site| site.line > 0);
-    known.map(|site| format!(" at {}:{}", site.file, site.line)).unwrap_or_default()
-}
-
 /// ``client#1 reads `done` at a.c:7 after server#1 wrote it at a.c:12, and takes the other way at a.c:8``.
 fn decided(class: &Trace, look: EventId, source: Option<EventId>, choice: EventId) -> String {
-    let place = |event: EventId| place(class, event);
+    let place = |event: EventId| at_place(class, event);
     let who = |event: EventId| &class.threads[class.event(event).thread.index()].name;
     let what = |event: EventId| {
         let info = access_info(class, event);

@@ -151,6 +151,13 @@ pub struct Statistics {
     pub solver: SolverStatistics,
 }
 
+/// ` at a.c:7`, if that is known.
+pub fn at_place(trace: &Trace, event: EventId) -> String {
+    let site = trace.event(event).site.map(|site| &trace.sites[site.index()]);
+    let known = site.filter(|site| site.line > 0);
+    known.map(|site| format!(" at {}:{}", site.file, site.line)).unwrap_or_default()
+}
+
 /// How people call what an event does, and to what.
 pub fn access_info(trace: &Trace, event: EventId) -> AccessInfo {
     let described = trace.event(event);

@@ -14,6 +14,7 @@ use foretell_model::must_order::MustOrder;
 use foretell_trace::{EventId, MemoryOrder, ObjectId, Op, ThreadId, Trace};
 
 use crate::access::{Accesses, Cell};
+use crate::finding::at_place;
 
 /// So many pairs of code locations are looked at.
 const MOST_PAIRS: usize = 256;
@@ -48,7 +49,7 @@ pub(crate) fn delayed_store(trace: &Trace, order: &MustOrder) -> Option<String> 
                     continue;
                 }
                 if !conflicts.meet(store, load) && conflicts.circle(store, load) {
-                    let place = |event| place(trace, event);
+                    let place = |event| at_place(trace, event);
                     return Some(format!(
                         "the processor may delay the store{} until after the load{}: its memory order \
                          allows it, and only interleavings are looked at",
@@ -73,12 +74,6 @@ fn empties_buffer(op: &Op) -> bool {
         Op::ReadModifyWrite(_) | Op::Fork(_) | Op::Join(_) | Op::ThreadEnd => true,
         op => op.object().is_some(),
     }
-}
-
-fn place(trace: &Trace, event: EventId) -> String {
-    let site = trace.event(event).site.map(|site| &trace.sites[site.index()]);
-    let known = site.filter(|site| site.line > 0);
-    known.map(|site| format!(" at {}:{}", site.file, site.line)).unwrap_or_default()
 }
 
 /// Who conflicts with whom, as far as atomic variables and synchronisation go.

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use foretell_trace::{EventId, MemoryOrder, ObjectId, Op, ThreadId, Trace};
 
 use crate::access::{Accesses, Cell, SharedAccess};
+use crate::finding::at_place;
 
 /// By thread: how many of its events are known to have come before.
 type Clock = Vec<u32>;
@@ -188,14 +189,11 @@ pub(crate) fn weakly_ordered(trace: &Trace) -> Option<String> {
 
 fn sentence(trace: &Trace, one: EventId, other: EventId) -> String {
     let access = |event: EventId| {
-        let site = trace.event(event).site.map(|site| &trace.sites[site.index()]);
-        let place = site.filter(|site| site.line > 0);
-        let place = place.map(|site| format!(" at {}:{}", site.file, site.line));
         let what = match &trace.event(event).op {
             Op::Write(_) => "write",
             _ => "read",
         };
-        format!("the {what}{}", place.unwrap_or_default())
+        format!("the {what}{}", at_place(trace, event))
     };
     let name = match &trace.event(one).op {
         Op::Read(access) | Op::Write(access) => &*trace.variables[access.variable.index()].name,

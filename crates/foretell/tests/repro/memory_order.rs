@@ -3,6 +3,20 @@
 
 use crate::common::Workshop;
 
+/// Two threads, and what `main` does after them.
+fn program(shared: &str, one: &str, other: &str, after: &str) -> String {
+    format!(
+        "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n\
+         #define st(p, v, o) atomic_store_explicit(p, v, memory_order_##o)\n\
+         #define ld(p, o) atomic_load_explicit(p, memory_order_##o)\n\
+         {shared}\nstatic void *one(void *a) {{ {one} return 0; }}\n\
+         static void *other(void *a) {{ {other} return 0; }}\n\
+         int main(void) {{ pthread_t t, u;\n\
+         pthread_create(&t, 0, one, 0); pthread_create(&u, 0, other, 0);\n\
+         pthread_join(t, 0); pthread_join(u, 0); {after} return 0; }}\n"
+    )
+}
+
 #[test]
 fn a_delayed_store_is_said_where_others_can_see_it() {
     const SAID: &str = "the processor may delay the store";
@@ -76,17 +90,9 @@ fn a_delayed_store_is_said_where_others_can_see_it() {
     ];
     let workshop = Workshop::new();
     for (name, expected, one, other) in cases {
-        let code = format!(
-            "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n\
-             #define st(p, v, o) atomic_store_explicit(p, v, memory_order_##o)\n\
-             #define ld(p, o) atomic_load_explicit(p, memory_order_##o)\n\
-             static atomic_int x, y, in; static int n; static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
-             static void *one(void *a) {{ {one} return 0; }}\n\
-             static void *other(void *a) {{ {other} return 0; }}\n\
-             int main(void) {{ pthread_t t, u; (void)&m; (void)n;\n\
-             pthread_create(&t, 0, one, 0); pthread_create(&u, 0, other, 0);\n\
-             pthread_join(t, 0); pthread_join(u, 0); assert((in <= 1) & (x >= 0)); return 0; }}\n"
-        );
+        let shared =
+            "static atomic_int x, y, in; int n; pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;";
+        let code = program(shared, one, other, "assert((in <= 1) & (x >= 0));");
         let program = workshop.build_text(name, &code);
         let answer = workshop.test(&program, &[], &[]);
         let said = answer.report["unseen"].to_string();
@@ -130,17 +136,7 @@ fn what_is_ordered_too_weakly_is_said() {
     ];
     let workshop = Workshop::new();
     for (name, expected, one, other) in cases {
-        let code = format!(
-            "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n\
-             #define st(p, v, o) atomic_store_explicit(p, v, memory_order_##o)\n\
-             #define ld(p, o) atomic_load_explicit(p, memory_order_##o)\n\
-             static atomic_int f; int d;\n\
-             static void *one(void *a) {{ {one} return 0; }}\n\
-             static void *other(void *a) {{ {other} return 0; }}\n\
-             int main(void) {{ pthread_t t, u;\n\
-             pthread_create(&t, 0, one, 0); pthread_create(&u, 0, other, 0);\n\
-             pthread_join(t, 0); pthread_join(u, 0); return d < 0; }}\n"
-        );
+        let code = program("static atomic_int f; int d;", &one, &other, "return d < 0;");
         let source = workshop.path().join(name).with_extension("c");
         std::fs::write(&source, code).expect("a file");
         for level in ["-O0", "-O1"] {

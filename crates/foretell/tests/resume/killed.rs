@@ -120,7 +120,7 @@ fn without_a_folder_the_last_line_says_how_to_have_one() {
     let output = workshop.foretell(&["test", "--runs", "3", "./p"]);
     let said = String::from_utf8_lossy(&output.stdout);
     let last = said.trim_end().lines().last().expect("a line");
-    assert_eq!(last, "to go on: foretell test --resume DIR --runs 3 ./p", "{said}");
+    assert_eq!(last, "to go on: foretell test --resume foretell-runs --runs 3 ./p", "{said}");
 }
 
 #[test]
