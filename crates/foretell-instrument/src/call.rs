@@ -3,7 +3,8 @@
 
 use crate::function::FunctionContext;
 use crate::library;
-use crate::llvm::{Opcode, TypeKind, Value};
+use crate::llvm::{Opcode, Value};
+use crate::locals::is_pointer;
 use crate::module::Mode;
 use foretell_abi::{ARGUMENT_SLOTS, CallSlots, PinReason, RESULT_SLOTS};
 use std::mem::offset_of;
@@ -126,15 +127,10 @@ impl FunctionContext<'_> {
         let own = u32::from(callee.returns_through_parameter());
         let is_member = library::is_member_of_library(&name)
             && call.argument_count() > own
-            && call.operand(own).ty().kind() == TypeKind::LLVMPointerTypeKind;
+            && is_pointer(call.operand(own));
         let object = if is_member { call.operand(own) } else { constants.null() };
         let name = self.module.string(&name);
-        self.module.builder.place_before(place);
-        let slot = self.slot(offset_of!(CallSlots, callee));
-        let builder = &self.module.builder;
-        let tag = builder.load(constants.int64, slot);
-        let untaken = builder.equal(tag, builder.widen(callee));
-        builder.place_in_if(untaken, place, true);
+        self.place_if_untaken(callee, place);
         self.module.hook("foreign", constants.void, &[callee, name, object, site]);
         self.module.builder.place_before(place);
     }
@@ -161,20 +157,12 @@ impl FunctionContext<'_> {
         self.module.builder.place_before(call);
         let any = (0..handed).any(|position| self.has_shadow(call.operand(position)));
         let builder = &self.module.builder;
-        let tag = if any {
+        let tag = if any || always {
             for position in 0..handed {
                 let argument = call.operand(position);
                 if argument.ty().scalar_width().is_some() {
                     let slot = self.argument_slot(position as usize);
                     builder.store(self.shadow(argument), slot);
-                }
-            }
-            builder.widen(callee)
-        } else if always {
-            // Nothing depends on a read.
-            for position in 0..handed {
-                if call.operand(position).ty().scalar_width().is_some() {
-                    builder.store(self.concrete(), self.argument_slot(position as usize));
                 }
             }
             builder.widen(callee)
@@ -220,11 +208,7 @@ impl FunctionContext<'_> {
             .filter(|argument| self.has_shadow(*argument))
             .collect();
         let constants = self.module.module;
-        let slot = self.slot(offset_of!(CallSlots, callee));
-        let builder = &self.module.builder;
-        let tag = builder.load(constants.int64, slot);
-        let untaken = builder.equal(tag, builder.widen(callee));
-        builder.place_in_if(untaken, place, true);
+        self.place_if_untaken(callee, place);
         for argument in shadowed {
             let width = argument.ty().scalar_width().unwrap_or(64);
             let arguments = [
@@ -237,6 +221,16 @@ impl FunctionContext<'_> {
             self.module.hook("pin", constants.void, &arguments);
         }
         self.module.builder.place_before(place);
+    }
+
+    /// Goes to where it is known that nobody took what was handed over.
+    fn place_if_untaken(&self, callee: Value, place: Value) {
+        let builder = &self.module.builder;
+        builder.place_before(place);
+        let slot = self.slot(offset_of!(CallSlots, callee));
+        let tag = builder.load(self.module.module.int64, slot);
+        let untaken = builder.equal(tag, builder.widen(callee));
+        builder.place_in_if(untaken, place, true);
     }
 
     /// Pins the arguments from a position on.

@@ -19,11 +19,8 @@ use crate::goal::{Goal, GoalBuilder, Moment};
 use crate::question::{Fault, FindingKind, Instance, Question, Shape, Subject};
 use crate::sample::by_location;
 
-/// Addresses below are null or next to it.
-const FIRST_PAGE: u64 = 4096;
-
-/// A block that begins at the border of a page may have been mapped, and what is mapped there later is not
-/// always recorded.
+/// Addresses below are null or next to it. A block that begins at the border of a page may have been mapped,
+/// and what is mapped there later is not always recorded.
 const PAGE: u64 = 4096;
 
 struct Block {
@@ -193,7 +190,7 @@ pub fn fault_goal(
     let value = trace_term(subject, &mut builder, event, term)?;
     let bad = match (fault, builder.terms.sort(value)) {
         (Fault::NullPointer, sort) => {
-            let page = builder.terms.bit_vec(sort.width()?, FIRST_PAGE);
+            let page = builder.terms.bit_vec(sort.width()?, PAGE);
             builder.terms.build(Operator::BvUlt, &[value, page])
         }
         (Fault::OutOfBounds { base, size }, sort) => {

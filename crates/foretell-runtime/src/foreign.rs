@@ -24,7 +24,6 @@ enum Owner {
 /// Beginnings of the files' names.
 const KNOWN: &[&str] = &[
     "ld-linux",
-    "libBlocksRuntime",
     "libc.so",
     "libdl.so",
     "libforetell",

@@ -10,7 +10,7 @@
 //! - every thread has an `arena` and one of the `stacks` at addresses of its own, the same in every
 //!   run;
 //! - `outside` knows what the scheduler does not control, and the `watchdog` takes the turn from
-//!   threads that are blocked or spin there;
+//!   threads that are blocked or spin there; `foreign` knows whose a function is that is not instrumented;
 //! - `path` records which branches were taken;
 //! - the `recorder` appends what happens to memory shared with the process that records;
 //! - `replay` makes the scheduler follow a log of sync-only recording;
