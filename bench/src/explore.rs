@@ -36,8 +36,8 @@ const FAMILIES: [Family; 9] = [
     family("stack", [1, 2, 3, 6], false),
     family("maximum", [3, 4, 5, 12], false),
     family("readers", [3, 4, 6, 20], false),
-    family("indexer", [3, 4, 5, 8], false),
-    family("filesystem", [3, 5, 6, 20], false),
+    family("indexer", [5, 6, 7, 12], false),
+    family("filesystem", [3, 5, 7, 21], false),
 ];
 
 /// The enumerator gives up after so many executions; of the largest size it only shows that it would.

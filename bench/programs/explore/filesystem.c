@@ -1,4 +1,5 @@
-/* The file system of Flanagan and Godefroid: threads take a free block for their inode. Blocks are few, so that few threads collide. N is its size. */
+/* The file system of Flanagan and Godefroid: threads take a free block for their inode. Blocks are few, so that few threads
+   collide: of N + 1, if that is even, else none do. N is its size. */
 #include <pthread.h>
 #include "explored.h"
 

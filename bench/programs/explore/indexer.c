@@ -1,9 +1,9 @@
-/* The indexer of Flanagan and Godefroid: threads put messages into a hash table by compare and swap. The table is small, so that few threads collide. N is its size. */
+/* The indexer of Flanagan and Godefroid: N threads put messages into a hash table by compare and swap. The table has room for all of them, and few collide. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include "explored.h"
 
-enum { SLOTS = 8, MESSAGES = 2 };
+enum { MESSAGES = 2, SLOTS = N * MESSAGES <= 16 ? 16 : 32 };
 static atomic_int table[SLOTS];
 
 static void *work(void *argument) {

@@ -12,12 +12,19 @@ pub(crate) struct Registry {
     closed: bool,
     paths: Vec<PathBuf>,
     children: Vec<Started>,
+    /// So many processes are just being made for us: children of ours, and not yet in the list.
+    coming: usize,
 }
 
 impl Registry {
     /// Processes that we started ourselves and have not waited for.
     pub fn children(&self) -> &[Started] {
         &self.children
+    }
+
+    /// Whether a child that is not in the list can be one that we start.
+    pub fn is_incomplete(&self) -> bool {
+        self.coming > 0
     }
 }
 
@@ -41,7 +48,7 @@ impl Started {
 }
 
 static REGISTRY: Mutex<Registry> =
-    Mutex::new(Registry { closed: false, paths: Vec::new(), children: Vec::new() });
+    Mutex::new(Registry { closed: false, paths: Vec::new(), children: Vec::new(), coming: 0 });
 
 pub(crate) fn registry() -> MutexGuard<'static, Registry> {
     let registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,6 +89,21 @@ pub fn start<T>(
     let new = start()?;
     let started = started(&new);
     registry.children.push(started);
+    Ok(new)
+}
+
+/// As [`start`], for a process that another one makes for us: that takes its time, and the list is not held
+/// meanwhile. If our process ends before the new one is in the list, it must end by itself.
+pub fn start_elsewhere<T>(
+    start: impl FnOnce() -> std::io::Result<T>,
+    started: impl FnOnce(&T) -> Started,
+) -> std::io::Result<T> {
+    registry().coming += 1;
+    let new = start();
+    let mut registry = registry();
+    registry.coming -= 1;
+    let new = new?;
+    registry.children.push(started(&new));
     Ok(new)
 }
 

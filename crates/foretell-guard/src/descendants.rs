@@ -123,10 +123,13 @@ pub fn reap() {
             // this one. That is soon, unless that somebody waits for one of the others.
             static LAST: Mutex<Option<Instant>> = Mutex::new(None);
             let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-            if last.is_none_or(|last| last.elapsed() > NOW_AND_THEN) {
+            if !registry.is_incomplete() && last.is_none_or(|last| last.elapsed() > NOW_AND_THEN) {
                 adopted(&registry).into_iter().for_each(reap_one);
                 *last = Some(Instant::now());
             }
+            return;
+        }
+        if registry.is_incomplete() {
             return;
         }
         reap_one(process);
@@ -153,10 +156,11 @@ pub fn end_those_of(mark: Mark) {
     let begin = Instant::now();
     loop {
         let registry = cleanup::registry();
-        let alone = registry.children().iter().all(|child| child.serves);
-        let adopted = adopted(&registry);
-        let is_left = |process: &i32| !is_over(*process) && (alone || mark.is_on(*process));
-        let left: Vec<i32> = adopted.iter().copied().filter(is_left).collect();
+        let mut adopted = adopted(&registry);
+        if registry.is_incomplete() || !registry.children().iter().all(|child| child.serves) {
+            adopted.retain(|&process| mark.is_on(process));
+        }
+        let left: Vec<i32> = adopted.iter().copied().filter(|&process| !is_over(process)).collect();
         for &process in &left {
             kill(process);
         }
@@ -186,7 +190,8 @@ pub(crate) fn end_all() {
     }
 }
 
-/// Our children that we did not start. The registry is locked, so that none is just being started.
+/// Our children that we did not start, unless [`Registry::is_incomplete`]. The registry is locked, so that
+/// none is just being started.
 fn adopted(registry: &Registry) -> Vec<i32> {
     let ours = |process: &i32| registry.children().iter().any(|own| own.process == *process);
     children().into_iter().filter(|process| !ours(process)).collect()

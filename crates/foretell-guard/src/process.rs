@@ -36,7 +36,7 @@ impl Owned {
     }
 
     /// A child of ours that another child made for us (`CLONE_PARENT`); `fork` has it made and gives its
-    /// number. It becomes the leader of a group of its own.
+    /// number. It becomes the leader of a group of its own, and ends by itself when its parent has ended.
     pub fn forked(fork: impl FnOnce() -> io::Result<i32>) -> io::Result<Self> {
         let fork = || {
             let process = fork()?;
@@ -46,7 +46,7 @@ impl Owned {
             Ok(process)
         };
         let started = |&process: &i32| Started { process, leads_group: true, serves: false };
-        let process = cleanup::start(fork, started)?;
+        let process = cleanup::start_elsewhere(fork, started)?;
         Ok(Self { started: started(&process), ended: None })
     }
 
