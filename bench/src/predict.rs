@@ -193,8 +193,14 @@ pub fn families() -> Result<(), String> {
 
 /// A million events: lock-protected counters with a handful of violations.
 pub fn million() -> Result<(), String> {
-    let wanted =
-        Counters { threads: 8, counters: 64, events: 1_000_000, violations: 5, seed: 2026 };
+    let wanted = Counters {
+        threads: 8,
+        counters: 64,
+        events: 1_000_000,
+        violations: 5,
+        apart: 0,
+        seed: 2026,
+    };
     let trace = families::counters(wanted);
     let generated = cpu_seconds()?;
     let started = Instant::now();

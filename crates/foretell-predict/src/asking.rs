@@ -1,15 +1,17 @@
 //! Asks about a trace: as a whole, or, where it is long, in windows that grow as needed.
 //!
 //! What is asked about is a [`Way`] to reach something; several ways to reach the same are asked
-//! about together. Guaranteed: what a window shows is real; what a window does not show is told as
-//! unknown.
+//! about together. All questions are asked in small windows first; for those that are open then, windows grow
+//! up to the whole trace, those whose events are nearest to each other first, until a number of events is used
+//! up ([`crate::options::Window::further`]). Guaranteed: what a window shows is real; what a window does not
+//! show is told as unknown, unless the window is the whole trace.
 
 use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::must_order::MustOrder;
 use foretell_model::replay::Replay;
 use foretell_solve::Statistics as SolverStatistics;
 use foretell_solve::encode::Mode;
-use foretell_trace::{EventId, Trace};
+use foretell_trace::{Event, EventId, Op, Trace};
 
 use crate::engine::{Engine, Setting, Verdict};
 use crate::goal::Goal;
@@ -51,6 +53,10 @@ pub(crate) struct Asker<'a> {
     options: &'a Options,
     prepare: &'a Prepare<'a>,
     place: Place<'a>,
+    /// No window begins behind it: the first assertion that failed, after which nothing more takes place.
+    last_start: EventId,
+    /// Events that larger windows may still have.
+    further: usize,
     /// What solving cost so far.
     pub cost: SolverStatistics,
     /// The most events that were encoded at once.
@@ -75,8 +81,21 @@ impl<'a> Asker<'a> {
             false => Place::Whole(Box::new(prepare(ConcurrentTraceProgram::build(trace)?)?)),
             true => Place::Windows(Checkpoints::new(trace)?),
         };
-        let (cost, longest) = (SolverStatistics::default(), 0);
-        Ok(Self { trace, chains, order, options, prepare, place, cost, longest })
+        let failed =
+            |event: &Event| matches!(event.op, Op::Assert(condition) if !condition.outcome);
+        let last_start = trace.events.iter().position(failed).unwrap_or(trace.events.len());
+        Ok(Self {
+            trace,
+            chains,
+            order,
+            options,
+            prepare,
+            place,
+            last_start: EventId::from(last_start),
+            further: options.window.further,
+            cost: SolverStatistics::default(),
+            longest: 0,
+        })
     }
 
     /// Asks each question of the group; they share an encoding. `answered` gets their numbers.
@@ -123,73 +142,139 @@ impl<'a> Asker<'a> {
                     add(&mut self.cost, engine.statistics());
                 }
             }
-            Place::Windows(_) => {
-                for (number, ways) in questions.iter().enumerate() {
-                    self.ask_in_growing_window(ways, &mut |answer| answered(number, answer))?;
-                }
-            }
+            Place::Windows(_) => self.ask_in_windows(questions, answered)?,
         }
         Ok(())
     }
 
-    /// Tries the nearest ways in small windows first; windows grow as long as they have to.
-    fn ask_in_growing_window<W: Way>(
+    /// Asks each question in small windows first; windows grow as long as a question is open.
+    fn ask_in_windows<W: Way>(
+        &mut self,
+        questions: &[&[W]],
+        answered: &mut dyn FnMut(usize, Answered<'_>),
+    ) -> Result<(), PredictError> {
+        let distance = |way: &W| {
+            let events = || way.window().iter();
+            events().max().map_or(0, |last| last.0) - events().min().map_or(0, |first| first.0)
+        };
+        let mut open: Vec<(usize, Open)> =
+            (0..questions.len()).map(|number| (number, Open::default())).collect();
+        open.sort_by_key(|(number, _)| questions[*number].iter().map(distance).min());
+        let mut radius = self.options.window.first.max(1);
+        while !open.is_empty() {
+            let mut wider = Vec::new();
+            for (number, before) in open {
+                let mut answered = |answer: Answered<'_>| answered(number, answer);
+                let Some(open) = self.ask_in_window(questions[number], radius, &mut answered)?
+                else {
+                    continue;
+                };
+                let open = open.after(before);
+                if open.can_be_wider {
+                    wider.push((number, open));
+                    continue;
+                }
+                let reason = open.reason.unwrap_or_else(|| {
+                    format!("bounded window: not possible within {} events", open.size)
+                });
+                let ctp = ConcurrentTraceProgram::build_window(&Replay::new(self.trace)?, &[])?;
+                let verdict = Verdict::Unknown(reason);
+                answered(Answered { ctp: &ctp, ways: &[], verdict, recorded: 0 });
+            }
+            open = wider;
+            radius = radius.saturating_mul(4);
+        }
+        Ok(())
+    }
+
+    /// Asks about the nearest ways, each in a window of its own. What is open then is returned.
+    fn ask_in_window<W: Way>(
         &mut self,
         ways: &[W],
+        radius: usize,
         answered: &mut dyn FnMut(Answered<'_>),
-    ) -> Result<(), PredictError> {
+    ) -> Result<Option<Open>, PredictError> {
         let Place::Windows(checkpoints) = &mut self.place else {
             unreachable!("only asked in windows")
         };
         let limits = self.options.window;
-        let mut radius = limits.first.max(1);
-        let mut reason = String::new();
-        loop {
+        let late = || Open { reason: Some(NOT_ASKED.into()), ..Open::default() };
+        let mut open = Open::default();
+        // Each way was looked at in the whole trace.
+        let mut proved = ways.len() <= limits.instances;
+        for (number, way) in ways.iter().enumerate().take(limits.instances) {
             if self.options.is_late() {
-                reason = NOT_ASKED.into();
-                break;
+                return Ok(Some(late()));
             }
-            let mut fits = false;
-            for (number, way) in ways.iter().enumerate().take(limits.instances) {
-                let Some((from, to)) = around(self.trace, way.window(), radius) else { continue };
-                if to.index() - from.index() >= limits.most {
-                    continue;
-                }
-                fits = true;
-                let ctp = (self.prepare)(checkpoints.window(from, to)?)?;
-                let subject = Subject::new(self.trace, self.chains, &ctp, self.order);
-                let Some(goal) = way.goal(&subject) else { continue };
-                let setting = setting(self.trace, self.options);
-                let goals = std::iter::once(&goal);
-                let mut engine = match Engine::new(&ctp, self.order, goals, &setting) {
-                    Err(_) if self.options.is_late() => continue,
-                    engine => engine?,
-                };
-                self.longest = self.longest.max(engine.events());
-                let verdict = engine.ask(&[&goal]);
-                add(&mut self.cost, engine.statistics());
-                match verdict {
-                    Verdict::Possible(..) | Verdict::Refused(_) => {
-                        let recorded = from.index();
-                        answered(Answered { ctp: &ctp, ways: &[number], verdict, recorded });
-                        return Ok(());
+            let Some((from, to)) = around(self.trace, way.window(), radius) else {
+                proved = false;
+                continue;
+            };
+            let from = from.min(self.last_start);
+            let size = to.index() - from.index() + 1;
+            let is_whole = size == self.trace.events.len();
+            if size > limits.most {
+                match self.further.checked_sub(size) {
+                    Some(left) => self.further = left,
+                    None => {
+                        proved = false;
+                        continue;
                     }
-                    Verdict::Unknown(why) => reason = why,
-                    Verdict::Impossible { .. } => {}
                 }
             }
-            if !fits {
-                break;
+            open.size = open.size.max(size);
+            open.can_be_wider |= !is_whole;
+            proved &= is_whole;
+            let ctp = (self.prepare)(checkpoints.window(from, to)?)?;
+            let subject = Subject::new(self.trace, self.chains, &ctp, self.order);
+            let Some(goal) = way.goal(&subject) else { continue };
+            let setting = setting(self.trace, self.options);
+            let goals = std::iter::once(&goal);
+            let mut engine = match Engine::new(&ctp, self.order, goals, &setting) {
+                Err(_) if self.options.is_late() => return Ok(Some(late())),
+                engine => engine?,
+            };
+            self.longest = self.longest.max(engine.events());
+            let verdict = engine.ask(&[&goal]);
+            add(&mut self.cost, engine.statistics());
+            match verdict {
+                Verdict::Possible(..) | Verdict::Refused(_) => {
+                    let recorded = from.index();
+                    answered(Answered { ctp: &ctp, ways: &[number], verdict, recorded });
+                    return Ok(None);
+                }
+                Verdict::Unknown(why) => {
+                    open.reason = Some(why);
+                    proved = false;
+                }
+                Verdict::Impossible { in_all_interleavings } => proved &= in_all_interleavings,
             }
-            radius *= 4;
         }
-        if reason.is_empty() {
-            reason = format!("bounded window: not possible within {} events", limits.most);
+        if !proved {
+            return Ok(Some(open));
         }
         let ctp = ConcurrentTraceProgram::build_window(&Replay::new(self.trace)?, &[])?;
-        let verdict = Verdict::Unknown(reason);
+        let verdict = Verdict::Impossible { in_all_interleavings: true };
         answered(Answered { ctp: &ctp, ways: &[], verdict, recorded: 0 });
-        Ok(())
+        Ok(None)
+    }
+}
+
+/// A question that windows of one size leave open.
+#[derive(Default)]
+struct Open {
+    /// Larger windows may still be tried.
+    can_be_wider: bool,
+    /// Events of the largest window that was tried.
+    size: usize,
+    /// Why there is no answer, if it is not for the size.
+    reason: Option<String>,
+}
+
+impl Open {
+    /// What smaller windows left open, and then these.
+    fn after(self, before: Open) -> Open {
+        Open { size: self.size.max(before.size), reason: self.reason.or(before.reason), ..self }
     }
 }
 

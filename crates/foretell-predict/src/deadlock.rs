@@ -351,9 +351,16 @@ pub fn stuck_goal(subject: &Subject<'_>, instance: &Instance) -> Option<Goal> {
     let mut builder = GoalBuilder::new(ctp);
     let mut parts = Vec::new();
     let mut here = Vec::new();
-    for chain in &ctp.threads {
-        let Some(&last) = chain.last() else { continue };
-        let mut states = vec![builder.taken(last)];
+    let end = ctp.events.iter().map(|event| event.origin).max();
+    for (chain, all) in ctp.threads.iter().zip(subject.chains) {
+        // What a thread does behind a window is not known: it can go on.
+        let goes_on = all.last().copied() > end;
+        let mut states = match chain.last() {
+            Some(&last) if !goes_on => vec![builder.taken(last)],
+            Some(_) => Vec::new(),
+            None if !goes_on => continue,
+            None => return None,
+        };
         for &event in chain {
             let origin = ctp.event(event).origin;
             let waits = match &subject.trace.event(origin).op {

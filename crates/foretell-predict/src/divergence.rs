@@ -175,7 +175,7 @@ pub fn divergences(trace: &Trace, options: &Options) -> Result<Divergences, Pred
     let options = Options {
         mode: Mode::Prefix,
         budget: Budget { conflicts: options.budget.conflicts.min(BUDGET.conflicts) },
-        window: Window { most: options.window.most.min(WINDOW), ..options.window },
+        window: Window { most: options.window.most.min(WINDOW), further: 0, ..options.window },
         ..options.clone()
     };
     let by_value = !trace.metadata.symbolic || options.model == Model::Causal;

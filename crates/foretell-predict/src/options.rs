@@ -99,12 +99,15 @@ pub struct Window {
     pub first: usize,
     /// At most so many events in all.
     pub most: usize,
+    /// What is open then is asked about in larger windows, up to the whole trace, as long as these have no
+    /// more events together.
+    pub further: usize,
     /// So many instances of a question are tried in a window of each size.
     pub instances: usize,
 }
 
 impl Default for Window {
     fn default() -> Self {
-        Self { whole: 4096, first: 128, most: 2048, instances: 8 }
+        Self { whole: 4096, first: 128, most: 2048, further: 1 << 24, instances: 8 }
     }
 }

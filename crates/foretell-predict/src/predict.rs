@@ -103,8 +103,8 @@ pub fn predict(trace: &Trace, options: &Options) -> Result<Prediction, PredictEr
     options.progress.begin(Phase::Solving, questions.len());
     let solving = Instant::now();
     let chains = trace.events_by_thread();
-    let whole = !in_windows(trace, options) && options.partition.is_none();
-    let mut recorder = Recorder { trace, options, prediction, whole, unexamined: BTreeMap::new() };
+    let all = options.partition.is_none();
+    let mut recorder = Recorder { trace, options, prediction, all, unexamined: BTreeMap::new() };
     let (about_assertions, others): (Vec<&Question>, Vec<&Question>) =
         questions.iter().partition(|question| question.kind == FindingKind::Assertion);
     let fail = match options.mode {
@@ -406,8 +406,8 @@ pub(crate) struct Recorder<'a> {
     pub trace: &'a Trace,
     pub options: &'a Options,
     pub prediction: Prediction,
-    /// The answers are about the whole trace, and all questions are asked.
-    pub whole: bool,
+    /// All questions are asked.
+    pub all: bool,
     /// Instances of questions that are not decided for all of them.
     pub unexamined: BTreeMap<FindingKind, u64>,
 }
@@ -448,7 +448,7 @@ impl Recorder<'_> {
 
     /// Keeps the answer to a question about these instances.
     pub fn record(&mut self, question: &Question, instances: &[Instance], answer: Answered<'_>) {
-        let whole = self.whole;
+        let all = self.all;
         let summary = summary(&mut self.prediction, question.kind);
         summary.questions += 1;
         let (status, instance, schedule) = match answer.verdict {
@@ -462,7 +462,7 @@ impl Recorder<'_> {
             Verdict::Impossible { in_all_interleavings } => {
                 summary.impossible += 1;
                 summary.holds_in_all_interleavings &=
-                    in_all_interleavings && whole && question.unexamined == 0;
+                    in_all_interleavings && all && question.unexamined == 0;
                 let left = question.unexamined + question.rest.len() as u64;
                 *self.unexamined.entry(question.kind).or_default() += left;
                 return;
@@ -511,11 +511,11 @@ impl rest::Listener for Recorder<'_> {
             Rest::Impossible => 0,
             Rest::Undecided(count) => count,
         };
-        let whole = self.whole;
+        let all = self.all;
         let summary = summary(&mut self.prediction, question.kind);
         summary.questions += 1;
         summary.impossible += 1;
-        summary.holds_in_all_interleavings &= whole && question.unexamined == 0 && undecided == 0;
+        summary.holds_in_all_interleavings &= all && question.unexamined == 0 && undecided == 0;
         *self.unexamined.entry(question.kind).or_default() += question.unexamined + undecided;
     }
 }

@@ -46,7 +46,8 @@ fn every_bank_has_twelve_patterns_a_thread_and_locksets_leave_four() {
 
 #[test]
 fn protected_counters_leave_only_the_forgotten_locks() {
-    let wanted = Counters { threads: 4, counters: 8, events: 20_000, violations: 3, seed: 1 };
+    let wanted =
+        Counters { threads: 4, counters: 8, events: 20_000, violations: 3, apart: 0, seed: 1 };
     let found = of(&families::counters(wanted));
     // two threads call each forgetful function once, and each can interrupt the other
     assert_eq!(found.after_locksets, 2 * 3);

@@ -1,5 +1,7 @@
 //! A long run: threads that increment lock-protected counters, and here and there forget the lock.
 
+use std::collections::VecDeque;
+
 use foretell_trace::{Op, Trace};
 
 use super::Program;
@@ -17,6 +19,8 @@ pub struct Counters {
     /// Functions that increment without the lock, each on a counter of its own and each called
     /// once by two threads, far apart from the next.
     pub violations: u32,
+    /// So many events lie between the calls of these two threads.
+    pub apart: usize,
     /// Chooses who runs next.
     pub seed: u64,
 }
@@ -40,17 +44,31 @@ pub fn counters(wanted: Counters) -> Trace {
     let mut random = Random::new(wanted.seed);
     let stride = wanted.events / (wanted.violations as usize + 1);
     let mut due = 0;
+    // Which function, by whom, and when.
+    let mut second_calls = VecDeque::new();
+    let hit = |program: &mut Program, thread, number: usize| {
+        let line = 100 + 10 * number as u32;
+        program.at(line).push(thread, Op::Call(format!("hit{number}").into()));
+        program.at(line + 1).add(thread, forgotten[number], 1);
+        program.at(line + 2).push(thread, Op::Return);
+    };
     while program.len() < wanted.events {
         let worker = workers[random.below(workers.len())];
+        if let Some(&(number, thread, when)) = second_calls.front()
+            && program.len() >= when
+        {
+            second_calls.pop_front();
+            hit(&mut program, thread, number);
+            continue;
+        }
         if due < forgotten.len() && program.len() > stride * (due + 1) {
-            let line = 100 + 10 * due as u32;
             let other = workers[(worker.index() % workers.len()).max(1) - 1];
-            let pair = if other == worker { [workers[1], workers[0]] } else { [worker, other] };
-            for thread in pair {
-                program.at(line).push(thread, Op::Call(format!("hit{due}").into()));
-                program.at(line + 1).add(thread, forgotten[due], 1);
-                program.at(line + 2).push(thread, Op::Return);
-            }
+            let [one, two] = match other == worker {
+                true => [workers[1], workers[0]],
+                false => [worker, other],
+            };
+            hit(&mut program, one, due);
+            second_calls.push_back((due, two, program.len() + wanted.apart));
             due += 1;
             continue;
         }
@@ -62,6 +80,9 @@ pub fn counters(wanted: Counters) -> Trace {
         program.at(23).write(worker, counter, sum);
         program.at(24).unlock(worker, lock);
         program.at(25).push(worker, Op::Return);
+    }
+    for (number, thread, _) in second_calls {
+        hit(&mut program, thread, number);
     }
     for &worker in &workers {
         program.at(30).push(worker, Op::Return);
