@@ -43,7 +43,7 @@ cluster: unit
 
 bench: build
 	scripts/planners.sh
-	for table in trace-info trace-binary predict-families predict-million solvers neighbourhood planner schedule runs record binary thesis verify explore first-finding; do \
+	for table in trace-info trace-binary predict-families predict-million scale solvers neighbourhood planner schedule runs record binary thesis verify explore first-finding; do \
 	  echo "== $$table"; target/release/foretell-bench $$table || exit 1; done
 
 # The command goes to PREFIX/bin, the compiler plugin and the runtime to PREFIX/lib/foretell.

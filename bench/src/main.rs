@@ -5,6 +5,7 @@
 //! cargo run --release -p foretell-bench -- trace-binary     # size and speed of the binary format
 //! cargo run --release -p foretell-bench -- predict-families # the tables of 000 and 004
 //! cargo run --release -p foretell-bench -- predict-million  # a million events
+//! cargo run --release -p foretell-bench -- scale            # violations with halves far apart
 //! cargo run --release -p foretell-bench -- solvers          # the embedded solver against Z3
 //! cargo run --release -p foretell-bench -- record           # what recording costs, beside TSan
 //! cargo run --release -p foretell-bench -- binary           # the same for binaries, beside helgrind
@@ -32,6 +33,7 @@ mod planner;
 mod predict;
 mod record;
 mod runs;
+mod scale;
 mod schedule;
 mod spin;
 mod thesis;
@@ -62,6 +64,8 @@ fn main() -> ExitCode {
         ["binary", "paths"] => binary::paths(),
         ["schedule"] => schedule::table(),
         ["runs"] => runs::table(),
+        ["scale"] => scale::table(),
+        ["scale", events, apart] => scale::row(events, apart),
         ["planner"] => planner::table(None),
         ["planner", events] => planner::table(Some(events)),
         ["order"] => order::run(false, ""),
@@ -73,7 +77,7 @@ fn main() -> ExitCode {
         // What `trace-info` runs in processes of their own, for their peak memory.
         ["count", parser, file] => trace_info::count(parser, Path::new(file)),
         _ => Err("usage: foretell-bench trace-info | trace-binary | predict-families | \
-                  predict-million | solvers | record | binary [paths] | schedule | runs | order [quick] [NAME] | \
+                  predict-million | scale | solvers | record | binary [paths] | schedule | runs | order [quick] [NAME] | \
                   planner [EVENTS] | neighbourhood | thesis | verify [families] | explore | first-finding | \
                   generate-std EVENTS FILE [clean|racy]"
             .to_owned()),
