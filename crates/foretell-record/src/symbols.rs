@@ -15,7 +15,7 @@ use foretell_trace::format::Mapped;
 use object::{Object, ObjectSymbol, SymbolKind};
 use rustc_hash::FxHashMap;
 
-use crate::names;
+use crate::{find, names};
 
 /// A loaded executable or library.
 struct Module {
@@ -164,6 +164,11 @@ impl Symbols {
         }
         let found = self.modules.iter_mut().find(|m| m.first <= place && place < m.end);
         let Some(module) = found else { return site };
+        // What our runtime calls back (the routine of a `pthread_once`, a destructor of thread-local
+        // data) was called by the program: its place is that of the call into the runtime.
+        if module.path.file_name().is_some_and(|file| file == find::LIBRARY) {
+            return site;
+        }
         let probe = place.wrapping_sub(module.base).wrapping_sub(1);
         let tables = Arc::clone(&module.tables);
         let known = || tables.sites.lock().unwrap_or_else(PoisonError::into_inner);
