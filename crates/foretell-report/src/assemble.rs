@@ -451,7 +451,7 @@ fn statistics(prediction: &Prediction) -> Statistics {
         solve_seconds: statistics.solve_time.as_secs_f64(),
         solver_checks: statistics.solver.checks,
         solver_conflicts: statistics.solver.conflicts,
-        more: BTreeMap::new(),
+        test: None,
     }
 }
 

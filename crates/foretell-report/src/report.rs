@@ -777,9 +777,67 @@ pub struct Statistics {
     pub solver_checks: u64,
     /// Conflicts of the solver.
     pub solver_conflicts: u64,
-    /// What other commands count: forced runs, explored paths, ...
-    #[serde(flatten)]
-    pub more: BTreeMap<String, serde_json::Value>,
+    /// Of a test.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub test: Option<TestStatistics>,
+}
+
+/// What `foretell test` counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestStatistics {
+    /// How the recorded run ended, as [`ForcedRun::ended`].
+    #[serde(default)]
+    pub recorded_end: String,
+    /// Runs of the program, the recorded one included.
+    pub runs: usize,
+    /// Those of them that were made in this session; the others are from a store.
+    #[serde(default)]
+    pub runs_made: usize,
+    /// Runs with a different partial order of their events.
+    #[serde(default)]
+    pub behaviours: usize,
+    /// Classes of paths.
+    #[serde(default)]
+    pub paths: usize,
+    /// Predictions that were forced.
+    #[serde(default)]
+    pub forced: usize,
+    /// Findings that were confirmed.
+    #[serde(default)]
+    pub confirmed: usize,
+    /// Predictions that a forced run refuted.
+    #[serde(default)]
+    pub refuted: usize,
+    /// Predictions without an answer.
+    #[serde(default)]
+    pub open: usize,
+    /// Predictions that came true without a visible effect.
+    #[serde(default)]
+    pub folded: usize,
+    /// Predictions that the budget left untried.
+    #[serde(default)]
+    pub untried: usize,
+    /// Branches of the recorded run.
+    #[serde(default)]
+    pub branches: u64,
+    /// Those of them that the predictor missed, and which were therefore stored.
+    #[serde(default)]
+    pub branches_stored: u64,
+}
+
+impl TestStatistics {
+    /// Adds what another part of the same test counted. Findings and classes are not summed: parts
+    /// share them.
+    pub fn add_runs(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.runs_made += other.runs_made;
+        self.behaviours += other.behaviours;
+        self.forced += other.forced;
+        self.refuted += other.refuted;
+        self.open += other.open;
+        self.folded += other.folded;
+        self.untried += other.untried;
+    }
 }
 
 /// Why a text is not a result.

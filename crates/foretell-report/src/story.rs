@@ -223,7 +223,8 @@ pub fn coverage(explored: &Exploration) -> String {
         }
         (false, _, 0) => "not all behaviours of this input were covered".into(),
         (false, _, open) => {
-            format!("not all behaviours of this input were covered: {open} questions are open")
+            let questions = if open == 1 { "question is" } else { "questions are" };
+            format!("not all behaviours of this input were covered: {open} {questions} open")
         }
     }
 }

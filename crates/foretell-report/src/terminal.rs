@@ -8,7 +8,6 @@ use std::io::{self, Write};
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use serde_json::Value;
 
 use crate::report::{Access, Finding, Property, Report, Status};
 use crate::story::{self, Entry};
@@ -149,31 +148,24 @@ fn filtered(out: &mut impl Write, report: &Report) -> io::Result<()> {
 fn how(end: &str) -> String {
     match end.strip_prefix("ended ") {
         Some(by_whom) => format!("was ended {by_whom}"),
+        None if end.starts_with("left the schedule") => end.to_owned(),
         None => format!("ended with {end}"),
     }
 }
 
 /// What was forced, of a result of `foretell test`.
 fn forced(out: &mut impl Write, look: Look, report: &Report) -> io::Result<()> {
-    let more = &report.statistics.more;
-    let number = |name: &str| more.get(name).and_then(Value::as_u64).unwrap_or(0);
-    if !more.contains_key("runs") {
-        return Ok(());
-    }
-    match more.get("recorded_end").and_then(Value::as_str) {
-        None | Some("exit 0") => {}
-        Some(end) => writeln!(out, "recorded   the recorded run {}", shown(&how(end)))?,
+    let Some(test) = &report.statistics.test else { return Ok(()) };
+    match test.recorded_end.as_str() {
+        "" | "exit 0" => {}
+        end => writeln!(out, "recorded   the recorded run {}", shown(&how(end)))?,
     }
     writeln!(
         out,
         "forced     {:>5} runs, {} behaviours: {} confirmed, {} refuted, {} not tried",
-        number("runs"),
-        number("behaviours"),
-        number("confirmed"),
-        number("refuted"),
-        number("open"),
+        test.runs, test.behaviours, test.confirmed, test.refuted, test.open,
     )?;
-    match number("folded") {
+    match test.folded {
         0 => {}
         folded => writeln!(out, "benign     {folded:>5} happened without a visible effect")?,
     }

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use foretell_explore::LEFT_TO_OTHERS;
 use foretell_report::report::{Exploration, OpenQuestions, Part, Status};
 use foretell_report::{Report, story};
-use serde_json::{Value, json};
 
 use crate::cli::MergeArguments;
 use crate::commands::report::{exit_of, print, saved, suppress, write_files};
@@ -99,15 +98,10 @@ fn merged(parts: Vec<(String, Part, Report)>) -> Report {
     let mut known: HashSet<String> =
         whole.findings.iter().map(|finding| finding.fingerprint.clone()).collect();
     let mut explored = vec![whole.exploration.take().unwrap_or_default()];
-    let more = |report: &Report, name: &str| {
-        report.statistics.more.get(name).and_then(Value::as_u64).unwrap_or(0)
-    };
-    let summed =
-        ["runs", "runs_made", "behaviours", "forced", "refuted", "open", "folded", "untried"];
-    let mut sums = summed.map(|name| more(&whole, name));
+    let mut counted = whole.statistics.test.take().unwrap_or_default();
     for mut report in reports {
-        for (sum, name) in sums.iter_mut().zip(summed) {
-            *sum += more(&report, name);
+        if let Some(counted_there) = &report.statistics.test {
+            counted.add_runs(counted_there);
         }
         explored.push(report.exploration.take().unwrap_or_default());
         for sentence in std::mem::take(&mut report.unseen) {
@@ -118,12 +112,11 @@ fn merged(parts: Vec<(String, Part, Report)>) -> Report {
         report.findings.retain(|finding| known.insert(finding.fingerprint.clone()));
         whole.absorb(report);
     }
-    let confirmed =
+    counted.paths = count;
+    counted.confirmed =
         whole.findings.iter().filter(|finding| finding.status == Status::Confirmed).count();
-    let numbers = summed.iter().zip(sums).map(|(name, sum)| ((*name).to_owned(), json!(sum)));
-    whole.statistics.more.extend(numbers);
-    whole.statistics.more.insert("paths".into(), json!(count));
-    whole.statistics.more.insert("confirmed".into(), json!(confirmed));
+    let untried = counted.untried;
+    whole.statistics.test = Some(counted);
     let mut open: BTreeMap<String, usize> = BTreeMap::new();
     for reason in explored.iter().flat_map(|part| &part.reasons) {
         if reason.reason != LEFT_TO_OTHERS {
@@ -137,7 +130,7 @@ fn merged(parts: Vec<(String, Part, Report)>) -> Report {
     let covered = open.is_empty()
         && explored.iter().all(|part| part.covered || only_left(part))
         && !whole.findings.iter().any(|finding| finding.status == Status::Unknown)
-        && more(&whole, "untried") == 0
+        && untried == 0
         && whole.not_seen().is_empty();
     whole.exploration = Some(Exploration {
         covered,

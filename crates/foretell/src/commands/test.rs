@@ -20,7 +20,6 @@ use foretell_report::report::{self, ForcedRun, Place, Report};
 use foretell_report::{sha256, shell_word, story};
 use foretell_solve::Budget;
 use foretell_trace::schedule::Schedule;
-use serde_json::json;
 
 use crate::cli::{RunArguments, TestArguments};
 use crate::commands::explained::explained;
@@ -242,23 +241,21 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>, trials: &mut
     report.findings.sort_by_key(|finding| place(finding).unwrap_or(usize::MAX));
     let counts = &session.counts;
     let of = |is: fn(&Tested) -> bool| session.tested.iter().filter(|tested| is(tested)).count();
-    for (name, value) in [
-        ("recorded_end", json!(session.recorded.ended())),
-        ("runs", json!(counts.runs)),
-        ("runs_made", json!(counts.runs_made)),
-        ("behaviours", json!(counts.behaviours)),
-        ("paths", json!(session.exploration.classes)),
-        ("forced", json!(session.tested.len())),
-        ("confirmed", json!(of(Tested::counts))),
-        ("refuted", json!(of(|tested| tested.verdict.is_refuted()))),
-        ("open", json!(of(|tested| tested.verdict.is_open()) + counts.untried)),
-        ("folded", json!(of(Tested::is_folded))),
-        ("untried", json!(counts.untried)),
-        ("branches", json!(session.recorded.path.branches())),
-        ("branches_stored", json!(session.recorded.path.mispredictions())),
-    ] {
-        report.statistics.more.insert(name.into(), value);
-    }
+    report.statistics.test = Some(report::TestStatistics {
+        recorded_end: session.recorded.ended(),
+        runs: counts.runs,
+        runs_made: counts.runs_made,
+        behaviours: counts.behaviours,
+        paths: session.exploration.classes,
+        forced: session.tested.len(),
+        confirmed: of(Tested::counts),
+        refuted: of(|tested| tested.verdict.is_refuted()),
+        open: of(|tested| tested.verdict.is_open()) + counts.untried,
+        folded: of(Tested::is_folded),
+        untried: counts.untried,
+        branches: session.recorded.path.branches(),
+        branches_stored: session.recorded.path.mispredictions(),
+    });
     report
 }
 
