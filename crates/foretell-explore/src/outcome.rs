@@ -45,13 +45,15 @@ impl fmt::Display for Doubt {
             Doubt::LongRun => "the run is too long",
             Doubt::Undecided => "the solver did not decide",
             Doubt::LeftTheSchedule => "the forced run left its schedule",
-            Doubt::NothingNew => "the forced run did nothing new",
-            Doubt::CutOff => "a thread that was stopped could not be followed further",
+            Doubt::NothingNew => "the forced run took a path that was known already",
+            Doubt::CutOff => {
+                "a thread blocked for ever, or its run failed, and no run shows what it would do next"
+            },
             Doubt::HeldOutcome => "whether a call times out, or finds nothing, was not varied",
             Doubt::OtherPart => LEFT_TO_OTHERS,
             Doubt::Declined => "only the recorded path was asked for",
             Doubt::NoTerms => "the recording does not say what was computed from what",
-            Doubt::NoRun => "the run could not be made",
+            Doubt::NoRun => "the program could not be run, or its trace could not be read",
             Doubt::Refused => "the validator refused the solver's answer",
         })
     }
