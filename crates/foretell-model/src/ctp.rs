@@ -1,5 +1,5 @@
 //! The concurrent trace program (CTP): each event a guarded assignment, each thread a sequence,
-//! no order between threads but what the guards force (004 section 2, 000 Definition 1).
+//! no order between threads but what the guards force (004 and 000, Definition 1).
 //!
 //! A program step, a lock, a semaphore, a condition, a barrier, fork and join all become the same
 //! three kinds of [`Action`] over variables; synchronisation uses auxiliary shared variables

@@ -1,6 +1,6 @@
 //! The model of a trace: what every other interleaving of its events may do.
 //!
-//! [`build`] turns a trace into the guarded assignments of a [`ctp`] (004 and 000, section 2),
+//! [`build`] turns a trace into the guarded assignments of a [`ctp`] (004 section 3, 000 section 2),
 //! [`replay`] gives the state at the start of a window, [`cssa`] renames the variables so that each
 //! use names the definitions it may see, [`assertions`] ends runs at an assertion that fails,
 //! [`validate`] is the independent interpreter that accepts or rejects a witness, [`brute`] tries every

@@ -62,7 +62,7 @@ impl MustOrder {
         Self::from_edges(trace, &chains, edges)
     }
 
-    /// The strong order of 002 (section 4.2, "Happen-before analysis"): program order, fork and
+    /// The strong order of 002 (chapter 5, "Happen-before analysis"): program order, fork and
     /// join, barriers, and semaphores and conditions paired as they were in the run, because they
     /// are taken as signals. Mutexes only give a weak order, which is left out. Unlike [`Self::new`]
     /// it is a guess: another run may pair signals differently.

@@ -3,7 +3,7 @@
 //! A region (from [`Op::RegionBegin`] to its end) is broken when another thread's access comes
 //! between two consecutive accesses of one variable in it such that no order without the
 //! interruption gives the same result: read-write-read, write-write-read, read-write-write,
-//! write-read-write (004 section 4). Each such pair gets a flag: the first access clears it, the
+//! write-read-write (000 section 3). Each such pair gets a flag: the first access clears it, the
 //! interrupting one sets it, and before the second it is asserted to be clear. So one machinery
 //! serves both properties.
 

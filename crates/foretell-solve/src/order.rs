@@ -7,7 +7,7 @@
 //! clause is the edges of the cycle. Everything that a new edge implies is propagated at once;
 //! the reason, a shortest path of edges that were there at the time, is only computed when asked for.
 //!
-//! Reads-from (section 3.2 of 004): when a read takes the value of definition `w`, every other
+//! Reads-from (section 4.1 of 004): when a read takes the value of definition `w`, every other
 //! write `x` is before `w` or after the read. That is the clause `¬rf(w,r) ∨ ¬(w<x) ∨ (r<x)`, one for
 //! each read, definition and write. They are never written down: a literal that becomes true looks
 //! for those that it makes unit or false.

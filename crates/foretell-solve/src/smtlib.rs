@@ -1,6 +1,6 @@
 //! The question as SMT-LIB 2.6 text.
 //!
-//! An event is an integer, `Before(a, b)` is `a < b` (section 3 of 004, the order variables of the
+//! An event is an integer, `Before(a, b)` is `a < b` (section 4.3 of 004, the order variables of the
 //! encoding). Integers may be equal while a solution is a total order: for a pair of events only the
 //! atom whose first event has the smaller number is written, and the other direction is its
 //! negation. A cycle of such edges has at least one step to a larger number, which is strict, so
@@ -114,7 +114,7 @@ impl Writer {
         Ok(formulas)
     }
 
-    /// The π-function as a formula (section 3.2 of 004, pruned by what must hold anyway).
+    /// The π-function as a formula (section 4.2 of 004, pruned by what must hold anyway).
     fn pi(&self, terms: &mut TermStore, pi: &Pi) -> Result<TermId, SolveError> {
         let mut alternatives = Vec::with_capacity(pi.choices.len());
         for &(definition, value) in &pi.choices {

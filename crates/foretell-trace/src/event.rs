@@ -4,7 +4,7 @@
 //! An event belongs to a thread, has an index in that thread, and may have a source site. Plain
 //! program steps are reads, writes and branches of concrete values, each with a symbolic
 //! expression where one is known. Abstract steps are guarded assignments (the papers' `⟨tid,
-//! (assume(c), asgn)⟩`, 004 section 2) and transition predicates over primed variables (001
+//! (assume(c), asgn)⟩`, 004 section 3.1) and transition predicates over primed variables (001
 //! section 2.1).
 
 use crate::id::{ObjectId, SiteId, TermId, ThreadId, VariableId};
