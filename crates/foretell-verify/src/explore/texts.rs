@@ -65,7 +65,7 @@ impl Machine<'_> {
         };
         let byte = |at: Pointer, further: i64| {
             let (object, offset) = (state.object(at.base)?, at.offset + further);
-            match object.contains(offset, 1).then(|| object.load(offset as usize, 1, false))? {
+            match object.contains(offset, 1).then(|| object.load_byte(offset as usize))? {
                 Value::Integer(byte) => Some(byte as i32),
                 _ => None,
             }
@@ -84,7 +84,7 @@ impl Machine<'_> {
         let mut bytes = Vec::new();
         let Some(object) = state.object(at.base) else { return bytes };
         for offset in at.offset.max(0) as usize..object.size() {
-            match object.load(offset, 1, false) {
+            match object.load_byte(offset) {
                 Value::Integer(byte @ 1..) => bytes.push(byte as u8),
                 _ => break,
             }
@@ -189,7 +189,7 @@ impl Call<'_, '_> {
         for further in 0..i64::try_from(limit).unwrap_or(i64::MAX) {
             let at = Pointer { offset: at.offset + further, ..at };
             let offset = self.machine.bounds(state, self.place, at, 1, false)?;
-            match state.object(at.base).map(|object| object.load(offset, 1, false)) {
+            match state.object(at.base).map(|object| object.load_byte(offset)) {
                 Some(Value::Integer(0)) => break,
                 Some(Value::Integer(byte)) => bytes.push(byte as u8),
                 _ => return self.refuse("a string that is undefined"),
