@@ -121,8 +121,7 @@ impl<'m> Checker<'m> {
     pub(super) fn new(module: &'m Module, signals: bool) -> Self {
         let uses = module.functions.iter().map(Uses::of).collect();
         let functions = module.functions.iter();
-        let lives: Vec<Lives> =
-            functions.map(|f| Lives::of(module, f, HashMap::new())).collect();
+        let lives: Vec<Lives> = functions.map(|f| Lives::of(module, f, HashMap::new())).collect();
         let orders = orders(module, &lives);
         let (assumed, types) = (RefCell::default(), RefCell::default());
         Self { module, uses, orders, signals, assumed, types }

@@ -150,7 +150,9 @@ impl<'m> Machine<'m> {
         let Some(running) = state.threads.get(thread).and_then(Option::as_ref) else { return 0 };
         match &running.status {
             Status::Ended(_) | Status::AtBarrier(_) => return 0,
-            Status::Begins | Status::Leaves(_) | Status::Exits | Status::Creates { .. } => return 1,
+            Status::Begins | Status::Leaves(_) | Status::Exits | Status::Creates { .. } => {
+                return 1;
+            }
             Status::Waits { mutex, timed, .. } => {
                 let free = match self.sync(state, *mutex) {
                     Some(sync) => sync == Sync::Free,
@@ -528,9 +530,11 @@ impl<'m> Machine<'m> {
         let others = state.threads.iter().enumerate().filter(|(other, _)| *other != thread);
         let frames = others.filter_map(|(_, other)| other.as_ref()).flat_map(|t| &t.frames);
         frames.map(|frame| frame.function).any(speaks)
-            || state.globals.iter().chain(state.heap.iter().flatten()).any(|object| {
-                object.pointers().any(|pointer| pointer.base == base)
-            })
+            || state
+                .globals
+                .iter()
+                .chain(state.heap.iter().flatten())
+                .any(|object| object.pointers().any(|pointer| pointer.base == base))
     }
 
     /// Goes on after waiting.
@@ -1452,7 +1456,9 @@ impl Call<'_, '_> {
                 let Some(object) = state.object(at.base).filter(|_| at.offset == 0) else {
                     return Ok(Value::Undefined);
                 };
-                if ends {
+                // with `main`, the program ends
+                let depth = machine.depth(state, self.thread);
+                if ends && !(self.thread == 0 && depth == 1) {
                     machine.check_locks(object, self.place)?;
                 }
                 // nobody can ask for a private one any more

@@ -38,11 +38,7 @@ pub struct Dead {
 
 impl Lives {
     /// Looks at a function; `needed` are registers that an instruction looks at beside its operands.
-    pub fn of(
-        module: &Module,
-        function: &Function,
-        needed: HashMap<At, Vec<Register>>,
-    ) -> Self {
+    pub fn of(module: &Module, function: &Function, needed: HashMap<At, Vec<Register>>) -> Self {
         let count = function.registers.len();
         let mut lives = Lives {
             private: vec![false; count],

@@ -130,6 +130,8 @@ pub struct Machine<'m> {
     orders: Vec<Orders>,
     /// String literals that the program names at several places: one object or several.
     ambiguous: HashSet<Base>,
+    /// String literals that are the name of the source file.
+    file_names: HashSet<u32>,
     /// What had to be assumed.
     pub assumed: RefCell<BTreeSet<Assumption>>,
     /// By which types declared objects were accessed, in whatever execution.
@@ -169,8 +171,7 @@ impl<'m> Machine<'m> {
     /// A machine for a program.
     pub fn new(module: &'m Module, signals: bool) -> Self {
         let functions = || module.functions.iter();
-        let lives: Vec<Lives> =
-            functions().map(|f| Lives::of(module, f, HashMap::new())).collect();
+        let lives: Vec<Lives> = functions().map(|f| Lives::of(module, f, HashMap::new())).collect();
         let orders = orders(module, &lives);
         let lives = functions().zip(&orders).map(|(f, o)| Lives::of(module, f, o.needed(f)));
         let lives = lives.collect();
@@ -178,6 +179,7 @@ impl<'m> Machine<'m> {
             module,
             orders,
             ambiguous: ambiguous(module),
+            file_names: file_names(module),
             open_order: Cell::new(None),
             ended: Cell::new(None),
             lives,
@@ -216,7 +218,9 @@ impl<'m> Machine<'m> {
             };
             let mut object = Object::undefined(size as usize);
             object.padding = global.padding.clone();
-            if let Some(initial) = &global.initial {
+            // what `__FILE__` says depends on how the file is compiled: nobody knows it
+            let is_file = self.file_names.contains(&(globals.len() as u32));
+            if let Some(initial) = global.initial.as_ref().filter(|_| !is_file) {
                 self.initialise(&mut object, 0, &global.content, initial)
                     .map_err(|why| refuse(format!("the variable {}: {why}", global.name)))?;
             }
@@ -673,6 +677,9 @@ impl<'m> Machine<'m> {
         if write && object.once && object.is_defined(at.offset as usize, length) {
             return self.refuse(place, "undefined: a write to a variable that is const");
         }
+        if !write && self.is_used_as_lock(at, object, length) {
+            return self.refuse(place, "an access of a lock, whose content is the C library's");
+        }
         if object.is_sync(at.offset as usize, length) {
             return self.refuse(place, "an access of a lock or semaphore that is in use");
         }
@@ -806,7 +813,8 @@ impl<'m> Machine<'m> {
                 a.at.base == b.at.base && a.at.offset < end(b) && b.at.offset < end(&a)
             };
             if earlier.iter().any(|b| (a.write || b.write) && overlaps(b)) {
-                let what = "undefined: two accesses in one expression that C does not order (6.5, 2)";
+                let what =
+                    "undefined: two accesses in one expression that C does not order (6.5, 2)";
                 return self.refuse(later.place, what);
             }
         }
@@ -1211,10 +1219,12 @@ impl<'m> Machine<'m> {
                     None => Value::Undefined,
                 };
                 self.check_result(state, thread, place, &value)?;
-                for local in &self.top(state, thread).locals {
-                    self.check_locks(local, place)?;
-                }
                 let first = state.threads[thread].as_ref().is_some_and(|t| t.frames.len() == 1);
+                if !(first && thread == 0) {
+                    for local in &self.top(state, thread).locals {
+                        self.check_locks(local, place)?;
+                    }
+                }
                 if first && thread == 0 && matches!(value, Value::Undefined | Value::Bytes(_)) {
                     let main = self.top(state, thread).function;
                     if self.function(main).result != Type::Void {
@@ -1800,6 +1810,17 @@ fn ambiguous(module: &Module) -> HashSet<Base> {
     all.filter(|(_, (global, uses))| global.mergeable && *uses > 1)
         .map(|(id, _)| Base::Global(id as u32))
         .collect()
+}
+
+/// String literals that are the name of the source file, as `__FILE__` gives it.
+fn file_names(module: &Module) -> HashSet<u32> {
+    let name = module.file_name(0).as_bytes();
+    let all = module.globals.iter().enumerate().filter(|(_, global)| {
+        global.mergeable
+            && matches!(&global.initial, Some(Constant::Bytes(bytes))
+                if bytes.strip_suffix(&[0]).is_some_and(|bytes| bytes.ends_with(name)))
+    });
+    all.map(|(id, _)| id as u32).collect()
 }
 
 /// What declared objects of a program hold.

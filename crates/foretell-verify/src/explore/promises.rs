@@ -318,12 +318,22 @@ impl Machine<'_> {
         if !mine.insert(part) {
             return Ok(());
         }
-        let overlaps =
-            |other: &Part| other.0 == declared && other.1 < part.2 && part.1 < other.2;
+        let overlaps = |other: &Part| other.0 == declared && other.1 < part.2 && part.1 < other.2;
         match others.iter().any(overlaps) {
             true => self.undefined(place, "undefined: a lock is used of which there is a copy"),
             false => Ok(()),
         }
+    }
+
+    /// Has the threads library used some of these bytes?
+    pub(super) fn is_used_as_lock(&self, at: Pointer, object: &Object, length: usize) -> bool {
+        // its types are unions
+        if object.plain || self.locks.borrow().is_empty() {
+            return false;
+        }
+        let Some(declared) = declared(at.base, object) else { return false };
+        let (from, to) = (at.offset as u32, at.offset as u32 + length as u32);
+        self.locks.borrow().iter().any(|lock| lock.0 == declared && lock.1 < to && from < lock.2)
     }
 
     /// Globals that a function, and what it may call, speaks of.

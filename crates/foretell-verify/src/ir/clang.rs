@@ -81,7 +81,8 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
     for function in &module.functions {
         let shape = syntax.functions.get(&*function.name);
         if function.is_defined() && shape.is_none() {
-            let what = format!("the function {}, which has another name in the source", function.name);
+            let what =
+                format!("the function {}, which has another name in the source", function.name);
             return Err(clang.refuse(what));
         }
         module.shapes.push(shape.cloned().unwrap_or_default());
@@ -260,8 +261,7 @@ struct Preprocessed<'t> {
 
 impl<'t> Preprocessed<'t> {
     fn of(text: &'t str) -> Self {
-        let mut all =
-            Self { first: "", own: BTreeSet::new(), lines: Vec::new(), twice: None };
+        let mut all = Self { first: "", own: BTreeSet::new(), lines: Vec::new(), twice: None };
         let (mut name, mut number, mut is_own) = ("", 0, false);
         // the last line of each file that something stood in
         let mut last: HashMap<&str, u32> = HashMap::new();

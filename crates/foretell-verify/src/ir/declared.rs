@@ -98,6 +98,13 @@ impl<'t> Declared<'t> {
     }
 
     fn padding_of(&self, kind: &'t str) -> Option<Arc<Padding>> {
+        let mut inner = kind;
+        while let Some(entry) = self.entries.get(inner)
+            && number_of(entry, " size: ").is_none()
+        {
+            // of an array whose length only a run says, nothing is known
+            inner = field(entry, "baseType: !").filter(|_| !tagged(entry, &["array"]))?;
+        }
         let size = self.bits(kind)?.div_ceil(8);
         // a larger variable is refused for its size
         let size = usize::try_from(size).ok().filter(|size| *size <= 1 << 20)?;

@@ -218,6 +218,8 @@ pub struct Function {
     pub no_effect: bool,
     /// What of its locals has no value.
     pub padding: HashMap<Register, Arc<Padding>>,
+    /// Where its locals are declared.
+    pub declared: HashMap<Register, syntax::Spot>,
 }
 
 impl Function {

@@ -641,6 +641,7 @@ impl<'a> Reader<'a> {
             promises: first.and(promises),
             no_effect: false,
             padding: HashMap::new(),
+            declared: HashMap::new(),
         };
         while !line.takes_mark(')') {
             if !function.parameters.is_empty() {
@@ -878,13 +879,18 @@ impl<'a> Reader<'a> {
         // names first
         let mut parsed: Vec<Vec<Vec<Token>>> = Vec::new();
         let mut constants: HashSet<String> = HashSet::new();
-        let mut paddings = Vec::new();
+        let (mut paddings, mut declared_at) = (Vec::new(), Vec::new());
         for line in lines {
             let trimmed = line.trim();
             if let Some((local, rest)) =
                 trimmed.strip_prefix("#dbg_declare(ptr %").and_then(|rest| rest.split_once(", !"))
             {
                 let variable = rest.split(',').next().unwrap_or_default();
+                let place = rest.rsplit_once('!').map(|(_, number)| number.trim_end_matches(')'));
+                if let Some(place) = place.and_then(|number| self.places.get(number)) {
+                    let spot = (place.line, place.column);
+                    declared_at.push((local.trim_matches('"').to_owned(), spot));
+                }
                 if let Some(padding) = declared.padding(variable) {
                     paddings.push((local.trim_matches('"').to_owned(), padding));
                 }
@@ -968,6 +974,11 @@ impl<'a> Reader<'a> {
             blocks.push(Block { instructions });
         }
         body.function.blocks = blocks;
+        for (local, spot) in declared_at {
+            if let Some(&register) = body.registers.get(&local) {
+                body.function.declared.insert(register, spot);
+            }
+        }
         for (local, padding) in paddings {
             if let Some(&register) = body.registers.get(&local) {
                 body.function.padding.insert(register, padding);

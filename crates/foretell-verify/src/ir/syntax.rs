@@ -58,6 +58,8 @@ pub struct Shape {
     pub groups: Vec<Group>,
     /// Compound literals.
     pub literals: Vec<Literal>,
+    /// Blocks of variables, by the place of the name; none for the body of the function.
+    pub variables: HashMap<Spot, (String, Option<Range>)>,
     /// The type of the function, as the source has it.
     pub kind: String,
     /// By which type functions are called through pointers, by the first token of the call.
@@ -79,6 +81,8 @@ struct Node {
     /// Which node it is; a tree may show one node several times.
     address: String,
     range: Option<Range>,
+    /// Where the name is that it declares.
+    name: Option<Spot>,
     /// What stands behind the range.
     rest: String,
     parent: Option<usize>,
@@ -118,7 +122,10 @@ pub fn read(dump: impl BufRead, is_own: &dyn Fn(&str) -> bool) -> Result<Syntax,
         if depth == 0 || !reader.is_own {
             continue;
         }
-        reader.files.insert(reader.file.clone());
+        // attributes of an earlier declaration are no part of it
+        if !node.kind.ends_with("Attr") && !reader.files.contains(&reader.file) {
+            reader.files.insert(reader.file.clone());
+        }
         open.truncate(depth - 1);
         let parent = open.last().copied();
         let id = nodes.len();
@@ -158,6 +165,7 @@ impl Reader {
             kind: kind.into(),
             address: String::new(),
             range: None,
+            name: None,
             rest: String::new(),
             parent: None,
             children: Vec::new(),
@@ -177,7 +185,7 @@ impl Reader {
         if let Some(name) = rest.strip_prefix(' ')
             && ["line:", "col:"].iter().any(|start| name.starts_with(start))
         {
-            rest = self.location(name).ok_or_else(odd)?.1;
+            (node.name, rest) = self.location(name).ok_or_else(odd)?;
         }
         if let (Some(begin), Some(end)) = (begin, end) {
             node.range = Some(Range { begin, end });
@@ -251,6 +259,11 @@ impl Reader {
             {
                 shape.calls.insert(range.begin, canonical(&nodes[*callee].rest));
             }
+            if let ("VarDecl", Some(name)) = (nodes[id].kind.as_str(), nodes[id].name) {
+                let before = nodes[id].rest.split(" '").next().unwrap_or_default();
+                let called = before.rsplit(' ').next().unwrap_or_default().to_owned();
+                shape.variables.insert(name, (called, block(nodes, id)));
+            }
             if nodes[id].kind == "CompoundLiteralExpr"
                 && let Some(whole) = nodes[id].range
             {
@@ -281,6 +294,20 @@ impl Reader {
                     self.refuse(node, format!("{name}, {what}"));
                 }
             }
+            // `int a[f()][g()]`, `void h(int n, int a[f()])`: sizes are computed in any order
+            "VarDecl" | "ParmVarDecl" | "TypedefDecl" => {
+                let sizes: Vec<&str> = kind.split('[').skip(1).collect();
+                let effect = sizes.iter().any(|size| {
+                    let size = size.split(']').next().unwrap_or_default();
+                    size.contains('(')
+                        || size.contains("++")
+                        || size.contains("--")
+                        || size.contains('=')
+                });
+                if effect && (sizes.len() > 1 || node.kind == "ParmVarDecl") {
+                    self.refuse(node, "sizes of an array that may have an effect, in any order");
+                }
+            }
             // `[0 ... 3] = f()`: as often as there are elements, or once
             "InitListExpr" => {
                 let mut seen = HashSet::new();
@@ -289,7 +316,10 @@ impl Reader {
                     !address.is_empty() && !seen.insert(address) && has_effects(nodes, child)
                 });
                 if let Some(&child) = twice {
-                    self.refuse(&nodes[child], "an initialiser with an effect, of several elements");
+                    self.refuse(
+                        &nodes[child],
+                        "an initialiser with an effect, of several elements",
+                    );
                 }
             }
             _ => {}
