@@ -677,11 +677,11 @@ impl<'m> Machine<'m> {
         if write && object.once && object.is_defined(at.offset as usize, length) {
             return self.refuse(place, "undefined: a write to a variable that is const");
         }
-        if !write && self.is_used_as_lock(at, object, length) {
-            return self.refuse(place, "an access of a lock, whose content is the C library's");
-        }
         if object.is_sync(at.offset as usize, length) {
             return self.refuse(place, "an access of a lock or semaphore that is in use");
+        }
+        if !write && self.is_used_as_lock(at, object, length) {
+            return self.refuse(place, "an access of a lock, whose content is the C library's");
         }
         Ok(at.offset as usize)
     }
