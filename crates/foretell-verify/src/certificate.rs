@@ -84,6 +84,10 @@ pub enum Assumption {
     ReadersFirst,
     /// `strcmp` gives 1, -1 or a difference.
     Comparisons,
+    /// A start function of another type than `void *(void *)` is called as the machine calls it.
+    StartFunctions,
+    /// Who locks a default mutex again waits for ever.
+    LockedAgain,
     /// Deadlocks: a wait for a condition ends by a signal, by luck only where that is worse.
     WaitsNeedSignals,
     /// Two places race; both as `file:line`, the smaller first.
@@ -91,7 +95,7 @@ pub enum Assumption {
 }
 
 impl Assumption {
-    const PLAIN: [Assumption; 9] = [
+    const PLAIN: [Assumption; 11] = [
         Assumption::NoArguments,
         Assumption::ThreadsAreCreated,
         Assumption::MemoryIsAllocated,
@@ -100,6 +104,8 @@ impl Assumption {
         Assumption::Inputs,
         Assumption::ReadersFirst,
         Assumption::Comparisons,
+        Assumption::StartFunctions,
+        Assumption::LockedAgain,
         Assumption::WaitsNeedSignals,
     ];
 
@@ -133,6 +139,14 @@ impl fmt::Display for Assumption {
             Assumption::Comparisons => {
                 "strcmp, strncmp and memcmp return 0, 1, -1 or the difference of the first bytes that \
                  differ"
+            }
+            Assumption::StartFunctions => {
+                "a start function of another type than void *(void *) ignores its argument, or has no \
+                 result"
+            }
+            Assumption::LockedAgain => {
+                "a thread that locks a mutex of the default kind again waits for ever, as in the C \
+                 library"
             }
             Assumption::WaitsNeedSignals => {
                 "a wait for a condition that nobody signals does not end by itself (deadlock only; for \

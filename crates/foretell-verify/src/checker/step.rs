@@ -7,7 +7,7 @@ use super::memory::{Byte, Memory, Object, Value};
 use super::{Doing, Frame, State, Thread};
 use crate::certificate::Assumption;
 use crate::explore::liveness::Lives;
-use crate::explore::order::{Open, open_orders};
+use crate::explore::order::{Open, Orders, orders};
 use crate::ir::{
     Arithmetic, Cast, Change, Comparison, Constant, Flags, Function, Instruction, Manner, Module,
     Op, Operand, Order, Place, Promises, TagId, Type,
@@ -50,7 +50,7 @@ pub(super) struct Checker<'m> {
     uses: Vec<Uses>,
     /// Instructions whose operands C evaluates in any order: the one thing that is taken from the
     /// explorer, because it is about the text and not about states.
-    orders: Vec<Vec<Vec<Open>>>,
+    orders: Vec<Orders>,
     /// Signals are kept until they are received: needed to see that nobody can go on.
     pub(super) signals: bool,
     /// What had to be assumed.
@@ -120,8 +120,9 @@ impl Uses {
 impl<'m> Checker<'m> {
     pub(super) fn new(module: &'m Module, signals: bool) -> Self {
         let uses = module.functions.iter().map(Uses::of).collect();
-        let lives: Vec<Lives> = module.functions.iter().map(|f| Lives::of(module, f)).collect();
-        let orders = open_orders(module, &lives);
+        let functions = module.functions.iter();
+        let lives: Vec<Lives> = functions.map(|f| Lives::of(module, f, HashMap::new())).collect();
+        let orders = orders(module, &lives);
         let (assumed, types) = (RefCell::default(), RefCell::default());
         Self { module, uses, orders, signals, assumed, types }
     }
@@ -529,7 +530,7 @@ impl<'m> Checker<'m> {
         let place = instruction.place;
         let frame = state.threads[thread].as_ref().and_then(|thread| thread.frames.last());
         let open = frame.map_or(Open::No, |frame| {
-            self.orders[frame.function as usize][frame.block as usize][frame.at as usize]
+            self.orders[frame.function as usize].open(frame.block, frame.at)
         });
         let beside = state.threads.iter().flatten().filter(|t| !matches!(t.doing, Doing::Ended(_)));
         if open == Open::Always || open == Open::Beside && beside.count() > 1 {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::machine::{Kind, LARGEST, Machine, Step, Stop};
 use super::memory::{Base, Object, Pointer, Sync, Value};
+use super::promises::Use;
 use super::state::{OWN, State, Status};
 use super::texts::{is_comparison, is_output, is_text};
 use crate::certificate::Assumption;
@@ -149,7 +150,9 @@ impl<'m> Machine<'m> {
         let Some(running) = state.threads.get(thread).and_then(Option::as_ref) else { return 0 };
         match &running.status {
             Status::Ended(_) | Status::AtBarrier(_) => return 0,
-            Status::Begins | Status::Leaves(_) | Status::Exits => return 1,
+            Status::Begins | Status::Leaves(_) | Status::Exits | Status::Creates { .. } => {
+                return 1;
+            }
             Status::Waits { mutex, timed, .. } => {
                 let free = match self.sync(state, *mutex) {
                     Some(sync) => sync == Sync::Free,
@@ -295,7 +298,12 @@ impl<'m> Machine<'m> {
         let waits = match name {
             "pthread_mutex_lock" => match sync {
                 Some(Sync::Held { owner, .. }) if usize::from(owner) == thread => {
-                    self.mutex_kind(state, Place::default(), at) == Ok(MutexKind::Normal)
+                    let again =
+                        self.mutex_kind(state, Place::default(), at) == Ok(MutexKind::Normal);
+                    if again {
+                        self.assumed.borrow_mut().insert(Assumption::LockedAgain);
+                    }
+                    again
                 }
                 Some(Sync::Held { .. }) => true,
                 _ => false,
@@ -393,12 +401,14 @@ impl<'m> Machine<'m> {
 
     /// Checks that a lock or the like lies there as a whole, and nothing else of the kind.
     fn region(&self, state: &State, place: Place, at: Pointer, length: usize) -> Step<usize> {
-        match state.object(at.base) {
+        let offset = match state.object(at.base) {
             Some(object) if at.offset >= 0 && object.sync(at.offset as usize).is_some() => {
-                Ok(at.offset as usize)
+                at.offset as usize
             }
-            _ => self.bounds(state, place, at, length, true),
-        }
+            _ => self.bounds(state, place, at, length, true)?,
+        };
+        self.note_lock(state, place, at, length, Use::Lock)?;
+        Ok(offset)
     }
 
     fn is_zero(&self, state: &State, at: Pointer, offset: usize, length: usize) -> bool {
@@ -510,6 +520,23 @@ impl<'m> Machine<'m> {
         }
     }
 
+    /// May another thread look at the memory soon, as far as functions tell what they speak of?
+    fn is_asked_for(&self, state: &State, thread: usize, base: Base) -> bool {
+        if !self.is_shared(state, thread, base) {
+            return false;
+        }
+        let Base::Global(id) = base else { return true };
+        let speaks = |function: FunctionId| self.mentioned(function).contains(&id);
+        let others = state.threads.iter().enumerate().filter(|(other, _)| *other != thread);
+        let frames = others.filter_map(|(_, other)| other.as_ref()).flat_map(|t| &t.frames);
+        frames.map(|frame| frame.function).any(speaks)
+            || state
+                .globals
+                .iter()
+                .chain(state.heap.iter().flatten())
+                .any(|object| object.pointers().any(|pointer| pointer.base == base))
+    }
+
     /// Goes on after waiting.
     pub(super) fn wake(&self, state: &mut State, thread: usize, choice: u32) -> Step<()> {
         let status = state.threads[thread].as_ref().map(|thread| thread.status.clone());
@@ -528,6 +555,11 @@ impl<'m> Machine<'m> {
             }
             Some(Status::Leaves(code)) => self.finish(state, thread, result, number(code)),
             Some(Status::Exits) => return Err(Stop::Over),
+            Some(Status::Creates { handle, created }) => {
+                let value = Value::Pointer(created);
+                self.store(state, place, handle, &Type::Integer(64), &value)?;
+                self.finish(state, thread, result, number(0));
+            }
             Some(Status::Begins | Status::Runs | Status::AtBarrier(_) | Status::Ended(_))
             | None => {}
         }
@@ -904,6 +936,11 @@ impl Call<'_, '_> {
             Arc::make_mut(thread).detached = true;
         }
         let value = Value::Pointer(Pointer::to(Base::Thread(created as u8)));
+        if self.machine.is_asked_for(state, self.thread, handle.base) {
+            let created = Pointer::to(Base::Thread(created as u8));
+            self.machine.status(state, self.thread, Status::Creates { handle, created });
+            return Ok(None);
+        }
         self.machine.store(state, self.place, handle, &Type::Integer(64), &value)?;
         Ok(Some(number(0)))
     }
@@ -1327,6 +1364,9 @@ impl Call<'_, '_> {
         match self.pointer(state, 0)? {
             Pointer::NULL => {}
             Pointer { base: Base::Heap(id), offset: 0 } => {
+                if let Some(object) = &state.heap[id as usize] {
+                    self.machine.check_locks(object, self.place)?;
+                }
                 state.heap[id as usize] = None;
                 state.forget(|base| *base == Base::Heap(id));
             }
@@ -1382,6 +1422,7 @@ impl Call<'_, '_> {
                 if overlaps && family == "memcpy" {
                     return self.refuse("undefined: a copy of memory that overlaps");
                 }
+                machine.note_lock(state, self.place, from, length, Use::Copy)?;
                 let fields = self.fields.unwrap_or_default();
                 machine.check_copy(state, self.place, (from, to), fields)?;
                 let copy = state.object(from.base).map(|object| object.slice(source, length));
@@ -1411,11 +1452,30 @@ impl Call<'_, '_> {
             }
             "lifetime" => {
                 let at = self.pointer(state, self.arguments.len().saturating_sub(1))?;
-                if let (0, Some(object)) = (at.offset, state.object_mut(at.base)) {
+                let ends = name.starts_with("lifetime.end");
+                let Some(object) = state.object(at.base).filter(|_| at.offset == 0) else {
+                    return Ok(Value::Undefined);
+                };
+                // with `main`, the program ends
+                let depth = machine.depth(state, self.thread);
+                if ends && !(self.thread == 0 && depth == 1) {
+                    machine.check_locks(object, self.place)?;
+                }
+                // nobody can ask for a private one any more
+                let dies = ends && !object.private;
+                let register = object.name.map(|(_, register)| register);
+                if let Some(object) = state.object_mut(at.base) {
                     let size = object.size();
                     object.clear(0, size);
-                    // nobody can ask for a private one any more
-                    object.dead = !object.private && name.starts_with("lifetime.end");
+                    object.dead = dies;
+                }
+                // what points to it points to nothing, even if the variable comes to life again
+                if dies {
+                    state.forget(|base| *base == at.base);
+                    if let Some(register) = register {
+                        machine.top(state, self.thread).registers[register as usize] =
+                            Value::Pointer(at);
+                    }
                 }
                 Ok(Value::Undefined)
             }

@@ -5,6 +5,9 @@
 //! it, so its accesses need no scheduling point. A private local that is only read and written as a
 //! whole is forgotten like a register.
 
+use std::collections::HashMap;
+
+use super::order::At;
 use crate::ir::{Constant, Function, Module, Op, Operand, Register};
 
 /// What is known about a function.
@@ -16,6 +19,8 @@ pub struct Lives {
     pub accessed: Vec<bool>,
     /// For each register: the place among the locals of one that can be forgotten.
     slot: Vec<Option<u16>>,
+    /// Registers that instructions look at beside their operands.
+    needed: HashMap<At, Vec<Register>>,
     /// For each block and instruction: what nobody reads behind it.
     behind: Vec<Vec<Dead>>,
     /// For each block: what is read in it or behind it.
@@ -32,11 +37,15 @@ pub struct Dead {
 }
 
 impl Lives {
-    /// Looks at a function.
-    pub fn of(module: &Module, function: &Function) -> Self {
+    /// Looks at a function; `needed` are registers that an instruction looks at beside its operands.
+    pub fn of(module: &Module, function: &Function, needed: HashMap<At, Vec<Register>>) -> Self {
         let count = function.registers.len();
-        let mut lives =
-            Lives { private: vec![false; count], slot: vec![None; count], ..Self::default() };
+        let mut lives = Lives {
+            private: vec![false; count],
+            slot: vec![None; count],
+            needed,
+            ..Self::default()
+        };
         lives.accessed = vec![false; count];
         for instruction in function.blocks.iter().flat_map(|block| &block.instructions) {
             if let Op::Load { from: at, .. }
@@ -233,6 +242,7 @@ impl Lives {
                     })
                     .collect();
                 used.extend(instruction.result);
+                used.extend(self.needed.get(&(block, at)).into_iter().flatten());
                 for register in used {
                     if !live[register as usize] && !dead.registers.contains(&register) {
                         dead.registers.push(register);
@@ -268,6 +278,9 @@ impl Lives {
                 if let Operand::Register(register) = operand {
                     live[*register as usize] = true;
                 }
+            }
+            for register in self.needed.get(&(block, at)).into_iter().flatten() {
+                live[*register as usize] = true;
             }
         }
         live

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use super::inputs::Inputs;
 use super::liveness::Lives;
 use super::memory::{Base, Object, Pointer, Value};
-use super::order::{Open, open_orders};
-use super::promises::{Declared, Seen};
+use super::order::{Open, Orders, orders};
+use super::promises::{Declared, Part, Seen, Use};
 use super::state::{Frame, OWN, State, Status, Thread};
 use crate::certificate::Assumption;
 use crate::ir::{
@@ -103,6 +103,9 @@ const DEEPEST: usize = 200;
 /// Bytes that a program may allocate at once.
 pub(super) const LARGEST: u64 = 1 << 20;
 
+/// Bytes of a local that counts: smaller ones never fill a stack, as few as there can be.
+const LARGE: u64 = 1 << 10;
+
 /// Locals of one call.
 const MOST_LOCALS: usize = 1000;
 
@@ -122,11 +125,20 @@ pub struct Machine<'m> {
     pub weaker: Cell<Option<Place>>,
     /// Something was executed here whose operands C evaluates in any order, and it matters.
     pub open_order: Cell<Option<Place>>,
-    orders: Vec<Vec<Vec<Open>>>,
+    /// A pointer to what has ended was compared here.
+    pub ended: Cell<Option<Place>>,
+    orders: Vec<Orders>,
+    /// String literals that the program names at several places: one object or several.
+    ambiguous: HashSet<Base>,
+    /// String literals that are the name of the source file.
+    file_names: HashSet<u32>,
     /// What had to be assumed.
     pub assumed: RefCell<BTreeSet<Assumption>>,
     /// By which types declared objects were accessed, in whatever execution.
     pub(super) types: RefCell<HashMap<Declared, HashSet<Seen>>>,
+    /// Parts of declared objects that were locks, and that were copied, in whatever execution.
+    pub(super) locks: RefCell<HashSet<Part>>,
+    pub(super) copies: RefCell<HashSet<Part>>,
     /// What declared objects hold.
     pub(super) contents: HashMap<Declared, &'m Type>,
     /// The step did something that others than threads of the program can see, or synchronises.
@@ -158,17 +170,26 @@ pub struct Access {
 impl<'m> Machine<'m> {
     /// A machine for a program.
     pub fn new(module: &'m Module, signals: bool) -> Self {
-        let lives: Vec<Lives> = module.functions.iter().map(|f| Lives::of(module, f)).collect();
+        let functions = || module.functions.iter();
+        let lives: Vec<Lives> = functions().map(|f| Lives::of(module, f, HashMap::new())).collect();
+        let orders = orders(module, &lives);
+        let lives = functions().zip(&orders).map(|(f, o)| Lives::of(module, f, o.needed(f)));
+        let lives = lives.collect();
         Self {
             module,
-            orders: open_orders(module, &lives),
+            orders,
+            ambiguous: ambiguous(module),
+            file_names: file_names(module),
             open_order: Cell::new(None),
+            ended: Cell::new(None),
             lives,
             signals,
             quiet_abort: module.speaks_sv_comp(),
             weaker: Cell::new(None),
             assumed: RefCell::new(BTreeSet::new()),
             types: RefCell::default(),
+            locks: RefCell::default(),
+            copies: RefCell::default(),
             contents: contents(module),
             loud: Cell::new(false),
             has_inputs: module
@@ -196,7 +217,10 @@ impl<'m> Machine<'m> {
                 }
             };
             let mut object = Object::undefined(size as usize);
-            if let Some(initial) = &global.initial {
+            object.padding = global.padding.clone();
+            // what `__FILE__` says depends on how the file is compiled: nobody knows it
+            let is_file = self.file_names.contains(&(globals.len() as u32));
+            if let Some(initial) = global.initial.as_ref().filter(|_| !is_file) {
                 self.initialise(&mut object, 0, &global.content, initial)
                     .map_err(|why| refuse(format!("the variable {}: {why}", global.name)))?;
             }
@@ -656,6 +680,9 @@ impl<'m> Machine<'m> {
         if object.is_sync(at.offset as usize, length) {
             return self.refuse(place, "an access of a lock or semaphore that is in use");
         }
+        if !write && self.is_used_as_lock(at, object, length) {
+            return self.refuse(place, "an access of a lock, whose content is the C library's");
+        }
         Ok(at.offset as usize)
     }
 
@@ -739,7 +766,11 @@ impl<'m> Machine<'m> {
         };
         let depth = state.threads[thread].as_ref().map_or(0, |thread| thread.frames.len());
         let beside = state.alone.is_none() && state.running().nth(1).is_some();
-        match self.orders[function as usize][block as usize][at as usize] {
+        let orders = &self.orders[function as usize];
+        for &earlier in orders.beside(block, at) {
+            self.check_unsequenced(state, thread, instruction, function, earlier)?;
+        }
+        match orders.open(block, at) {
             Open::Beside if !beside => {}
             Open::Beside | Open::Always if self.open_order.get().is_none() => {
                 self.open_order.set(Some(instruction.place));
@@ -761,6 +792,31 @@ impl<'m> Machine<'m> {
             && !(called && frame.at == at)
         {
             forget(frame, &dead.registers, &dead.locals);
+        }
+        Ok(())
+    }
+
+    /// Two accesses in one expression that C does not order must not be of the same bytes.
+    fn check_unsequenced(
+        &self,
+        state: &State,
+        thread: usize,
+        later: &Instruction,
+        function: FunctionId,
+        (block, at): (usize, usize),
+    ) -> Step<()> {
+        let earlier = &self.function(function).blocks[block].instructions[at];
+        let earlier = self.accesses(state, thread, earlier);
+        for a in self.accesses(state, thread, later) {
+            let overlaps = |b: &Access| {
+                let end = |access: &Access| access.at.offset + access.length as i64;
+                a.at.base == b.at.base && a.at.offset < end(b) && b.at.offset < end(&a)
+            };
+            if earlier.iter().any(|b| (a.write || b.write) && overlaps(b)) {
+                let what =
+                    "undefined: two accesses in one expression that C does not order (6.5, 2)";
+                return self.refuse(later.place, what);
+            }
         }
         Ok(())
     }
@@ -845,6 +901,9 @@ impl<'m> Machine<'m> {
                     return self.refuse(place, format!("a local of type {}", content.show()));
                 };
                 let frames = state.threads[thread].as_ref().map_or(0, |t| t.frames.len());
+                if size > LARGE.into() && self.stack(state, thread) + size > LARGEST.into() {
+                    return self.refuse(place, format!("more than {LARGEST} bytes of locals"));
+                }
                 let frame = self.top(state, thread);
                 if frame.locals.len() >= MOST_LOCALS {
                     return self.refuse(place, format!("more than {MOST_LOCALS} locals in a call"));
@@ -858,6 +917,7 @@ impl<'m> Machine<'m> {
                 let one = *elements == Operand::Constant(Constant::Integer(1));
                 object.plain = content.is_declared() && (one || *content != Type::Integer(8));
                 object.once = *constant;
+                object.padding = self.function(frame.function).padding.get(&register).cloned();
                 frame.locals.push(object);
                 let local = frame.locals.len() - 1;
                 Value::Pointer(Pointer::to(Base::Local {
@@ -872,6 +932,14 @@ impl<'m> Machine<'m> {
                 let at = self.pointer(state, thread, place, from)?;
                 let value = self.load(state, place, at, kind)?;
                 self.check_manner(state, place, at, kind, manner, false)?;
+                let size = kind.size().unwrap_or(0) as usize;
+                if manner.character
+                    && state
+                        .object(at.base)
+                        .is_some_and(|object| object.is_partial(at.offset as usize, size))
+                {
+                    return self.refuse(place, "bits beside a bit-field, which have no value");
+                }
                 if let Some(below) = manner.below
                     && matches!(value, Value::Integer(_) | Value::Symbol(_))
                 {
@@ -897,6 +965,12 @@ impl<'m> Machine<'m> {
                     && let Some(object) = state.object_mut(at.base).filter(|o| !o.plain)
                 {
                     object.set_effective(at.offset as usize, size as usize, tag);
+                    // a write of a member leaves open what lies between members (C17 6.2.6.1, 6)
+                    for padding in self.module.aliases.padding(tag) {
+                        if let Ok(byte) = usize::try_from(at.offset + padding) {
+                            object.forget_byte(byte);
+                        }
+                    }
                 }
                 Value::Undefined
             }
@@ -915,6 +989,8 @@ impl<'m> Machine<'m> {
                     ) => self.symbolic(place, *operation, *bits, &a, &b, *flags)?,
                     (Value::Pointer(a), Value::Pointer(b), Arithmetic::Subtract)
                         if a.base == b.base
+                            && !state.object(a.base).is_some_and(|object| object.dead)
+                            && !self.ambiguous.contains(&a.base)
                             && matches!(
                                 a.base,
                                 Base::Global(_) | Base::Heap(_) | Base::Local { .. }
@@ -1022,7 +1098,12 @@ impl<'m> Machine<'m> {
                     && function.parameters.iter().zip(arguments).all(|(parameter, argument)| {
                         parameter.kind == argument.kind && parameter.by_value == argument.by_value
                     });
-                if !fits {
+                let caller = self.top(state, thread).function as usize;
+                let spot = (place.line, place.column);
+                let called = self.module.shapes.get(caller).and_then(|s| s.calls.get(&spot));
+                let declared = self.module.shapes.get(id as usize).map(|shape| &shape.kind);
+                let is_other = called.zip(declared).is_some_and(|(a, b)| !are_compatible(a, b));
+                if !fits || is_other {
                     let name = &function.name;
                     return self.refuse(place, format!("a call of {name} with other types"));
                 }
@@ -1139,6 +1220,11 @@ impl<'m> Machine<'m> {
                 };
                 self.check_result(state, thread, place, &value)?;
                 let first = state.threads[thread].as_ref().is_some_and(|t| t.frames.len() == 1);
+                if !(first && thread == 0) {
+                    for local in &self.top(state, thread).locals {
+                        self.check_locks(local, place)?;
+                    }
+                }
                 if first && thread == 0 && matches!(value, Value::Undefined | Value::Bytes(_)) {
                     let main = self.top(state, thread).function;
                     if self.function(main).result != Type::Void {
@@ -1171,6 +1257,12 @@ impl<'m> Machine<'m> {
         self.check_value(state, place, value, function.promises.and(of_call), &what)
     }
 
+    /// Bytes of all locals of a thread.
+    fn stack(&self, state: &State, thread: usize) -> u128 {
+        let frames = state.threads[thread].iter().flat_map(|thread| &thread.frames);
+        frames.flat_map(|frame| &frame.locals).map(|local| local.size() as u128).sum()
+    }
+
     /// Calls a function of the program; the caller goes on behind the call.
     pub(super) fn enter(
         &self,
@@ -1192,6 +1284,7 @@ impl<'m> Machine<'m> {
                 return self.refuse(place, "a copy of an undefined argument");
             };
             let offset = self.bounds(state, place, *from, size as usize, false)?;
+            self.note_lock(state, place, *from, size as usize, Use::Copy)?;
             let copy = state.object(from.base).map(|object| object.slice(offset, size as usize));
             let mut copy = copy.unwrap_or_else(|| Object::undefined(size as usize));
             copy.name = Some((id, parameter.register));
@@ -1324,6 +1417,14 @@ impl<'m> Machine<'m> {
         Ok(())
     }
 
+    /// Memory must not end while somebody holds a lock in it.
+    pub(super) fn check_locks(&self, object: &Object, place: Place) -> Step<()> {
+        match object.has_locked() {
+            true => self.refuse(place, "undefined: the memory of a lock ends while it is held"),
+            false => Ok(()),
+        }
+    }
+
     /// From here on nobody else moves until the section ends.
     pub(super) fn begin_section(&self, state: &mut State, thread: usize) {
         self.assumed.borrow_mut().insert(Assumption::AtomicSections);
@@ -1369,6 +1470,10 @@ impl<'m> Machine<'m> {
             && matches!(function.result, Type::Pointer | Type::Void);
         if !fits || self.is_library(id) || super::library::is_atomic(&function.name) {
             return self.refuse(place, format!("a thread whose function is {}", function.name));
+        }
+        let shape = self.module.shapes.get(id as usize);
+        if shape.is_some_and(|shape| shape.kind != "void *(void *)") {
+            self.assumed.borrow_mut().insert(Assumption::StartFunctions);
         }
         // a new thread does not own what an ended one has left locked
         let free = (0..state.threads.len())
@@ -1611,7 +1716,28 @@ impl<'m> Machine<'m> {
             }
             _ => return self.refuse(place, "a comparison of an undefined value"),
         };
-        if a.base == b.base && a.base != Base::Ended {
+        // a pointer has no value any more when what it points to has ended (C17 6.2.4, 2)
+        let ended = |pointer: Pointer| {
+            pointer.base == Base::Ended
+                || state.object(pointer.base).is_some_and(|object| object.dead)
+        };
+        // its bits are not those of null, but no compiler has to keep them: it is looked at what happens
+        // then, and nothing is proved
+        let null = |pointer: Pointer| pointer == Pointer::NULL;
+        if let Comparison::Equal | Comparison::NotEqual = comparison
+            && (null(a) && ended(b) || null(b) && ended(a))
+        {
+            self.ended.set(self.ended.get().or(Some(place)));
+            return Ok(truth(comparison == Comparison::NotEqual));
+        }
+        if ended(a) || ended(b) {
+            return self.refuse(place, "undefined: a comparison of a pointer to what has ended");
+        }
+        if a.base == b.base {
+            if self.ambiguous.contains(&a.base) {
+                let what = "a comparison of addresses of string literals that may be one or not";
+                return self.refuse(place, what);
+            }
             let (a, b) = (a.offset as u64, b.offset as u64);
             return Ok(truth(compare_numbers(comparison, 64, a.into(), b.into())));
         }
@@ -1622,15 +1748,15 @@ impl<'m> Machine<'m> {
                 return self.refuse(place, "a comparison of addresses of two variables");
             }
         };
-        // the bits of a pointer stay when what it points to ends: they are not those of null
-        let null = |pointer: Pointer| pointer == Pointer::NULL;
-        if null(a) && b.base == Base::Ended || null(b) && a.base == Base::Ended {
-            return Ok(truth(!equal));
-        }
         // what a program cannot name may share its memory with another: the linker merges strings
         let merged = |pointer: Pointer| match pointer.base {
             Base::Global(id) => self.module.globals[id as usize].mergeable,
-            _ => false,
+            base => state.object(base).and_then(|object| object.name).is_some_and(|(id, local)| {
+                let name = &self.function(id).registers[local as usize];
+                let shape = self.module.shapes.get(id as usize);
+                name.starts_with(".compoundliteral")
+                    && shape.is_some_and(|shape| shape.literals.iter().any(|l| l.constant))
+            }),
         };
         if merged(a) && merged(b) {
             return self.refuse(place, "a comparison of addresses of constants without a name");
@@ -1639,7 +1765,6 @@ impl<'m> Machine<'m> {
         let inside = |pointer: Pointer| match pointer.base {
             Base::Number => pointer.offset == 0,
             Base::Function(_) | Base::Thread(_) => true,
-            Base::Ended => false,
             base => state
                 .object(base)
                 .is_some_and(|object| (0..object.size() as i64).contains(&pointer.offset)),
@@ -1649,6 +1774,53 @@ impl<'m> Machine<'m> {
             false => self.refuse(place, "a comparison that depends on where variables lie"),
         }
     }
+}
+
+/// May a function of one type be called by the other? One without a prototype fits whatever the IR
+/// fits.
+fn are_compatible(a: &str, b: &str) -> bool {
+    let parts = |kind: &str| kind.split_once(" (").map(|(r, p)| (r.to_owned(), p.to_owned()));
+    let (Some((result, a_rest)), Some((other, b_rest))) = (parts(a), parts(b)) else {
+        return a == b;
+    };
+    result == other && (a_rest == b_rest || a_rest == ")" || b_rest == ")")
+}
+
+/// String literals that several places of the program name.
+fn ambiguous(module: &Module) -> HashSet<Base> {
+    let mut uses = vec![0; module.globals.len()];
+    let mut open: Vec<&Constant> =
+        module.globals.iter().filter_map(|global| global.initial.as_ref()).collect();
+    let blocks = module.functions.iter().flat_map(|function| &function.blocks);
+    for instruction in blocks.flat_map(|block| &block.instructions) {
+        open.extend(instruction.op.operands().into_iter().filter_map(|operand| match operand {
+            Operand::Constant(constant) => Some(constant),
+            Operand::Register(_) => None,
+        }));
+    }
+    while let Some(constant) = open.pop() {
+        match constant {
+            Constant::Global(id) => uses[*id as usize] += 1,
+            Constant::Behind(inner, _) | Constant::Same(inner) => open.push(inner),
+            Constant::Aggregate(parts) => open.extend(parts.iter().map(|(_, part)| part)),
+            _ => {}
+        }
+    }
+    let all = module.globals.iter().zip(uses).enumerate();
+    all.filter(|(_, (global, uses))| global.mergeable && *uses > 1)
+        .map(|(id, _)| Base::Global(id as u32))
+        .collect()
+}
+
+/// String literals that are the name of the source file, as `__FILE__` gives it.
+fn file_names(module: &Module) -> HashSet<u32> {
+    let name = module.file_name(0).as_bytes();
+    let all = module.globals.iter().enumerate().filter(|(_, global)| {
+        global.mergeable
+            && matches!(&global.initial, Some(Constant::Bytes(bytes))
+                if bytes.strip_suffix(&[0]).is_some_and(|bytes| bytes.ends_with(name)))
+    });
+    all.map(|(id, _)| id as u32).collect()
 }
 
 /// What declared objects of a program hold.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::terms::Symbol;
-use crate::ir::{FunctionId, Register, TagId};
+use crate::ir::{FunctionId, Padding, Register, TagId};
 
 /// What a pointer points into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -125,6 +125,8 @@ pub struct Object {
     pub once: bool,
     /// If it is not plain: by which type bytes were written last; first byte, length, type.
     effective: BTreeMap<u32, (u32, TagId)>,
+    /// What of it has no value, whatever is written there.
+    pub padding: Option<Arc<Padding>>,
 }
 
 /// Addresses that `malloc` gives are multiples of this.
@@ -154,6 +156,7 @@ impl Object {
             plain: false,
             once: false,
             effective: BTreeMap::new(),
+            padding: None,
         }
     }
 
@@ -245,6 +248,7 @@ impl Object {
                     self.bytes[offset + at] = *byte;
                     self.states[offset + at] = NUMBER;
                 }
+                self.blank(offset, length);
             }
             Value::Pointer(Pointer { base: Base::Number, offset: number }) => {
                 self.store(offset, length, &Value::Integer(*number as u64 as u128));
@@ -325,6 +329,13 @@ impl Object {
                 slice.effective.insert(at - offset as u32, (kept, tag));
             }
         }
+        slice.padding = self.padding.as_ref().map(|padding| {
+            let part = |all: &[u32]| {
+                let inside = all.iter().filter_map(|at| at.checked_sub(offset as u32));
+                inside.filter(|at| (*at as usize) < length).collect()
+            };
+            Arc::new(Padding { whole: part(&padding.whole), partial: part(&padding.partial) })
+        });
         slice
     }
 
@@ -343,6 +354,44 @@ impl Object {
             for (&at, &(kept, tag)) in &other.effective {
                 self.set_effective(offset + at as usize, kept as usize, tag);
             }
+        } else if let Some(padding) = &other.padding {
+            // bits without a value keep none when they are copied to where all bits have one
+            for &at in &padding.partial {
+                if !self.is_partial(offset + at as usize, 1) {
+                    self.forget_byte(offset + at as usize);
+                }
+            }
+        }
+        self.blank(offset, other.size());
+    }
+
+    /// Has one of these bytes bits without a value?
+    pub fn is_partial(&self, offset: usize, length: usize) -> bool {
+        let range = offset as u32..(offset + length) as u32;
+        self.padding.as_ref().is_some_and(|p| p.partial.iter().any(|at| range.contains(at)))
+    }
+
+    /// A number becomes undefined.
+    pub fn forget_byte(&mut self, offset: usize) {
+        if self.states.get(offset) == Some(&NUMBER) {
+            (self.bytes[offset], self.states[offset]) = (0, UNDEFINED);
+        }
+    }
+
+    /// What has no value gets none by being written.
+    fn blank(&mut self, offset: usize, length: usize) {
+        let Some(padding) = self.padding.clone() else { return };
+        let range = offset as u32..(offset + length) as u32;
+        for &at in padding.whole.iter().filter(|at| range.contains(at)) {
+            self.forget_byte(at as usize);
+        }
+    }
+
+    /// A byte that is looked at by itself.
+    pub fn load_byte(&self, offset: usize) -> Value {
+        match self.is_partial(offset, 1) {
+            true => Value::Undefined,
+            false => self.load(offset, 1, false),
         }
     }
 
@@ -351,6 +400,7 @@ impl Object {
         self.clear(offset, length);
         self.bytes[offset..offset + length].fill(byte);
         self.states[offset..offset + length].fill(NUMBER);
+        self.blank(offset, length);
     }
 
     /// The pointers in it.
@@ -380,6 +430,11 @@ impl Object {
             Sync::Read(readers) => readers.contains(&thread),
             Sync::Free | Sync::Semaphore(_) | Sync::Barrier { .. } => false,
         })
+    }
+
+    /// Is a lock in it held?
+    pub fn has_locked(&self) -> bool {
+        self.sync.values().any(|(_, sync)| matches!(sync, Sync::Held { .. } | Sync::Read(_)))
     }
 
     /// Is anything of the threads library in it?

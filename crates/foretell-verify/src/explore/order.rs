@@ -1,14 +1,17 @@
 //! Where C leaves open which operand is evaluated first, and the program can see it.
 //!
-//! clang evaluates arguments from left to right, other compilers do not. In IR before any optimisation a
-//! register lives no longer than its expression, so that the operands of an instruction are trees of
-//! what C evaluates in any order. Two calls, or a call and an access, in different operands are an *open
-//! order* if one writes what the other reads or writes, or if both synchronise while other threads run.
+//! clang evaluates arguments from left to right, other compilers do not. Which expressions have no order
+//! is what the syntax says ([`crate::ir::syntax`]): an instruction belongs to the operand in which its
+//! place is. Two accesses in different operands, of which one writes, are *undefined* if they are of the
+//! same bytes: the addresses are compared when the later one is executed. Two calls, or a call and an
+//! access, are an *open order* if one may write what the other reads or writes, or if both synchronise
+//! while other threads run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::library::is_input;
 use super::liveness::Lives;
+use crate::ir::syntax::{Group, Spot};
 use crate::ir::{Constant, Function, GlobalId, Instruction, Module, Op, Operand, Register};
 
 /// Whether an order is open.
@@ -65,8 +68,43 @@ impl Effects {
     }
 }
 
-/// For each function, block and instruction: is the order of its operands open?
-pub fn open_orders(module: &Module, lives: &[Lives]) -> Vec<Vec<Vec<Open>>> {
+/// What C does not order in a function.
+#[derive(Clone, Debug, Default)]
+pub struct Orders {
+    /// For each block and instruction: is the order with what was executed before open?
+    open: Vec<Vec<Open>>,
+    /// Earlier accesses that an access must not be of the same bytes as.
+    beside: HashMap<At, Vec<At>>,
+}
+
+impl Orders {
+    /// Is the order of an instruction and what was executed before it open?
+    pub fn open(&self, block: u32, at: u32) -> Open {
+        self.open[block as usize][at as usize]
+    }
+
+    /// Accesses before this one that have no order with it.
+    pub fn beside(&self, block: u32, at: u32) -> &[At] {
+        self.beside.get(&(block as usize, at as usize)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Registers that are needed to compare addresses, by the instruction that compares.
+    pub fn needed(&self, function: &Function) -> HashMap<At, Vec<Register>> {
+        let registers = |at: &At| {
+            let operands = function.blocks[at.0].instructions[at.1].op.operands().into_iter();
+            let registers = operands.filter_map(|operand| match operand {
+                Operand::Register(register) => Some(*register),
+                Operand::Constant(_) => None,
+            });
+            registers.collect::<Vec<_>>()
+        };
+        let all = self.beside.iter();
+        all.map(|(at, earlier)| (*at, earlier.iter().flat_map(registers).collect())).collect()
+    }
+}
+
+/// What C does not order, for each function.
+pub fn orders(module: &Module, lives: &[Lives]) -> Vec<Orders> {
     let mut known = vec![Effects::default(); module.functions.len()];
     loop {
         let before = known.clone();
@@ -86,23 +124,30 @@ pub fn open_orders(module: &Module, lives: &[Lives]) -> Vec<Vec<Vec<Open>>> {
     functions
         .map(|(id, function)| {
             let body = Body::of(module, function, &lives[id], &known);
-            let blocks = function.blocks.iter().enumerate();
-            blocks
-                .map(|(at, block)| {
-                    block
-                        .instructions
-                        .iter()
-                        .enumerate()
-                        .map(|(place, _)| body.order(at, place))
-                        .collect()
-                })
-                .collect()
+            body.orders(module.shapes.get(id).map_or(&[], |shape| &shape.groups))
         })
         .collect()
 }
 
 /// An instruction by its block and place.
-type At = (usize, usize);
+pub type At = (usize, usize);
+
+/// An instruction that accesses memory or calls a function.
+struct Action {
+    spot: Spot,
+    at: At,
+    effects: Effects,
+    /// It calls a function that does more than to copy.
+    calls: bool,
+    writes: bool,
+}
+
+/// How many actions of a kind stand before each.
+struct Counts {
+    calls: Vec<usize>,
+    writes: Vec<usize>,
+    synchronises: Vec<usize>,
+}
 
 struct Body<'a> {
     module: &'a Module,
@@ -244,115 +289,214 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The instructions that compute an operand.
-    fn tree(&self, operand: &'a Operand, user: At, tree: &mut BTreeSet<At>) {
-        let Operand::Register(register) = operand else { return };
-        let Some(at) = self.defined[*register as usize] else { return };
-        if matches!(self.at(at).op, Op::Allocate { .. }) {
-            self.temporary(*register, user, tree);
-            return;
-        }
-        if tree.insert(at) {
-            self.below(at, tree);
-        }
-    }
-
-    fn below(&self, at: At, tree: &mut BTreeSet<At>) {
-        for operand in self.at(at).op.operands() {
-            self.tree(operand, at, tree);
-        }
-        if let Op::Phi { incoming, .. } = &self.at(at).op {
-            for &(_, block) in incoming {
-                let last = self.function.blocks[block as usize].instructions.len() - 1;
-                if let Op::Branch { condition, .. } = &self.at((block as usize, last)).op {
-                    self.tree(condition, (block as usize, last), tree);
+    /// The accesses and calls of the function, by their places.
+    fn actions(&self) -> Vec<Action> {
+        let mut actions = Vec::new();
+        for (block, instructions) in self.function.blocks.iter().enumerate() {
+            for (place, instruction) in instructions.instructions.iter().enumerate() {
+                let spot = (instruction.place.line, instruction.place.column);
+                let (calls, writes) = match &instruction.op {
+                    Op::Load { .. } => (false, false),
+                    Op::Store { .. } | Op::Modify { .. } | Op::Exchange { .. } => (false, true),
+                    Op::Call { callee: Operand::Constant(Constant::Function(id)), .. } => {
+                        match &*self.module.functions[*id as usize].name {
+                            name if name.starts_with("llvm.mem") => (false, true),
+                            name if name.starts_with("llvm.") => continue,
+                            _ => (true, true),
+                        }
+                    }
+                    Op::Call { .. } => (true, true),
+                    _ => continue,
+                };
+                let effects = self.effects(instruction);
+                if spot.1 > 0 {
+                    actions.push(Action { spot, at: (block, place), effects, calls, writes });
                 }
             }
         }
+        actions.sort_by_key(|action| (action.spot, action.at));
+        actions
     }
 
-    /// The compiler's own variables carry structures from one call to another.
-    fn temporary(&self, local: Register, user: At, tree: &mut BTreeSet<At>) {
-        let name = &self.function.registers[local as usize];
-        if !["agg.tmp", "tmp", "coerce", "byval-temp"].iter().any(|own| name.starts_with(own)) {
-            return;
-        }
-        for place in 0..user.1 {
-            let at = (user.0, place);
-            let fills = match &self.at(at).op {
-                Op::Store { to, .. } => self.local(to) == Some(local),
-                Op::Call { arguments, .. } => {
-                    arguments.iter().any(|argument| self.local(&argument.value) == Some(local))
+    fn orders(&self, groups: &[Group]) -> Orders {
+        let blocks = self.function.blocks.iter();
+        let open = blocks.map(|block| vec![Open::No; block.instructions.len()]).collect();
+        let mut orders = Orders { open, beside: HashMap::new() };
+        let actions = self.actions();
+        let count = |is: &dyn Fn(&Action) -> bool| {
+            let mut sums = vec![0];
+            sums.extend(actions.iter().scan(0, |sum, action| {
+                *sum += usize::from(is(action));
+                Some(*sum)
+            }));
+            sums
+        };
+        let counts = Counts {
+            calls: count(&|action| action.calls),
+            writes: count(&|action| action.writes),
+            synchronises: count(&|action| action.effects.synchronises),
+        };
+        let first = |spot: Spot| actions.partition_point(|action| action.spot < spot);
+        let behind = |spot: Spot| actions.partition_point(|action| action.spot <= spot);
+        for group in groups {
+            let slices: Vec<(usize, usize)> = group
+                .operands
+                .iter()
+                .map(|operand| (first(operand.begin), behind(operand.end)))
+                .collect();
+            // a call by a pointer has its place where the pointer has
+            let call = actions[first(group.whole.begin)..behind(group.whole.begin)]
+                .iter()
+                .filter(|action| action.calls)
+                .map(|action| action.at)
+                .max();
+            for (index, &one) in slices.iter().enumerate() {
+                for &other in &slices[..index] {
+                    if !counts.may_matter(one, other) {
+                        continue;
+                    }
+                    for a in &actions[one.0..one.1] {
+                        for b in &actions[other.0..other.1] {
+                            if Some(a.at) != call && Some(b.at) != call {
+                                self.pair(a, b, &mut orders);
+                            }
+                        }
+                    }
                 }
-                _ => false,
-            };
-            if fills && tree.insert(at) {
-                self.below(at, tree);
             }
-        }
-    }
-
-    /// What an access or a call in a tree does; a variable that is counted up is written, too.
-    fn effects_at(&self, at: At, user: At) -> Effects {
-        let mut effects = self.effects(self.at(at));
-        if let Op::Load { from, .. } = &self.at(at).op {
-            let behind = if at.0 == user.0 { user.1 } else { at.1 };
-            let counts = (at.1..behind).any(
-                |place| matches!(&self.at((at.0, place)).op, Op::Store { to, .. } if to == from),
-            );
-            if counts {
-                effects.add(&self.access(from, false, true));
+            if !group.writes {
+                continue;
             }
-        }
-        effects
-    }
-
-    fn order(&self, block: usize, place: usize) -> Open {
-        let user = (block, place);
-        // the values of a phi and of a selection come from an order that C fixes
-        if matches!(self.at(user).op, Op::Phi { .. } | Op::Select { .. }) {
-            return Open::No;
-        }
-        let trees: Vec<BTreeSet<At>> = self
-            .at(user)
-            .op
-            .operands()
-            .into_iter()
-            .map(|operand| {
-                let mut tree = BTreeSet::new();
-                self.tree(operand, user, &mut tree);
-                tree
-            })
-            .filter(|tree| !tree.is_empty())
-            .collect();
-        let mut open = Open::No;
-        for (index, one) in trees.iter().enumerate() {
-            for other in &trees[..index] {
-                for &a in one.difference(other) {
-                    for &b in other.difference(one) {
-                        open = open.max(self.pair(a, b, user));
+            let own = (first(group.whole.begin)..behind(group.whole.end))
+                .filter(|at| !slices.iter().any(|slice| (slice.0..slice.1).contains(at)));
+            for own in own.map(|at| &actions[at]).filter(|action| !action.calls) {
+                for (operand, slice) in slices.iter().enumerate() {
+                    for action in &actions[slice.0..slice.1] {
+                        // the value that `x += f()` begins with may be read before or after the call
+                        let value = !own.writes && operand > 0;
+                        if value || action.writes && !action.calls {
+                            self.pair(own, action, &mut orders);
+                        }
                     }
                 }
             }
         }
-        open
+        orders
     }
 
-    fn pair(&self, a: At, b: At, user: At) -> Open {
-        let (first, second) = (self.effects_at(a, user), self.effects_at(b, user));
-        let open = first.order(&second);
-        let calls = |at| matches!(self.at(at).op, Op::Call { .. });
-        // two plain accesses conflict only where C has no order at all, which clang refuses
-        let open = match calls(a) || calls(b) {
-            true => open,
-            false => open.min(Open::Beside),
+    /// Two actions that C does not order.
+    fn pair(&self, a: &Action, b: &Action, orders: &mut Orders) {
+        let (earlier, later) = if a.at < b.at { (a, b) } else { (b, a) };
+        if a.calls || b.calls {
+            let open = &mut orders.open[later.at.0][later.at.1];
+            let order = earlier.effects.order(&later.effects);
+            if order > *open {
+                *open = (*open).max(self.order_left(earlier, later, order));
+            }
+            return;
+        }
+        if a.effects.synchronises && b.effects.synchronises {
+            let open = &mut orders.open[later.at.0][later.at.1];
+            *open = (*open).max(Open::Beside);
+        }
+        if (a.writes || b.writes) && !self.are_disjoint(a.at, b.at) {
+            let beside = orders.beside.entry(later.at).or_default();
+            if !beside.contains(&earlier.at) {
+                beside.push(earlier.at);
+            }
+        }
+    }
+
+    /// What is open of an order: one whose value the other is computed from is evaluated before it.
+    fn order_left(&self, earlier: &Action, later: &Action, order: Open) -> Open {
+        let op = &self.at(later.at).op;
+        if !self.depends(op.operands(), earlier.at) {
+            return order;
+        }
+        // the copy of a structure may go to where a call says, and read what the call changes
+        match op {
+            Op::Call { arguments, .. } if !later.calls => match arguments.get(1) {
+                Some(from) if !self.depends(vec![&from.value], earlier.at) => {
+                    earlier.effects.order(&self.access(&from.value, true, false))
+                }
+                _ => Open::No,
+            },
+            _ => Open::No,
+        }
+    }
+
+    /// Is one of the operands computed from the value of the instruction?
+    fn depends(&self, operands: Vec<&Operand>, earlier: At) -> bool {
+        let mut open = operands;
+        let mut seen = BTreeSet::new();
+        while let Some(operand) = open.pop() {
+            let Operand::Register(register) = operand else { continue };
+            let Some(defined) = self.defined[*register as usize] else { continue };
+            if defined == earlier {
+                return true;
+            }
+            if seen.insert(defined) {
+                open.extend(self.at(defined).op.operands());
+            }
+        }
+        false
+    }
+
+    /// Are two accesses of different variables, or of different parts of one?
+    fn are_disjoint(&self, a: At, b: At) -> bool {
+        let (Some((a, from, to)), Some((b, start, end))) = (self.extent(a), self.extent(b)) else {
+            return false;
         };
-        if open == Open::No || self.is_below(a, b) || self.is_below(b, a) { Open::No } else { open }
+        let is_variable = |root: &Operand| match root {
+            Operand::Constant(constant) => matches!(constant, Constant::Global(_)),
+            Operand::Register(register) => self.local(root) == Some(*register),
+        };
+        let is_private = |root: &Operand| {
+            self.local(root).is_some_and(|local| self.lives.private[local as usize])
+        };
+        if a == b {
+            return matches!((from, to, start, end), (Some(from), Some(to), Some(start), Some(end))
+                if to <= start || end <= from);
+        }
+        is_private(a) || is_private(b) || is_variable(a) && is_variable(b)
     }
 
-    fn is_below(&self, inner: At, outer: At) -> bool {
-        let mut tree = BTreeSet::new();
-        self.below(outer, &mut tree);
-        tree.contains(&inner)
+    /// What an access is of: the variable or pointer, and from where to where if that is known.
+    fn extent(&self, at: At) -> Option<(&'a Operand, Option<i64>, Option<i64>)> {
+        let (address, kind) = match &self.at(at).op {
+            Op::Load { from, kind, .. } => (from, kind),
+            Op::Store { to, kind, .. } => (to, kind),
+            Op::Modify { at, kind, .. } | Op::Exchange { at, kind, .. } => (at, kind),
+            _ => return None,
+        };
+        let mut offset = Some(0_i64);
+        let mut root = address;
+        while let Operand::Register(register) = root
+            && let Some(at) = self.defined[*register as usize]
+            && let Op::Address { base, offset: more, indices, .. } = &self.at(at).op
+        {
+            offset = offset.filter(|_| indices.is_empty()).and_then(|sum| sum.checked_add(*more));
+            root = base;
+        }
+        let end = offset.and_then(|offset| offset.checked_add(kind.size()? as i64));
+        Some((root, offset, end))
+    }
+}
+
+impl Counts {
+    fn has(sums: &[usize], (from, to): (usize, usize)) -> bool {
+        from < to && sums[to] > sums[from]
+    }
+
+    /// Does one of the slices write or call, or do both synchronise?
+    fn may_matter(&self, a: (usize, usize), b: (usize, usize)) -> bool {
+        if a.0 >= a.1 || b.0 >= b.1 {
+            return false;
+        }
+        let both = |sums: &[usize]| Self::has(sums, a) && Self::has(sums, b);
+        Self::has(&self.writes, a)
+            || Self::has(&self.writes, b)
+            || both(&self.calls)
+            || both(&self.synchronises)
     }
 }

@@ -41,6 +41,18 @@ pub(super) enum Declared {
 /// By which type bytes of a declared object were accessed: offset, length, type.
 pub(super) type Seen = (u32, u32, TagId);
 
+/// A part of a declared object: from where to where.
+pub(super) type Part = (Declared, u32, u32);
+
+/// What happens to a part of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// The threads library uses it.
+    Lock,
+    /// It is read to be copied.
+    Copy,
+}
+
 const WRONG_TYPE: &str =
     "undefined: an access by another type than that of the object (C17 6.5, 7)";
 
@@ -284,8 +296,48 @@ impl Machine<'_> {
         false
     }
 
+    /// Bytes are used as a lock, or copied: nobody may use a lock of which there is a copy.
+    pub(super) fn note_lock(
+        &self,
+        state: &State,
+        place: Place,
+        at: Pointer,
+        length: usize,
+        use_of: Use,
+    ) -> Step<()> {
+        let Some(declared) = state.object(at.base).and_then(|object| declared(at.base, object))
+        else {
+            return Ok(());
+        };
+        let part = (declared, at.offset as u32, at.offset as u32 + length as u32);
+        let (locks, copies) = (&mut *self.locks.borrow_mut(), &mut *self.copies.borrow_mut());
+        let (mine, others) = match use_of {
+            Use::Lock => (locks, copies),
+            Use::Copy => (copies, locks),
+        };
+        if !mine.insert(part) {
+            return Ok(());
+        }
+        let overlaps = |other: &Part| other.0 == declared && other.1 < part.2 && part.1 < other.2;
+        match others.iter().any(overlaps) {
+            true => self.undefined(place, "undefined: a lock is used of which there is a copy"),
+            false => Ok(()),
+        }
+    }
+
+    /// Has the threads library used some of these bytes?
+    pub(super) fn is_used_as_lock(&self, at: Pointer, object: &Object, length: usize) -> bool {
+        // its types are unions
+        if object.plain || self.locks.borrow().is_empty() {
+            return false;
+        }
+        let Some(declared) = declared(at.base, object) else { return false };
+        let (from, to) = (at.offset as u32, at.offset as u32 + length as u32);
+        self.locks.borrow().iter().any(|lock| lock.0 == declared && lock.1 < to && from < lock.2)
+    }
+
     /// Globals that a function, and what it may call, speaks of.
-    fn mentioned(&self, id: FunctionId) -> BTreeSet<GlobalId> {
+    pub(super) fn mentioned(&self, id: FunctionId) -> BTreeSet<GlobalId> {
         let mut globals = BTreeSet::new();
         let mut functions = BTreeSet::from([id]);
         let mut open = vec![id];

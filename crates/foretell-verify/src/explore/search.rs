@@ -220,6 +220,12 @@ impl Search<'_, '_> {
                  consistent executions were looked at, and none of them violates a property"
             ));
         }
+        if let Some(place) = self.machine.ended.get() {
+            let shown = self.machine.module.show(place);
+            return Verdict::Unknown(format!(
+                "refused: {shown}: undefined: a comparison of a pointer to what has ended (C17 6.2.4, 2)"
+            ));
+        }
         if let Some(place) = self.machine.open_order.get() {
             let shown = self.machine.module.show(place);
             return Verdict::Unknown(format!(

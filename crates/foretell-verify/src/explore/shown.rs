@@ -171,7 +171,7 @@ fn describe(
     let mut variable = None;
     let mut input = None;
     let (does, text) = match (&running.status, &instruction.op) {
-        (Status::Begins, _) => (Visible::No, String::new()),
+        (Status::Begins | Status::Creates { .. }, _) => (Visible::No, String::new()),
         (Status::Waits { condition, .. }, _) => {
             let condition = name(machine, state, *condition);
             (Visible::WaitEnd, format!("wakes up from waiting for {condition}"))

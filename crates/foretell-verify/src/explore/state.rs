@@ -70,6 +70,13 @@ pub enum Status {
     AtBarrier(Pointer),
     /// To leave a barrier, with this result.
     Leaves(i32),
+    /// It has created a thread: to write its handle, which the new thread may ask for earlier.
+    Creates {
+        /// Where the handle goes.
+        handle: Pointer,
+        /// The new thread; as a pointer, because it may end and be forgotten meanwhile.
+        created: Pointer,
+    },
     /// `main` has returned: to end the program.
     Exits,
     /// Nothing: it has ended with this result.
@@ -321,6 +328,7 @@ impl Thread {
     fn any_pointer(&self, is: &mut dyn FnMut(&Pointer) -> bool) -> bool {
         let in_status = match &self.status {
             Status::Waits { condition, mutex, .. } => is(condition) || is(mutex),
+            Status::Creates { handle, created } => is(handle) || is(created),
             Status::AtBarrier(barrier) => is(barrier),
             Status::Ended(value) => value.any_pointer(is),
             Status::Begins | Status::Runs | Status::Leaves(_) | Status::Exits => false,
@@ -339,6 +347,10 @@ impl Thread {
             Status::Waits { condition, mutex, .. } => {
                 change(condition);
                 change(mutex);
+            }
+            Status::Creates { handle, created } => {
+                change(handle);
+                change(created);
             }
             Status::AtBarrier(barrier) => change(barrier),
             Status::Ended(value) => value.change_pointers(change),

@@ -5,7 +5,7 @@
 
 use super::library::Call;
 use super::machine::{Machine, Step};
-use super::memory::{Base, Pointer, Value};
+use super::memory::{Pointer, Value};
 use super::state::State;
 use crate::certificate::Assumption;
 use crate::ir::{Argument, Type};
@@ -22,16 +22,21 @@ pub(super) fn is_output(name: &str) -> bool {
     matches!(name, "printf" | "fprintf" | "puts" | "fputs" | "perror")
 }
 
-/// A format's conversions behind its `%`, without flags and widths.
-fn conversions(format: &[u8]) -> Vec<u8> {
+/// A format's conversions behind its `%`, without flags and widths; is it one of 64 bits?
+fn conversions(format: &[u8]) -> Vec<(u8, bool)> {
     let mut found = Vec::new();
     let mut bytes = format.iter();
     while let Some(&byte) = bytes.next() {
         if byte == b'%' {
-            let conversion = bytes.find(|byte| !b"0123456789-+ #.lhzjt".contains(byte));
+            let mut is_long = false;
+            let conversion = bytes.find(|byte| {
+                is_long |= b"lzjt".contains(byte);
+                !b"0123456789-+ #.lhzjt".contains(byte)
+            });
             match conversion {
                 Some(b'%') => {}
-                conversion => found.push(conversion.copied().unwrap_or(0)),
+                Some(&conversion) => found.push((conversion, is_long)),
+                None => found.push((0, false)),
             }
         }
     }
@@ -65,7 +70,7 @@ impl Machine<'_> {
         };
         let byte = |at: Pointer, further: i64| {
             let (object, offset) = (state.object(at.base)?, at.offset + further);
-            match object.contains(offset, 1).then(|| object.load(offset as usize, 1, false))? {
+            match object.contains(offset, 1).then(|| object.load_byte(offset as usize))? {
                 Value::Integer(byte) => Some(byte as i32),
                 _ => None,
             }
@@ -84,7 +89,7 @@ impl Machine<'_> {
         let mut bytes = Vec::new();
         let Some(object) = state.object(at.base) else { return bytes };
         for offset in at.offset.max(0) as usize..object.size() {
-            match object.load(offset, 1, false) {
+            match object.load_byte(offset) {
                 Value::Integer(byte @ 1..) => bytes.push(byte as u8),
                 _ => break,
             }
@@ -152,7 +157,7 @@ impl Machine<'_> {
             "printf" | "fprintf" => {
                 let format = usize::from(name == "fprintf");
                 let text = pointer(format).map(|at| self.bytes_of(state, at)).unwrap_or_default();
-                for (place, conversion) in conversions(&text).into_iter().enumerate() {
+                for (place, (conversion, _)) in conversions(&text).into_iter().enumerate() {
                     if conversion == b's' {
                         // a limit belongs to functions with a length
                         if let Some(at) = pointer(format + 1 + place) {
@@ -189,7 +194,7 @@ impl Call<'_, '_> {
         for further in 0..i64::try_from(limit).unwrap_or(i64::MAX) {
             let at = Pointer { offset: at.offset + further, ..at };
             let offset = self.machine.bounds(state, self.place, at, 1, false)?;
-            match state.object(at.base).map(|object| object.load(offset, 1, false)) {
+            match state.object(at.base).map(|object| object.load_byte(offset)) {
                 Some(Value::Integer(0)) => break,
                 Some(Value::Integer(byte)) => bytes.push(byte as u8),
                 _ => return self.refuse("a string that is undefined"),
@@ -301,23 +306,32 @@ impl Call<'_, '_> {
             "printf" => 0,
             "fprintf" => 1,
             _ => {
-                if self.pointer(state, 0)?.base != Base::Number {
+                // only `perror` takes null for no text
+                if name != "perror" || self.pointer(state, 0)? != Pointer::NULL {
                     self.string_at(state, 0)?;
                 }
                 return Ok(Some(Value::Undefined));
             }
         };
         let text = self.string_at(state, format)?;
-        for (place, conversion) in conversions(&text).into_iter().enumerate() {
+        for (place, (conversion, is_long)) in conversions(&text).into_iter().enumerate() {
             let next = format + 1 + place;
-            match conversion {
-                b'd' | b'i' | b'u' | b'x' | b'X' | b'o' | b'c' | b'p' | b'f' | b'g' | b'e' => {
-                    self.argument(next)?;
+            let kind = &self.argument(next)?.kind;
+            let fits = match conversion {
+                b'd' | b'i' | b'u' | b'x' | b'X' | b'o' => {
+                    *kind == Type::Integer(if is_long { 64 } else { 32 })
                 }
+                b'c' => *kind == Type::Integer(32) && !is_long,
+                b'f' | b'g' | b'e' => matches!(kind, Type::Float { size: 8, .. }),
+                b'p' => *kind == Type::Pointer,
                 b's' => {
                     self.string_at(state, next)?;
+                    !is_long
                 }
                 _ => return self.refuse("a format that has no meaning here"),
+            };
+            if !fits {
+                return self.refuse("undefined: an argument of another type than the format says");
             }
         }
         Ok(Some(Value::Undefined))

@@ -5,7 +5,9 @@
 //! the same object: an optimiser takes them for independent otherwise. Types that may name anything
 //! (characters, members of unions) have no tag here.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+
+use super::declared::Declared;
 
 /// The number of a tag.
 pub type TagId = u32;
@@ -29,6 +31,10 @@ pub struct Aliases {
     /// The type of characters, which may name anything.
     anything: Option<u32>,
     types: HashMap<String, u32>,
+    /// The name of each type.
+    names: Vec<String>,
+    /// Bytes of each type that have no value.
+    padding: Vec<BTreeSet<u32>>,
     tags: Vec<Tag>,
     numbers: HashMap<String, Option<TagId>>,
 }
@@ -90,8 +96,30 @@ impl Aliases {
             self.anything = Some(id);
         }
         self.members.push(members);
+        let called = parts.first().and_then(|name| name.strip_prefix("!\"")?.strip_suffix('"'));
+        self.names.push(called.unwrap_or_default().to_owned());
         self.types.insert(name.to_owned(), id);
         Some(id)
+    }
+
+    /// Finds what has no value in structures.
+    pub(super) fn find_padding(&mut self, declared: &Declared<'_>) {
+        let types = self.names.iter().zip(&self.members);
+        let padding = types.map(|(name, members)| {
+            let offsets: Vec<u64> = members.iter().map(|(offset, _)| *offset).collect();
+            match members.len() {
+                0 => BTreeSet::new(),
+                _ => declared.padding_of_structure(name, &offsets),
+            }
+        });
+        self.padding = padding.collect();
+    }
+
+    /// The bytes without a value of the structure that a member is accessed in, from the member on.
+    pub fn padding(&self, tag: TagId) -> impl Iterator<Item = i64> + '_ {
+        let tag = self.tags[tag as usize];
+        let padding = self.padding.get(tag.base as usize).into_iter().flatten();
+        padding.map(move |at| i64::from(*at) - tag.offset as i64)
     }
 
     /// May accesses by these types be of the same memory?

@@ -1,8 +1,20 @@
-//! What the source declares of variables and the IR does not say: qualifiers, by the debug information.
+//! What the source declares of variables and the IR does not say: qualifiers, padding and the widths of
+//! bit-fields, by the debug information.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use std::sync::Arc;
 
 use super::read::field;
+use super::types::Padding;
+
+/// Bits of a type, by bytes.
+struct Bits {
+    /// They have a value.
+    valued: Vec<u8>,
+    /// They are stored with a bit-field.
+    stored: Vec<u8>,
+}
 
 /// Debug information by number.
 pub(super) struct Declared<'t> {
@@ -76,6 +88,111 @@ impl<'t> Declared<'t> {
         kind.map_or(Constness::No, |kind| self.constness_of(kind, false))
     }
 
+    /// What has no value in the variable of that number; none if all has.
+    pub(super) fn padding(&self, variable: &str) -> Option<Arc<Padding>> {
+        let mut entry = *self.entries.get(variable)?;
+        if entry.starts_with("!DIGlobalVariableExpression(") {
+            entry = self.entries.get(field(entry, "var: !")?)?;
+        }
+        self.padding_of(field(entry, "type: !")?)
+    }
+
+    fn padding_of(&self, kind: &'t str) -> Option<Arc<Padding>> {
+        let mut inner = kind;
+        while let Some(entry) = self.entries.get(inner)
+            && number_of(entry, " size: ").is_none()
+        {
+            // of an array whose length only a run says, nothing is known
+            inner = field(entry, "baseType: !").filter(|_| !tagged(entry, &["array"]))?;
+        }
+        let size = self.bits(kind)?.div_ceil(8);
+        // a larger variable is refused for its size
+        let size = usize::try_from(size).ok().filter(|size| *size <= 1 << 20)?;
+        let mut bits = Bits { valued: vec![0; size], stored: vec![0; size] };
+        self.cover(kind, 0, &mut bits, 0)?;
+        let mut padding = Padding::default();
+        for (at, (&valued, &stored)) in bits.valued.iter().zip(&bits.stored).enumerate() {
+            match (valued, stored) {
+                (255, _) => {}
+                (0, 0) => padding.whole.push(at as u32),
+                _ => padding.partial.push(at as u32),
+            }
+        }
+        (!padding.whole.is_empty() || !padding.partial.is_empty()).then(|| Arc::new(padding))
+    }
+
+    /// What has no value in a structure of that name, whose members lie at these offsets.
+    pub(super) fn padding_of_structure(&self, name: &str, offsets: &[u64]) -> BTreeSet<u32> {
+        let mut found = BTreeSet::new();
+        for (number, entry) in &self.entries {
+            let own = field(entry, " name: ").map_or("", |name| name.trim_matches('"'));
+            if !tagged(entry, &["structure"]) || own != name {
+                continue;
+            }
+            let starts: Vec<u64> = self
+                .members(entry)
+                .into_iter()
+                .filter_map(|member| self.entries.get(member))
+                .filter(|member| !member.contains("DIFlagBitField"))
+                .map(|member| number_of(member, " offset: ").unwrap_or(0) / 8)
+                .collect();
+            if starts.iter().all(|start| offsets.contains(start)) {
+                let padding = self.padding_of(number);
+                found.extend(padding.iter().flat_map(|padding| &padding.whole));
+            }
+        }
+        found
+    }
+
+    /// A bit-field that is wider than `int`: its name and line. gcc computes with as many bits as it
+    /// has, clang with those of its type.
+    pub(super) fn wide_bit_field(&self) -> Option<(&'t str, u32)> {
+        let wide = self.entries.values().find(|entry| {
+            entry.contains("DIFlagBitField") && number_of(entry, " size: ").is_some_and(|n| n > 32)
+        })?;
+        let line = number_of(wide, " line: ").unwrap_or(0) as u32;
+        Some((field(wide, " name: ").unwrap_or("?").trim_matches('"'), line))
+    }
+
+    fn bits(&self, kind: &str) -> Option<u64> {
+        let entry = self.entries.get(kind)?;
+        number_of(entry, " size: ").or_else(|| self.bits(field(entry, "baseType: !")?))
+    }
+
+    /// Marks the bits that have a value; none if the type is not understood.
+    fn cover(&self, kind: &'t str, start: u64, bits: &mut Bits, depth: usize) -> Option<()> {
+        let entry = self.entries.get(kind).filter(|_| depth < 64)?;
+        if tagged(entry, &["structure", "union"]) {
+            for member in self.members(entry) {
+                let entry = self.entries.get(member)?;
+                let kind = field(entry, "baseType: !")?;
+                let member = start + number_of(entry, " offset: ").unwrap_or(0);
+                if entry.contains("DIFlagBitField") {
+                    set(&mut bits.valued, member, number_of(entry, " size: ")?);
+                    // it is read and written with all bits of where it is stored
+                    let storage = field(entry, "extraData: i64 ")?.parse::<u64>().ok()?;
+                    set(&mut bits.stored, start + storage, self.bits(kind)?);
+                } else {
+                    self.cover(kind, member, bits, depth + 1)?;
+                }
+            }
+            return Some(());
+        }
+        if tagged(entry, &["array"]) {
+            let element = field(entry, "baseType: !")?;
+            let (all, one) = (number_of(entry, " size: ").unwrap_or(0), self.bits(element)?);
+            for index in 0..all.checked_div(one)? {
+                self.cover(element, start + index * one, bits, depth + 1)?;
+            }
+            return Some(());
+        }
+        match number_of(entry, " size: ") {
+            Some(size) => set(&mut bits.valued, start, size),
+            None => self.cover(field(entry, "baseType: !")?, start, bits, depth + 1)?,
+        }
+        Some(())
+    }
+
     fn constness_of(&self, kind: &'t str, mut constant: bool) -> Constness {
         let mut kind = Some(kind);
         while let Some(entry) = kind.and_then(|kind| self.entries.get(kind)) {
@@ -108,4 +225,16 @@ impl<'t> Declared<'t> {
 fn tagged(entry: &str, names: &[&str]) -> bool {
     let tag = field(entry, "tag: DW_TAG_").and_then(|tag| tag.strip_suffix("_type"));
     tag.is_some_and(|tag| names.contains(&tag))
+}
+
+fn number_of(entry: &str, key: &str) -> Option<u64> {
+    field(entry, key)?.parse().ok()
+}
+
+fn set(bytes: &mut [u8], start: u64, length: u64) {
+    for bit in start..start + length {
+        if let Some(byte) = bytes.get_mut((bit / 8) as usize) {
+            *byte |= 1 << (bit % 8);
+        }
+    }
 }

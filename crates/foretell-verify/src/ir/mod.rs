@@ -26,14 +26,17 @@ pub mod clang;
 mod declared;
 mod lex;
 mod read;
+mod scopes;
+pub mod syntax;
 mod types;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use alias::{Aliases, TagId};
 pub use read::read;
 pub(crate) use read::{mask, signed};
-pub use types::{Struct, Type};
+pub use types::{Padding, Struct, Type};
 
 /// The number of a register in its function.
 pub type Register = u32;
@@ -93,6 +96,8 @@ pub struct Module {
     pub aliases: Aliases,
     /// A local structure or array is `const`, as a whole or in part.
     pub constant_parts: bool,
+    /// What the syntax of each function says; absent if only IR was read.
+    pub shapes: Vec<syntax::Shape>,
 }
 
 impl Module {
@@ -188,6 +193,8 @@ pub struct Global {
     pub mergeable: bool,
     /// Its address is a multiple of this.
     pub align: u64,
+    /// What of it has no value.
+    pub padding: Option<Arc<Padding>>,
 }
 
 /// A function.
@@ -209,6 +216,10 @@ pub struct Function {
     pub promises: Promises,
     /// It is declared to have no effect (`const`, `pure`): calls may be left out.
     pub no_effect: bool,
+    /// What of its locals has no value.
+    pub padding: HashMap<Register, Arc<Padding>>,
+    /// Where its locals are declared.
+    pub declared: HashMap<Register, syntax::Spot>,
 }
 
 impl Function {
@@ -275,6 +286,8 @@ pub struct Manner {
     pub below: Option<u128>,
     /// Seen from outside.
     pub volatile: bool,
+    /// By a type of characters, or as a member of a union.
+    pub character: bool,
 }
 
 /// Instructions that run one after the other.

@@ -34,11 +34,28 @@ pub fn read(source: &str, text: &str) -> Result<Module, Refusal> {
         let what = format!("the variable {name}: a restrict pointer that is no parameter");
         return Err(reader.refuse(place, what));
     }
+    if let Some((name, line)) = declared.wide_bit_field() {
+        let place = Place { line, ..Place::default() };
+        let what = format!("the bit-field {name}, which is wider than int");
+        return Err(reader.refuse(place, what));
+    }
     reader.types(&lines)?;
     reader.declarations(&lines)?;
     reader.bodies(&lines, &declared)?;
+    for (global, line) in
+        reader.module.globals.iter_mut().zip(lines.iter().filter(|line| is_variable(line)))
+    {
+        let variable = line.rsplit_once("!dbg !").map(|(_, rest)| rest);
+        let number = variable.and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
+        global.padding = number.and_then(|number| declared.padding(number));
+    }
+    reader.module.aliases.find_padding(&declared);
     identify(&mut reader.module, text);
     Ok(reader.module)
+}
+
+fn is_variable(line: &str) -> bool {
+    line.starts_with('@') && !line.starts_with("@llvm.")
 }
 
 /// Which program it is: by its IR without the lines that name folders.
@@ -522,7 +539,8 @@ impl<'a> Reader<'a> {
             _ => None,
         });
         let align = align.unwrap_or(1);
-        Ok(Global { name, content, initial, constant, thread_local, mergeable, align })
+        let padding = None;
+        Ok(Global { name, content, initial, constant, thread_local, mergeable, align, padding })
     }
 
     /// What is passed by value, and what is promised.
@@ -622,6 +640,8 @@ impl<'a> Reader<'a> {
             registers: Vec::new(),
             promises: first.and(promises),
             no_effect: false,
+            padding: HashMap::new(),
+            declared: HashMap::new(),
         };
         while !line.takes_mark(')') {
             if !function.parameters.is_empty() {
@@ -859,12 +879,21 @@ impl<'a> Reader<'a> {
         // names first
         let mut parsed: Vec<Vec<Vec<Token>>> = Vec::new();
         let mut constants: HashSet<String> = HashSet::new();
+        let (mut paddings, mut declared_at) = (Vec::new(), Vec::new());
         for line in lines {
             let trimmed = line.trim();
             if let Some((local, rest)) =
                 trimmed.strip_prefix("#dbg_declare(ptr %").and_then(|rest| rest.split_once(", !"))
             {
                 let variable = rest.split(',').next().unwrap_or_default();
+                let place = rest.rsplit_once('!').map(|(_, number)| number.trim_end_matches(')'));
+                if let Some(place) = place.and_then(|number| self.places.get(number)) {
+                    let spot = (place.line, place.column);
+                    declared_at.push((local.trim_matches('"').to_owned(), spot));
+                }
+                if let Some(padding) = declared.padding(variable) {
+                    paddings.push((local.trim_matches('"').to_owned(), padding));
+                }
                 match declared.constness(variable) {
                     Constness::No => {}
                     Constness::Scalar => {
@@ -945,6 +974,16 @@ impl<'a> Reader<'a> {
             blocks.push(Block { instructions });
         }
         body.function.blocks = blocks;
+        for (local, spot) in declared_at {
+            if let Some(&register) = body.registers.get(&local) {
+                body.function.declared.insert(register, spot);
+            }
+        }
+        for (local, padding) in paddings {
+            if let Some(&register) = body.registers.get(&local) {
+                body.function.padding.insert(register, padding);
+            }
+        }
         Ok(body.function)
     }
 
@@ -971,6 +1010,7 @@ impl<'a> Reader<'a> {
                 manner.align = ending.align;
                 if let Some((_, number)) = named("tbaa") {
                     manner.tag = self.module.aliases.tag(&self.metadata, number)?;
+                    manner.character = manner.tag.is_none();
                 }
                 if let Some((_, number)) = named("range") {
                     manner.below = Some(self.range(number)?);

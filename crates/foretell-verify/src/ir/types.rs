@@ -129,3 +129,13 @@ impl Struct {
         Some(at)
     }
 }
+
+/// What of an object has no value by its declaration: bytes between members, bits beside bit-fields. C
+/// leaves open what they hold (C17 6.2.6.1, 6).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Padding {
+    /// Bytes without any value.
+    pub whole: Vec<u32>,
+    /// Bytes of which some bits have a value.
+    pub partial: Vec<u32>,
+}

@@ -297,6 +297,59 @@ impl Writer<'_> {
         self.locals.push(value);
     }
 
+    /// What C leaves open or undefined, more often than not, and compilers do in different ways: operands
+    /// without an order, lifetimes of blocks, initialisers with effects, padding.
+    fn open_ways(&mut self) {
+        let (name, value, kind) = (self.local(), self.local(), self.random.pick(&TYPES));
+        let (one, other) = (self.random.below(2), self.random.below(2));
+        let number = self.number;
+        let call = match self.random.below(6) {
+            0 => {
+                let change = self.random.pick(&["(*q)++", "++*q", "*q = 5", "(*q += 2, 3)", "*q"]);
+                self.line(format!("{kind} {name}[2] = {{1, 2}};"));
+                format!(
+                    "({{ {kind} *p = &{name}[{one}], *q = &{name}[{other}]; p{number}_less(*p, {change}); }})"
+                )
+            }
+            1 => {
+                let read = self.random.pick(&["*p", "q[0]"]);
+                format!(
+                    "({{ int *p, q[2] = {{4, 5}}; {{ p = (int[]){{6, 7}}; p{number}_keep(p); }} \
+                     {{ int z[4] = {{8, 8, 8, 8}}; p{number}_keep(z); }} {read}; }})"
+                )
+            }
+            2 => {
+                let last = self.random.pick(&["p{}_next(&{})", "7", "{}"]);
+                let last = last
+                    .replacen("{}", &number.to_string(), usize::from(last.len() > 2))
+                    .replace("{}", &name);
+                self.line(format!("int {name} = {one};"));
+                format!("({{ int a[2] = {{p{number}_next(&{name}), {last}}}; a[0] * 10 + a[1]; }})")
+            }
+            3 => {
+                let byte = self.random.below(8);
+                self.line(format!("struct p{number}_S {name} = {{.a = 1, .d = 2}};"));
+                format!("((unsigned char *)&{name})[{byte}]")
+            }
+            4 => {
+                let read = self.random.pick(&["*p", "1"]);
+                format!(
+                    "({{ int *p = 0, k = {one}; switch (k) {{ int x; default: x = 5; p = &x; p{number}_keep(p); }} \
+                     {{ int z[4] = {{9, 9, 9, 9}}; p{number}_keep(z); }} {read}; }})"
+                )
+            }
+            _ => {
+                self.line(format!("int {name} = {other};"));
+                let left = self.random.pick(&["n", "1"]);
+                format!(
+                    "({{ int *n_ = &{name}; int n = *n_; (*n_ + {left}) + p{number}_next(n_); }})"
+                )
+            }
+        };
+        self.line(format!("int {value} = {call};"));
+        self.locals.push(value);
+    }
+
     fn thread(&mut self, name: &str, condition: Option<bool>) {
         let name = self.n(name);
         self.text.push_str(&format!("static void *{name}(void *arg) {{\n"));
@@ -319,6 +372,9 @@ impl Writer<'_> {
         }
         if self.random.chance(4) {
             self.two_ways();
+        }
+        if self.random.chance(5) {
+            self.open_ways();
         }
         if condition == Some(true) {
             let wake = self.random.pick(&["SIGNAL", "BROADCAST"]);
@@ -403,6 +459,9 @@ pub fn program(random: &mut Random, number: u64) -> String {
         w.text,
         "typedef {one} {p}T1; typedef {two} {p}T2; union {p}U {{ {p}T1 one[2]; char room[16]; long aligned; }};\n\
          static int {p}alias({p}T1 *p, {p}T2 *q) {{ *p = 1; *q = 0; return *p; }}\n\
+         static int {p}less(int a, int b) {{ return a * 3 - b; }}\n\
+         static int {p}keep(int *p) {{ return p[0]; }}\n\
+         static int {p}next(int *p) {{ return ++*p; }}\n\
          static int {p}apart({p}T1 *restrict p, {p}T1 *restrict q) {{ *p = 1; *q = 0; return *p; }}"
     );
     let waits = w.random.chance(30);

@@ -134,7 +134,7 @@ static void join(int h, void **r) {
 }
 /* not given back: a run is short */
 #define MEMORY(n) calloc(1, n)
-#define SHARED(n) __attribute__((section("shared" #n)))
+#define SHARED(n) __attribute__((section("shared" #n), used))
 #define STEP yield()
 #define LOCK(m) lock(&m)
 #define UNLOCK(m) unlock(&m)

@@ -1,4 +1,8 @@
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <stdio.h>
 #include <pthread.h>
-pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b;
-int main(void) { pthread_mutex_lock(&a); b = a; pthread_mutex_unlock(&a); assert(pthread_mutex_trylock(&b) == 0); return 0; }
+#include <stdint.h>
+struct s { pthread_mutex_t m; int x; } a = {PTHREAD_MUTEX_INITIALIZER, 1}, b;
+int main(void) { pthread_mutex_lock(&a.m); b = a; pthread_mutex_unlock(&a.m); assert(pthread_mutex_trylock(&b.m) == 0); return 0; }
