@@ -168,11 +168,7 @@ pub fn paths() -> Result<(), String> {
         "program", "branches", "mispredicted", "bytes of all", "stored bytes", "ratio", "thesis"
     );
     for (name, example, size, thesis) in PATHS {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join(format!("../examples/{example}/{example}.c"));
-        let program = scratch.join(format!("{example}-{machine}"));
-        let words = ["-O1", "-g", "-pthread", "-o"];
-        run(Command::new(compiler).args(words).args([&program, &source]).arg("-lm"))?;
+        let program = build_for_arm(example, &scratch)?;
         let mut options = options(&program, &[size.into()], scratch.join("paths.ftrace"));
         (options.binary, options.path, options.policy) = (true, true, Policy::AFTER);
         let outcome = record(&options).map_err(|error| error.to_string())?;
@@ -188,4 +184,15 @@ pub fn paths() -> Result<(), String> {
         );
     }
     Ok(())
+}
+
+/// Builds an example for 32-bit ARM, as anybody would.
+pub fn build_for_arm(example: &str, scratch: &Path) -> Result<PathBuf, String> {
+    let (machine, compiler, ..) = OTHERS[1];
+    let source =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../examples/{example}/{example}.c"));
+    let program = scratch.join(format!("{example}-{machine}"));
+    let words = ["-O1", "-g", "-pthread", "-o"];
+    run(Command::new(compiler).args(words).args([&program, &source]).arg("-lm"))?;
+    Ok(program)
 }

@@ -57,7 +57,8 @@ fn main() -> ExitCode {
         ["verify"] => verify::table(),
         ["verify", "families"] => families::table(),
         ["neighbourhood"] => neighbourhood::run(),
-        ["thesis"] => thesis::tables(),
+        ["thesis"] => thesis::tables(thesis::Built::Instrumented),
+        ["thesis", "binary"] => thesis::tables(thesis::Built::Binary),
         ["solvers"] => predict::solvers(),
         ["record"] => record::table(),
         ["binary"] => binary::table().and_then(|()| binary::paths()),
@@ -78,7 +79,7 @@ fn main() -> ExitCode {
         ["count", parser, file] => trace_info::count(parser, Path::new(file)),
         _ => Err("usage: foretell-bench trace-info | trace-binary | predict-families | \
                   predict-million | scale | solvers | record | binary [paths] | schedule | runs | order [quick] [NAME] | \
-                  planner [EVENTS] | neighbourhood | thesis | verify [families] | explore | first-finding | \
+                  planner [EVENTS] | neighbourhood | thesis [binary] | verify [families] | explore | first-finding | \
                   generate-std EVENTS FILE [clean|racy]"
             .to_owned()),
     };

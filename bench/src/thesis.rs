@@ -1,6 +1,9 @@
 //! Tables 4, 5 and 6 of 002: the seven programs, written anew in `examples/`. What is predicted and
 //! confirmed, what it does, and how few branches are stored behind the branch predictor.
 //!
+//! `thesis binary` prints the same of 32-bit ARM binaries that gcc made, and what the thesis' order generator and
+//! its filters give for them.
+//!
 //! The thesis counted predictions by pairs of instructions on the original SPLASH-2 and pbzip2; ours
 //! are small kernels of the same kind, so the verdicts are to be compared, not the counts.
 
@@ -12,8 +15,10 @@ use foretell_build::Language;
 use foretell_force::effect::Effect;
 use foretell_force::program::Program;
 use foretell_force::session::{Options, Session, Tested, test};
-use foretell_predict::{FindingKind, Status};
+use foretell_predict::planner::{self, Engine, PlannerOptions};
+use foretell_predict::{Filters, FindingKind, Status};
 use foretell_record::{ExecutionPath, Policy, RecordOptions, RunEnd, record};
+use foretell_trace::Trace;
 
 /// A row of the tables.
 struct Row {
@@ -69,19 +74,33 @@ const ROWS: [Row; 7] = [
     Row { name: "Load_Script", example: "load_script", sizes: None, thesis: (1, 1), ratio: None },
 ];
 
+/// How the programs are built and run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Built {
+    /// By `foretell cc`.
+    Instrumented,
+    /// By gcc, for 32-bit ARM.
+    Binary,
+}
+
 /// Prints the three tables.
-pub fn tables() -> Result<(), String> {
+pub fn tables(built: Built) -> Result<(), String> {
     let scratch = crate::scratch()?;
     let mut results = Vec::new();
     for row in &ROWS {
-        let program = build(row.example, &scratch)?;
+        let program = match built {
+            Built::Instrumented => build(row.example, &scratch)?,
+            Built::Binary => crate::binary::build_for_arm(row.example, &scratch)?,
+        };
         let words = |size: &'static str| vec![OsString::from(size)];
         let tested = row.sizes.map_or_else(Vec::new, |(small, _)| words(small));
         let options = Options { time: Duration::from_secs(60), ..Options::default() };
-        let session = test(&Program::new(&program, tested), &options)
+        let mut under_test = Program::new(&program, tested);
+        under_test.binary = built == Built::Binary;
+        let session = test(&under_test, &options)
             .map_err(|error| format!("{}: {error}", row.example))?;
         let counted = row.sizes.map_or_else(Vec::new, |(_, large)| words(large));
-        results.push((row, session, branches(&program, counted, &scratch)?));
+        results.push((row, session, branches(&program, counted, &scratch, built)?));
     }
     println!("Table 4: atomicity violations (in brackets: the thesis on the originals)");
     println!("{:<22} {:>7} {:>16} {:>16}", "program", "threads", "predicted", "confirmed");
@@ -121,6 +140,7 @@ pub fn tables() -> Result<(), String> {
             pattern.map_or("-", |pattern| pattern.name())
         );
     }
+    orders(results.iter().map(|(row, session, _)| (row.name, &session.recorded.trace)))?;
     println!("\nTable 6: branches against mispredictions stored");
     println!(
         "{:<22} {:>9} {:>14} {:>8} {:>8}",
@@ -135,6 +155,27 @@ pub fn tables() -> Result<(), String> {
             path.branches(),
             path.mispredictions()
         );
+    }
+    Ok(())
+}
+
+/// What the order generator gives, and what its filters leave of that: patterns whose two local accesses are
+/// one instruction, and those with more than ten events between them.
+fn orders<'t>(traces: impl Iterator<Item = (&'static str, &'t Trace)>) -> Result<(), String> {
+    println!("\norder generator: patterns by the strong order, and what each filter leaves out");
+    println!("{:<22} {:>9} {:>7} {:>9} {:>6}", "program", "patterns", "loops", "distant", "left");
+    for (name, trace) in traces {
+        let count = |filters: Filters| {
+            let common = foretell_predict::Options { filters, ..Default::default() };
+            let options = PlannerOptions { engine: Engine::Orders, common, ..Default::default() };
+            let prediction = planner::predict(trace, &options).map_err(|error| error.to_string())?;
+            Ok::<_, String>((prediction.findings.len(), prediction.statistics.filtered))
+        };
+        let (all, _) = count(Filters::default())?;
+        let (left, filtered) =
+            count(Filters { loops: true, distance: Some(10), ..Filters::default() })?;
+        let (loops, distant) = (filtered.loops, filtered.distant);
+        println!("{name:<22} {all:>9} {loops:>7} {distant:>9} {left:>6}");
     }
     Ok(())
 }
@@ -166,10 +207,11 @@ fn branches(
     program: &Path,
     arguments: Vec<OsString>,
     scratch: &Path,
+    built: Built,
 ) -> Result<ExecutionPath, String> {
     let mut options = RecordOptions::new(program, scratch.join("thesis.ftrace"));
     options.arguments = arguments;
-    options.path = true;
+    (options.path, options.binary) = (true, built == Built::Binary);
     options.policy = Policy::AFTER;
     let outcome = record(&options).map_err(|error| error.to_string())?;
     match outcome.end {

@@ -14,7 +14,7 @@ use foretell_predict::progress::{Found, Phase};
 use foretell_predict::{
     Finding, FindingKind, NOT_ASKED, PredictError, Prediction, Status, predict, predict_together,
 };
-use foretell_record::{Cause, RunEnd};
+use foretell_record::{Cause, RunEnd, UNKNOWN_LIBRARY};
 use foretell_trace::schedule::Schedule;
 use foretell_trace::waiting::waits_for_ever;
 use foretell_trace::{EventId, Trace};
@@ -199,6 +199,7 @@ impl<'a> Campaign<'a> {
     pub fn jobs(&mut self, class: usize, trace: &Trace, prediction: &Prediction) -> Vec<Job> {
         self.errors.extend(prediction.internal_errors.iter().cloned());
         let marked = blocks_are_marked(trace, self.options.predict.regions);
+        let locks_are_unknown = trace.metadata.gaps.iter().any(|gap| **gap == *UNKNOWN_LIBRARY);
         let mut jobs: Vec<Job> = Vec::new();
         for finding in &prediction.findings {
             if finding.schedule.is_none() {
@@ -218,6 +219,12 @@ impl<'a> Campaign<'a> {
                 Violation::Race if self.runner.program.binary => Violation::MachineRace,
                 violation => violation,
             };
+            // What is done under a lock looks like what is not.
+            if locks_are_unknown
+                && matches!(violation, Violation::MachineRace | Violation::InferredBlock)
+            {
+                continue;
+            }
             let new = self.groups.insert(finding.group.clone(), violation).is_none();
             if new || (is_an_end(violation) && !self.was_confirmed(&finding.group)) {
                 let base = self.base(class, trace);

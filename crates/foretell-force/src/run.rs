@@ -273,6 +273,7 @@ impl<'p> Runner<'p> {
         options.arguments.clone_from(&self.program.arguments);
         options.policy = policy;
         options.steps = steps;
+        options.binary = self.program.binary;
         options.debugger = Some(Debugger::default());
         record(&options).map(|outcome| outcome.end).map_err(RunError::Record)
     }

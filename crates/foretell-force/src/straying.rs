@@ -6,12 +6,12 @@
 //! ([`foretell_predict::divergences`]) is forced, and the program goes on as it likes. What it then does is
 //! judged, and predicted from in turn. That covers nothing for certain, and never says that it does.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use foretell_explore::{Doubt, Exploration, Probe, Program as _};
 use foretell_predict::{Divergence, divergences};
-use foretell_trace::Trace;
 use foretell_trace::schedule::{Schedule, Step};
+use foretell_trace::{EventId, ThreadId, Trace};
 
 use crate::bounded::bounded;
 use crate::canonical;
@@ -68,8 +68,29 @@ impl Exploring<'_, '_> {
             }
         };
         self.campaign.errors.extend(found.internal_errors);
-        found.found.iter().map(|divergence| probe(class, trace, divergence)).collect()
+        found.found.iter().flat_map(|divergence| probes(class, trace, divergence)).collect()
     }
+}
+
+/// The prefix and the read, after which the thread goes on; and once for each other thread that goes on before
+/// it: what was read is then old when it is used, as in a lost update.
+fn probes(class: usize, trace: &Trace, divergence: &Divergence) -> Vec<Probe> {
+    let first = probe(class, trace, divergence);
+    let reader = trace.event(divergence.event).thread;
+    let mut next: BTreeMap<ThreadId, EventId> = BTreeMap::new();
+    let prefix: HashSet<EventId> = first.prefix.iter().copied().collect();
+    for id in all_events(trace).filter(|id| !prefix.contains(id)) {
+        next.entry(trace.event(id).thread).or_insert(id);
+    }
+    next.remove(&reader);
+    let others = next.into_values().map(|event| {
+        let mut steps = first.steps.clone();
+        let one = Schedule::of_trace(trace, [event], []).steps;
+        steps.extend(one.into_iter().map(|step| Step { operation: Step::ANY.into(), ..step }));
+        Probe { steps, ..first.clone() }
+    });
+    let others: Vec<Probe> = others.collect();
+    std::iter::once(first).chain(others).collect()
 }
 
 fn probe(class: usize, trace: &Trace, divergence: &Divergence) -> Probe {

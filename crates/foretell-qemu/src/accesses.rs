@@ -15,7 +15,8 @@ use foretell_wire::{Kind, access as detail};
 
 use crate::api::{IS_BOTH, Pointer, is_store, size_shift};
 use crate::calls;
-use crate::cpu::peek;
+use crate::cpu::{Machine, machine, peek, stack_pointer};
+use crate::debugger;
 use crate::instructions::Class;
 use crate::modules;
 use crate::scheduler::{self, scheduler};
@@ -73,7 +74,7 @@ pub extern "C" fn on_access(cpu: c_uint, what: u32, address: u64, data: Pointer)
         accessed(me, instruction, address + 8 * part, size, writes, both);
     }
     if me.index >= me.pause_at {
-        match instruction.class.is_atomic() {
+        match instruction.class.is_atomic() || debugger::is_on() {
             true => me.owes_pause = true,
             false if me.pending == Pending::None => scheduler::pause(me),
             false => {}
@@ -249,9 +250,17 @@ fn is_private(me: &Thread, address: u64) -> bool {
 fn escape(me: &mut Thread, address: u64, value: u64) {
     /// What the address is of may begin before it.
     const AROUND: u64 = 1 << 10;
-    if !is_own(me, address) {
+    if !is_own(me, address) && may_be_used(me, value) {
         open(me, value & !(AROUND - 1));
     }
+}
+
+/// Whether a thread may have something at this address of its stack. Among the values of 32 bits are many that only
+/// look like addresses: the upper half of 1.0 is one of a main thread's stack. What is a distance below the
+/// stack pointer is none. (The stack pointer is that of the begin of the block.)
+fn may_be_used(me: &Thread, value: u64) -> bool {
+    const FRAME: u64 = 1 << 16;
+    machine() != Machine::Arm || value >= stack_pointer(me.cpu).saturating_sub(FRAME)
 }
 
 /// From this address on the stack is recorded.

@@ -77,6 +77,7 @@ functions! {
     qemu_plugin_register_vcpu_tb_trans_cb: extern "C" fn(Id, extern "C" fn(Id, Pointer));
     qemu_plugin_register_flush_cb: extern "C" fn(Id, extern "C" fn(Id));
     qemu_plugin_register_vcpu_init_cb: extern "C" fn(Id, OnCpu);
+    qemu_plugin_register_vcpu_exit_cb: extern "C" fn(Id, OnCpu);
     qemu_plugin_register_vcpu_syscall_cb: extern "C" fn(Id, OnSystemCall);
     qemu_plugin_register_vcpu_syscall_ret_cb: extern "C" fn(Id, OnSystemReturn);
     qemu_plugin_register_vcpu_mem_cb: extern "C" fn(Pointer, OnAccess, c_int, c_int, Pointer);

@@ -16,6 +16,7 @@ use std::sync::OnceLock;
 use crate::accesses::{look_again, settle};
 use crate::api::{Pointer, api};
 use crate::cpu::{self, Machine, machine};
+use crate::debugger;
 use crate::modules::{self, Origin};
 use crate::ring::head;
 use crate::scheduler::{self, scheduler};
@@ -129,6 +130,9 @@ pub extern "C" fn on_call(cpu: c_uint, function: Pointer) {
         // could not be followed.
         return;
     }
+    if std::mem::take(&mut me.entered) {
+        return; // once more, as its code was thrown away
+    }
     settle(me);
     if me.owes_pause {
         scheduler::pause(me);
@@ -137,7 +141,10 @@ pub extern "C" fn on_call(cpu: c_uint, function: Pointer) {
     let then = handler(function as usize)(&mut Call { me, place });
     match then {
         // SAFETY: this is the start of a block, and nothing here needs to be dropped.
-        Then::Return(result) => unsafe { cpu::return_now(me.cpu, result as u64) },
+        Then::Return(result) => unsafe {
+            me.must_leave = false;
+            cpu::return_now(me.cpu, result as u64)
+        },
         Then::Run => {}
         Then::RunAnd(at_return, kept) => {
             let (back, stack) = (cpu::return_address(me.cpu), cpu::stack_after_return(me.cpu));
@@ -145,6 +152,8 @@ pub extern "C" fn on_call(cpu: c_uint, function: Pointer) {
             cpu::set_return_address(me.cpu, (api().qemu_plugin_entry_code)());
         }
     }
+    me.entered = me.must_leave;
+    debugger::leave_old_code(me);
 }
 
 /// The program begins.
@@ -172,6 +181,7 @@ pub extern "C" fn on_landing(cpu: c_uint, _data: Pointer) {
             let result = cpu::result(me.cpu);
             let (back, place) = (frame.back, frame.back & !u64::from(machine() == Machine::Arm));
             (frame.at_return)(&mut Call { me, place }, frame.kept, result);
+            me.must_leave = false;
             // SAFETY: this is the start of a block, and nothing here needs to be dropped.
             unsafe { cpu::go_to(me.cpu, back) }
         }

@@ -19,6 +19,8 @@ mod api;
 mod branches;
 mod calls;
 mod cpu;
+mod debugger;
+mod futexes;
 mod instructions;
 mod modules;
 mod objects;
@@ -138,6 +140,7 @@ fn install(id: Id, target: &[u8], words: &[String]) -> Result<(), String> {
             "branches" => branches::turn_on(),
             "points" => wishes.points = Some(number()?),
             "follow" => wishes.follows = Followed::read(value.as_ref())?,
+            "debugged" => debugger::turn_on(),
             "library" => modules::add_archive(value.into()),
             _ => return Err(format!("the plugin has no option `{name}`")),
         }
@@ -149,6 +152,7 @@ fn install(id: Id, target: &[u8], words: &[String]) -> Result<(), String> {
     scheduler::install(ring, policy, wishes.follows, wishes.points.unwrap_or(u64::MAX));
     let api = api();
     (api.qemu_plugin_register_vcpu_init_cb)(id, on_cpu);
+    (api.qemu_plugin_register_vcpu_exit_cb)(id, futexes::on_end);
     (api.qemu_plugin_register_vcpu_tb_trans_cb)(id, translate::on_translation);
     (api.qemu_plugin_register_vcpu_syscall_cb)(id, system::on_call);
     (api.qemu_plugin_register_vcpu_syscall_ret_cb)(id, system::on_return);

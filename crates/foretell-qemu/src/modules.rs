@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Mutex, PoisonError};
 
-use foretell_wire::{End, Kind};
+use foretell_wire::Kind;
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind, elf};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -19,9 +19,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::accesses;
 use crate::calls;
 use crate::cpu::{Machine, guest_base, machine};
+use crate::futexes;
 use crate::ring::{Ring, head};
-use crate::scheduler;
-use crate::signatures;
+use crate::signatures::{self, Signature};
 
 /// A file of the program's.
 struct Module {
@@ -251,7 +251,10 @@ impl Modules {
         }
         match is_static {
             true if is_stripped => self.recognise_code(&file, base),
+            false if is_main && is_stripped => self.exclude_code(&file, base),
             true => self.exclude_archives(&file, base),
+            // Processors without a division have it in a library of the compiler's, which is always static.
+            false if is_main => self.exclude_archives(&file, base),
             false => {}
         }
         CONSTANT.store(Box::into_raw(Box::new(constant)), Release);
@@ -279,12 +282,7 @@ impl Modules {
     /// In a static executable without symbols, the C library is told by its code. The linker puts it
     /// behind the program, whose own code begins with its entry: all from there on is the library's.
     fn recognise_code(&mut self, file: &object::File<'_>, base: u64) {
-        let archives = ARCHIVES.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all = Vec::new();
-        for path in &*archives {
-            signatures::add(&mut all, machine(), path, origin_of(path));
-        }
-        let all = signatures::merged(all);
+        let all = signatures_of_archives();
         let entry = file.entry().wrapping_add(base) & !thumb_bit();
         let mut is_known = false;
         let mut recognised: FxHashSet<&str> = FxHashSet::default();
@@ -314,12 +312,23 @@ impl Modules {
             recognised.contains(taken) && !recognised.contains(given)
         };
         if !is_known || calls::PAIRS.iter().any(lacks) {
-            scheduler::stop(
-                End::Refused,
-                "the program is statically linked and was stripped of its symbols, and not all functions of \
-                 its C library are recognised by the code of those in the archive that is here; give the \
-                 program as it was before, or link it dynamically",
-            );
+            // What is recognised of it by chance is no use: what one function takes another gives back.
+            self.functions.clear();
+            self.excluded.clear();
+            futexes::turn_on();
+        }
+    }
+
+    /// Functions of the archives are not the program's, wherever their code is found.
+    fn exclude_code(&mut self, file: &object::File<'_>, base: u64) {
+        let all = signatures_of_archives();
+        for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
+            let Ok(code) = section.data() else { continue };
+            let begin = section.address().wrapping_add(base);
+            for part in signatures::find(code, begin, machine(), &all) {
+                let end = part.address + part.size;
+                self.excluded.insert(part.address, (end, all[part.signature].origin));
+            }
         }
     }
 
@@ -348,6 +357,16 @@ impl Modules {
             self.excluded.insert(begin, (end, origin));
         }
     }
+}
+
+/// The code of the archives that were given.
+fn signatures_of_archives() -> Vec<Signature> {
+    let archives = ARCHIVES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = Vec::new();
+    for path in &*archives {
+        signatures::add(&mut all, machine(), path, origin_of(path));
+    }
+    signatures::merged(all)
 }
 
 fn constants() -> Vec<Range<u64>> {

@@ -33,6 +33,8 @@ pub struct Policy {
     expected: Vec<(Vec<u32>, Vec<Expected>)>,
     /// The turn that is taken: the thread's number and the index at which it ends.
     turn: Option<(u32, u32)>,
+    /// A thread that was woken from a futex for no reason, and how many events it had had.
+    woken: Option<(u32, u32)>,
     base: Base,
 }
 
@@ -70,7 +72,7 @@ impl Policy {
             all.sort_by_key(|expected| std::cmp::Reverse(expected.index));
         }
         let base = Base::parse(base, CLOCK)?;
-        Some(Self { turns, done: 0, over: Vec::new(), expected, turn: None, base })
+        Some(Self { turns, done: 0, over: Vec::new(), expected, turn: None, woken: None, base })
     }
 
     /// Whether a schedule is left to follow.
@@ -121,6 +123,15 @@ impl Policy {
             State::Blocked if thread.wait == Wait::Others => Choice::Run(position),
             State::External => Choice::Await(position),
             State::Blocked if thread.deadline.is_some() => Choice::TimeOut(position),
+            // Such a wait may end for no reason. That it began is no event, so that it may end before
+            // what ended it then; but not again and again.
+            State::Blocked
+                if matches!(thread.wait, Wait::Futex(_))
+                    && self.woken != Some((thread.number, thread.index)) =>
+            {
+                self.woken = Some((thread.number, thread.index));
+                Choice::Run(position)
+            }
             State::Blocked | State::Finished => {
                 let what = thread.wait.describe();
                 self.diverged(&format!("waits at event {} for {what}", thread.index))
@@ -141,6 +152,13 @@ impl Policy {
             Some(_) => thread.index,
             None => self.base.pause_at(thread.index),
         }
+    }
+
+    /// Whether the thread has just done the last step of the schedule.
+    pub fn is_last_step(&self, thread: &Thread) -> bool {
+        let is_last = self.done + 1 == self.turns.len();
+        let at_end = |turn: &Turn| turn.until == thread.index && turn.path == thread.path;
+        is_last && self.turns.get(self.done).is_some_and(at_end)
     }
 
     /// The thread has had its last event.
@@ -214,7 +232,9 @@ mod tests {
         main.index = 5;
         let wrong = policy.check(&main, Kind::Write, 0).expect("not its turn");
         assert!(wrong.contains("its turn ends before"), "{wrong}");
+        assert!(!policy.is_last_step(&worker));
         worker.index = 2;
+        assert!(policy.is_last_step(&worker) && !policy.is_last_step(&main));
         assert_eq!(policy.choose(&[&main, &worker], 1), Choice::Run(0), "each in turn");
         assert_eq!(policy.pause_at(&main), 10);
     }

@@ -14,6 +14,8 @@ use foretell_wire::{End, Kind, STOPPED_STATUS, format_path, format_standstill};
 use crate::api::{Pointer, away};
 use crate::branches;
 use crate::calls::follow::Followed;
+use crate::debugger;
+use crate::futexes;
 use crate::modules;
 use crate::objects::Objects;
 use crate::policy::{Choice, Policy};
@@ -132,6 +134,7 @@ pub fn create(parent: Option<&mut Thread>, cpu: Pointer) -> *mut Thread {
             parent.children += 1;
             let (place, routine) = parent.creates;
             new.routine = routine;
+            new.clears = parent.creates_clearing;
             event(parent, Kind::Fork, 0, place, &[new.number.into()]);
         }
         None => {
@@ -181,10 +184,17 @@ fn count(me: &mut Thread, kind: Kind, detail: u8) {
     {
         stop(End::Diverged, &difference);
     }
+    if debugger::is_on() {
+        me.is_shown = scheduler.policy.is_last_step(me);
+        if me.is_shown {
+            debugger::stop();
+        }
+    }
 }
 
 /// The thread has the turn now.
 fn took_turn(me: &mut Thread) {
+    futexes::await_cleared();
     let scheduler = scheduler();
     me.state = State::Runnable;
     me.wait = Wait::None;
@@ -217,7 +227,9 @@ fn wait_for_turn(me: &mut Thread) {
     if me.in_code {
         let before = FLUSHES.load(SeqCst);
         away(me.cpu, sleep);
-        if FLUSHES.load(SeqCst) != before {
+        if FLUSHES.load(SeqCst) != before && debugger::is_on() {
+            me.must_leave = true;
+        } else if FLUSHES.load(SeqCst) != before {
             me.word.store(0, SeqCst);
             took_turn(me);
             stop(
@@ -366,6 +378,7 @@ fn standstill(scheduler: &Scheduler) -> String {
             what + &holder.unwrap_or_default()
         }
         Wait::Thread(number) => format!("the end of {}", name(number)),
+        Wait::Futex(address) => format!("futex {address:#x}"),
         other => other.describe().into(),
     };
     format_standstill(threads().map(|thread| (&*thread.path, what(thread))))
@@ -410,6 +423,9 @@ pub fn point(me: &mut Thread) {
 #[cold]
 pub fn pause(me: &mut Thread) {
     me.owes_pause = false;
+    if me.is_shown {
+        return; // the debugger has to stop this thread before others go on
+    }
     if me.index == u32::MAX - 1 {
         stop(End::Refused, "a thread has more than four billion events");
     }
@@ -434,11 +450,18 @@ pub fn block(me: &mut Thread, wait: Wait, deadline: Option<u64>) -> bool {
 
 /// Wakes all threads that wait for this. They try again when they get the turn.
 pub fn wake(wait: Wait) {
+    wake_some(wait, u32::MAX);
+}
+
+/// As [`wake`], so many of them.
+pub fn wake_some(wait: Wait, most: u32) {
+    let mut left = most;
     for &thread in &scheduler().threads {
         // SAFETY: live threads, and their state belongs to us.
         let thread = unsafe { &mut *thread };
-        if thread.state == State::Blocked && thread.wait == wait {
+        if thread.state == State::Blocked && thread.wait == wait && left > 0 {
             thread.state = State::Runnable;
+            left -= 1;
         }
     }
 }

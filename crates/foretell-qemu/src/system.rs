@@ -11,6 +11,7 @@ use crate::accesses::settle;
 use crate::api::{Id, api};
 use crate::calls;
 use crate::cpu::{Machine, guest_base, machine, poke};
+use crate::futexes;
 use crate::scheduler::{self, scheduler};
 use crate::thread::State;
 use crate::thread_of;
@@ -24,6 +25,8 @@ enum Meaning {
     ExitGroup,
     /// It may wait for a change of memory.
     Futex,
+    /// Creates a thread.
+    Clone,
     /// It may wait, if its first argument is a file of no fixed size.
     Transfer,
     /// It may wait.
@@ -49,6 +52,7 @@ const MEANINGS: &[(Meaning, [i64; 3])] = {
         (ExitGroup, [231, 94, 248]),
         (Futex, [202, 98, 240]),
         (Futex, [-1, -1, 422]),
+        (Clone, [56, 220, 120]),
         (Transfer, [0, 63, 3]),      // read
         (Transfer, [1, 64, 4]),      // write
         (Transfer, [19, 65, 145]),   // readv
@@ -136,9 +140,9 @@ pub extern "C" fn on_call(
     number: i64,
     a: u64,
     b: u64,
-    _c: u64,
-    _d: u64,
-    _e: u64,
+    c: u64,
+    d: u64,
+    e: u64,
     _f: u64,
     _g: u64,
     _h: u64,
@@ -152,7 +156,14 @@ pub extern "C" fn on_call(
     settle(me);
     ARGUMENTS.set([a, b]);
     match meaning(number) {
+        Meaning::Exit if futexes::is_on() => {}
         Meaning::Exit => scheduler::finish(me),
+        Meaning::Clone => me.creates_clearing = futexes::cleared_at_end([a, b, c, d, e]),
+        Meaning::Futex if futexes::is_on() => {
+            if futexes::call(me, [a, b, c, d, e]) {
+                scheduler::leave(me);
+            }
+        }
         Meaning::ExitGroup => {
             scheduler::await_others(me);
             scheduler::end(End::Exit, "");
@@ -175,6 +186,7 @@ pub extern "C" fn on_return(_id: Id, cpu: c_uint, number: i64, result: i64) {
     if me.state == State::External {
         scheduler::enter(me);
     }
+    futexes::returned(me);
     match meaning(number) {
         Meaning::Clock { word, divisor, by_clock } if result == 0 => {
             let [a, b] = ARGUMENTS.get();
@@ -194,7 +206,7 @@ pub extern "C" fn on_return(_id: Id, cpu: c_uint, number: i64, result: i64) {
 }
 
 /// Whether the operation of a futex waits.
-fn is_wait(operation: u64) -> bool {
+pub fn is_wait(operation: u64) -> bool {
     const WAITS: [i32; 4] = [
         libc::FUTEX_WAIT,
         libc::FUTEX_WAIT_BITSET,

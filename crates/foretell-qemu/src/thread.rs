@@ -31,6 +31,8 @@ pub enum Wait {
     Object(u32),
     /// The end of a thread, by number.
     Thread(u32),
+    /// The futex at this address.
+    Futex(u64),
     /// Time to pass.
     Time,
     /// The other threads, to end the process.
@@ -44,6 +46,7 @@ impl Wait {
             Wait::None => "nothing",
             Wait::Object(_) => "a lock, a condition, a semaphore or a barrier",
             Wait::Thread(_) => "the end of a thread",
+            Wait::Futex(_) => "a futex",
             Wait::Time => "time to pass",
             Wait::Others => "the other threads, to end the process",
         }
@@ -80,6 +83,12 @@ pub struct Thread {
     pub started: bool,
     /// It has to pause at the next place where it can.
     pub owes_pause: bool,
+    /// It has just done the last step of the schedule, and a debugger wants to see that.
+    pub is_shown: bool,
+    /// The code that it waited in is no more.
+    pub must_leave: bool,
+    /// A function that it has entered once, when it waited there and had to leave its code.
+    pub entered: bool,
     /// QEMU's virtual CPU.
     pub cpu: Pointer,
     /// It is in translated code, so that QEMU must be told when it waits.
@@ -98,6 +107,12 @@ pub struct Thread {
     pub creates: (u64, u64),
     /// The function that it executes.
     pub routine: u64,
+    /// What is cleared at the end of the thread that it creates, and at its own; see `futexes`.
+    pub creates_clearing: u64,
+    /// See `creates_clearing`.
+    pub clears: u64,
+    /// A futex that was changed for the time of a system call, and what it holds.
+    pub changed: Option<(u64, u64)>,
     /// The log that it follows, if any.
     pub follows: Cursor,
     /// Its branches, if they are recorded.
@@ -122,6 +137,9 @@ impl Thread {
             back: AtomicBool::new(false),
             started: false,
             owes_pause: false,
+            is_shown: false,
+            must_leave: false,
+            entered: false,
             cpu: std::ptr::null_mut(),
             in_code: false,
             keeps_turn: false,
@@ -131,6 +149,9 @@ impl Thread {
             pending: Pending::None,
             creates: (0, 0),
             routine: 0,
+            creates_clearing: 0,
+            clears: 0,
+            changed: None,
             follows: Cursor::default(),
             branches: Path::new(),
         }

@@ -12,6 +12,7 @@ use crate::branches::{self, Block};
 use crate::calls;
 use crate::cpu::{self, Machine, machine};
 use crate::current;
+use crate::debugger;
 use crate::instructions::Class;
 use crate::modules::{self, Origin};
 
@@ -47,6 +48,9 @@ pub extern "C" fn on_translation(_id: Id, block: Pointer) {
         let data = function as Pointer;
         (api.qemu_plugin_register_vcpu_tb_exec_cb)(block, calls::on_call, 0, data);
     }
+    if own && debugger::is_on() {
+        debugger::watch(block);
+    }
     let size = |number| (api.qemu_plugin_insn_size)(instruction(number));
     let thumb = machine() == Machine::Arm && is_thumb(begin, (0..count).map(size));
     if own && branches::is_on() {
@@ -76,7 +80,7 @@ pub extern "C" fn on_translation(_id: Id, block: Pointer) {
         if class.is_atomic() {
             known.after_atomic.insert(place);
         }
-        if known.after_atomic.contains(&address) {
+        if known.after_atomic.contains(&address) && !debugger::is_on() {
             let (register, after) =
                 (api.qemu_plugin_register_vcpu_insn_exec_cb, accesses::after_atomic);
             register(instruction, after, 0, std::ptr::null_mut());

@@ -14,7 +14,7 @@ use foretell_guard::process;
 use foretell_trace::format::Mapped;
 use object::Object;
 
-use crate::{RecordError, RecordOptions, find};
+use crate::{Debugger, RecordError, RecordOptions, find};
 
 /// The name of the plugin.
 const PLUGIN: &str = "libforetell_qemu.so";
@@ -31,6 +31,8 @@ struct Platform {
     of_compiler: &'static str,
     /// The package with the C library, and the one with its archives.
     packages: [&'static str; 2],
+    /// The processor may have no division: then it is a function of the compiler's archive, in every program.
+    divides_by_library: bool,
 }
 
 const X86: Platform = Platform {
@@ -39,6 +41,7 @@ const X86: Platform = Platform {
     archives: "/usr/lib/x86_64-linux-gnu",
     of_compiler: "/usr/lib/gcc/x86_64-linux-gnu",
     packages: ["libc6", "libc6-dev"],
+    divides_by_library: false,
 };
 const ARM64: Platform = Platform {
     name: "aarch64",
@@ -46,6 +49,7 @@ const ARM64: Platform = Platform {
     archives: "/usr/aarch64-linux-gnu/lib",
     of_compiler: "/usr/lib/gcc-cross/aarch64-linux-gnu",
     packages: ["libc6-arm64-cross", "libc6-dev-arm64-cross"],
+    divides_by_library: false,
 };
 const ARM: Platform = Platform {
     name: "arm",
@@ -53,6 +57,7 @@ const ARM: Platform = Platform {
     archives: "/usr/arm-linux-gnueabihf/lib",
     of_compiler: "/usr/lib/gcc-cross/arm-linux-gnueabihf",
     packages: ["libc6-armhf-cross", "libc6-dev-armhf-cross"],
+    divides_by_library: true,
 };
 
 /// The QEMU for a program, and what it is given.
@@ -67,7 +72,7 @@ pub struct Emulator {
 
 impl Emulator {
     /// The one for the program, if everything is there.
-    pub fn new(program: &Path) -> Result<Self, RecordError> {
+    pub fn new(program: &Path, debugger: Option<&Debugger>) -> Result<Self, RecordError> {
         let fail = |why: String| RecordError::Emulator(program.to_owned(), why);
         let (platform, loader) = platform(program).map_err(fail)?;
         let name = format!("qemu-{}", platform.name);
@@ -95,6 +100,9 @@ impl Emulator {
                         platform.prefix, platform.packages[0]
                     )));
                 }
+                if platform.divides_by_library {
+                    archives.extend(platform.found(|path| path.ends_with("libgcc.a")));
+                }
             }
             None => archives = platform.archives().map_err(fail)?,
         }
@@ -107,6 +115,13 @@ impl Emulator {
             return Err(fail(format!(
                 "`{}` is of another build than this foretell; install both together",
                 plugin.display()
+            )));
+        }
+        let gdb = debugger.map(|debugger| debugger.of(prefix.is_some()));
+        if let Some(gdb) = gdb.filter(|gdb| find::program(gdb).is_none()) {
+            let name = gdb.display();
+            return Err(fail(format!(
+                "there is no `{name}` to debug it with; install Debian's package {name}"
             )));
         }
         Ok(Self { path, plugin, prefix, archives })
@@ -134,6 +149,11 @@ impl Emulator {
             plugin.push(",follow=");
             plugin.push(escaped(log));
         }
+        if options.debugger.is_some() {
+            // Only between blocks of code can QEMU stop: each is one instruction now.
+            command.arg("-singlestep").arg("-g").arg(socket(options));
+            plugin.push(",debugged=1");
+        }
         for archive in &self.archives {
             plugin.push(",library=");
             plugin.push(escaped(archive));
@@ -142,20 +162,42 @@ impl Emulator {
         command.arg("-0").arg(&options.program).arg(program).args(&options.arguments);
         command
     }
+
+    /// The debugger, if the options want one, beside the QEMU with this number.
+    pub fn debugger(
+        &self,
+        program: &Path,
+        options: &RecordOptions,
+        process: u32,
+    ) -> Option<Command> {
+        let debugger = options.debugger.as_ref()?;
+        Some(debugger.beside(program, self.prefix, &socket(options), process))
+    }
+}
+
+/// Where QEMU listens for a debugger.
+fn socket(options: &RecordOptions) -> PathBuf {
+    options.output.with_extension("gdb")
 }
 
 impl Platform {
-    /// The archives that a static program has its C library from.
-    fn archives(&self) -> Result<Vec<PathBuf>, String> {
+    /// Such files of the C library and the compiler.
+    fn found(&self, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
         let library = Path::new(self.archives);
         let compiler = std::fs::read_dir(self.of_compiler).into_iter().flatten().flatten();
         let folders = compiler.map(|entry| entry.path()).chain([library.to_owned()]);
-        let mut archives: Vec<PathBuf> = folders
+        let mut found: Vec<PathBuf> = folders
             .flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten())
             .map(|entry| entry.path())
-            .filter(|path| is_of_c_library(path))
+            .filter(|path| wanted(path))
             .collect();
-        archives.sort();
+        found.sort();
+        found
+    }
+
+    /// The archives that a static program has its C library from.
+    fn archives(&self) -> Result<Vec<PathBuf>, String> {
+        let archives = self.found(is_of_c_library);
         match archives.iter().any(|path| path.ends_with("libc.a")) {
             true => Ok(archives),
             false => Err(format!(

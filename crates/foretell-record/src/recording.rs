@@ -57,7 +57,7 @@ impl Prepared {
         let program = find::program(&options.program)
             .ok_or_else(|| RecordError::NoProgram(options.program.clone()))?;
         let controlled = match options.binary {
-            true => Controlled::Emulator(Emulator::new(&program)?),
+            true => Controlled::Emulator(Emulator::new(&program, options.debugger.as_ref())?),
             false => Controlled::Runtime(library(options)?),
         };
         let build_id = find::build_id(&program);
@@ -159,6 +159,7 @@ fn recorded(
         Some((child, seat)) => (child, Some(seat)),
         None => (launch(options, prepared, &ring, &streams, mark)?, None),
     };
+    let beside = launch_debugger(options, prepared, &streams, &child, mark)?;
     drop(streams);
     if let Some(passing) = &mut passing {
         passing.pass_to(child.id() as i32);
@@ -168,6 +169,9 @@ fn recorded(
     let mut running =
         Running { options, mark, requests, ring: &ring, seat: seat.as_ref(), convert };
     let (status, ended) = running.follow(child, &mut sink)?;
+    if let Some(mut debugger) = beside {
+        let _ = debugger.wait(); // the run is over, and how gdb ends is the user's choice
+    }
     let (run, convert) = (begin.elapsed() - start - running.convert, running.convert);
     drop(seat);
     drop(passing);
@@ -308,6 +312,34 @@ fn launch(
     };
     let started = options.debugger.as_ref().map_or(&prepared.program, |debugger| &debugger.program);
     Owned::launch(&launch).map_err(|error| RecordError::Start(started.clone(), error))
+}
+
+/// Starts the debugger that a program in an emulator has beside it.
+fn launch_debugger(
+    options: &RecordOptions,
+    prepared: &Prepared,
+    streams: &[Option<File>; 3],
+    emulator: &Owned,
+    mark: Mark,
+) -> Result<Option<Owned>, RecordError> {
+    let Controlled::Emulator(controls) = &prepared.controlled else { return Ok(None) };
+    let Some(command) = controls.debugger(&prepared.program, options, emulator.id()) else {
+        return Ok(None);
+    };
+    let launch = Launch {
+        command: &command,
+        called: None,
+        streams,
+        leads_group: false,
+        ends_with_us: true,
+        fixed_addresses: false,
+        mark,
+        inherits: None,
+        signals: &signals_of_program(),
+        serves: false,
+    };
+    let name = PathBuf::from(command.get_program());
+    Owned::launch(&launch).map(Some).map_err(|error| RecordError::Start(name, error))
 }
 
 /// The command for a program with the runtime in it.

@@ -212,6 +212,11 @@ impl End {
     }
 }
 
+/// What the recording of a binary lacks whose C library is not recognised.
+pub const UNKNOWN_LIBRARY: &str = "locks, conditions and joins, as the functions of the program's C library are not \
+     recognised: all of its code is recorded, a lock is the atomic accesses that it is made of, and who waits is \
+     seen by futexes; torn blocks and races are not looked for";
+
 /// Status with which the runtime ends a program that cannot go on.
 pub const STOPPED_STATUS: i32 = 86;
 

@@ -35,16 +35,14 @@ pub fn run(arguments: &ReplayArguments, output: &mut Output) -> Result<Exit, Fai
         ReplayError::Run(_) => Failure::Input(error.to_string()),
         _ => Failure::Input(in_file(&error)),
     };
-    if arguments.gdb && how.binary {
-        let advice = "replay it without --gdb";
-        return Err(Failure::Input(format!(
-            "a binary that QEMU runs is not debugged yet; {advice}"
-        )));
-    }
     if arguments.gdb {
         return match debug(&schedule, &prepared.program, &after).map_err(failed)? {
             RunEnd::Diverged(divergence) => {
                 say!("foretell: the program left the schedule: {divergence}");
+                Ok(Exit::Incomplete)
+            }
+            RunEnd::Refused(why) => {
+                say!("foretell: the run was ended: {why}");
                 Ok(Exit::Incomplete)
             }
             _ => Ok(Exit::NothingFound),

@@ -3,6 +3,10 @@
 //! (`examples/expected.json`). A few examples each time; all of them, replayed a hundred times, with
 //! `FORETELL_BINARY_ALL=1 FORETELL_BINARY_REPLAYS=100` (`ci/nightly.sh`).
 
+mod debugger;
+mod paths;
+mod unknown_library;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -254,14 +258,6 @@ fn stripped_static_binaries_are_told_from_their_library_by_its_code() {
     let example = &examples(false, &["bank"])[0];
     for platform in platforms() {
         assert!(found(platform, example, true, true), "{}", platform.name);
-        // No function of this one is the library's.
-        let workshop = Workshop::new();
-        let source = workshop.source("alone.c", "void _start(void) { for (;;) {} }\n");
-        let program = workshop.build(platform, &source, &["-s", "-static", "-nostdlib"]);
-        let refused = workshop.foretell(&["record", "--binary"], &[&program.display().to_string()]);
-        assert_eq!(refused.status.code(), Some(2), "{}: {refused:?}", platform.name);
-        let said = String::from_utf8_lossy(&refused.stderr);
-        assert!(said.contains("stripped of its symbols"), "{}: {said}", platform.name);
     }
 }
 
