@@ -51,10 +51,10 @@ impl Exploring<'_, '_> {
             at += 1;
         }
         asked += old_reads.len();
-        for class in 0..classes.len() {
-            let (of_class, rest) = old_reads.into_iter().partition(|probe| probe.class == class);
+        for (number, class) in classes.iter().enumerate() {
+            let (of_class, rest) = old_reads.into_iter().partition(|probe| probe.class == number);
             old_reads = rest;
-            self.tried(&classes[class].clone(), &of_class);
+            self.tried(class, &of_class);
         }
         self.found_late();
         let open = [(Doubt::NoTerms, 1)].into();
