@@ -13,6 +13,8 @@ needed=(
   "clang-22:clang-22"
   "llvm-config-22:llvm-22-dev"
   "gdb:gdb"
+  "gdb-multiarch:gdb-multiarch"
+  "musl-gcc:musl-tools"
   "spin:spin"
   "parallel:parallel"
   "munged:munge"

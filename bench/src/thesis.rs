@@ -97,8 +97,8 @@ pub fn tables(built: Built) -> Result<(), String> {
         let options = Options { time: Duration::from_secs(60), ..Options::default() };
         let mut under_test = Program::new(&program, tested);
         under_test.binary = built == Built::Binary;
-        let session = test(&under_test, &options)
-            .map_err(|error| format!("{}: {error}", row.example))?;
+        let session =
+            test(&under_test, &options).map_err(|error| format!("{}: {error}", row.example))?;
         let counted = row.sizes.map_or_else(Vec::new, |(_, large)| words(large));
         results.push((row, session, branches(&program, counted, &scratch, built)?));
     }
@@ -168,7 +168,8 @@ fn orders<'t>(traces: impl Iterator<Item = (&'static str, &'t Trace)>) -> Result
         let count = |filters: Filters| {
             let common = foretell_predict::Options { filters, ..Default::default() };
             let options = PlannerOptions { engine: Engine::Orders, common, ..Default::default() };
-            let prediction = planner::predict(trace, &options).map_err(|error| error.to_string())?;
+            let prediction =
+                planner::predict(trace, &options).map_err(|error| error.to_string())?;
             Ok::<_, String>((prediction.findings.len(), prediction.statistics.filtered))
         };
         let (all, _) = count(Filters::default())?;

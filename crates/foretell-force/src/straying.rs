@@ -4,12 +4,13 @@
 //! Predictions from such a recording are about runs in which every read returns what it did. What lies
 //! past that is tried: a feasible prefix after which a read sees something else
 //! ([`foretell_predict::divergences`]) is forced, and the program goes on as it likes. What it then does is
-//! judged, and predicted from in turn. That covers nothing for certain, and never says that it does.
+//! judged, and predicted from in turn. Last, the other threads go on before the one that read. That covers nothing for certain, and never says that it does.
 
 use std::collections::{BTreeMap, HashSet};
 
-use foretell_explore::{Doubt, Exploration, Probe, Program as _};
+use foretell_explore::{Doubt, Executed, Exploration, Probe, Program as _};
 use foretell_predict::{Divergence, divergences};
+use foretell_record::UNKNOWN_LIBRARY;
 use foretell_trace::schedule::{Schedule, Step};
 use foretell_trace::{EventId, ThreadId, Trace};
 
@@ -21,35 +22,66 @@ use crate::session::{TestError, all_events};
 /// Runs that are predicted from, at most: each costs questions and more runs.
 const MOST_CLASSES: usize = 16;
 
+/// Random walks where locks are unknown: most of what reads could see instead is then inside of locks.
+const WALKS: u64 = 24;
+
 impl Exploring<'_, '_> {
     /// Tries what reads could see instead, run by run.
     pub(crate) fn stray(&mut self, recorded: &Trace) -> Exploration {
+        if recorded.metadata.gaps.iter().any(|gap| **gap == *UNKNOWN_LIBRARY) {
+            self.walks();
+        }
         let mut known = HashSet::from([canonical::order(recorded, all_events(recorded))]);
         let mut classes = vec![recorded.clone()];
+        let mut old_reads = Vec::new();
         let mut asked = 0;
         let mut at = 0;
         while at < classes.len() && self.goes_on() {
             let class = classes[at].clone();
             let probes = self.strays(at, &class);
             asked += probes.len();
-            for probes in probes.chunks(self.at_once()) {
-                if !self.goes_on() {
-                    break;
-                }
-                for run in self.execute(&class, probes.to_vec()).into_iter().flatten() {
-                    let new = run.followed
-                        && known.insert(canonical::order(&run.trace, all_events(&run.trace)));
-                    if new && classes.len() < MOST_CLASSES {
-                        self.found(classes.len(), &run.trace, run.ended);
-                        classes.push(run.trace);
-                    }
+            for run in self.tried(&class, &probes) {
+                let new = known.insert(canonical::order(&run.trace, all_events(&run.trace)));
+                if new && classes.len() < MOST_CLASSES {
+                    self.found(classes.len(), &run.trace, run.ended);
+                    classes.push(run.trace);
                 }
             }
+            old_reads.extend(probes.iter().flat_map(|probe| with_others_first(&class, probe)));
             at += 1;
+        }
+        asked += old_reads.len();
+        for (number, class) in classes.iter().enumerate() {
+            let (of_class, rest) = old_reads.into_iter().partition(|probe| probe.class == number);
+            old_reads = rest;
+            self.tried(class, &of_class);
         }
         self.found_late();
         let open = [(Doubt::NoTerms, 1)].into();
         Exploration { classes: classes.len(), asked, open, ..Exploration::default() }
+    }
+
+    /// Runs at random, each of which is judged like any other.
+    fn walks(&mut self) {
+        for number in 0..WALKS {
+            if !self.goes_on() {
+                return;
+            }
+            let _ = self.walk(number); // what it shows is kept by whoever judges it
+        }
+    }
+
+    /// Runs that followed what was forced.
+    fn tried(&mut self, class: &Trace, probes: &[Probe]) -> Vec<Executed> {
+        let mut runs = Vec::new();
+        for probes in probes.chunks(self.at_once()) {
+            if !self.goes_on() {
+                break;
+            }
+            let executed = self.execute(class, probes.to_vec()).into_iter().flatten();
+            runs.extend(executed.filter(|run| run.followed));
+        }
+        runs
     }
 
     /// What to force so that a read of the class sees something else.
@@ -68,29 +100,27 @@ impl Exploring<'_, '_> {
             }
         };
         self.campaign.errors.extend(found.internal_errors);
-        found.found.iter().flat_map(|divergence| probes(class, trace, divergence)).collect()
+        found.found.iter().map(|divergence| probe(class, trace, divergence)).collect()
     }
 }
 
-/// The prefix and the read, after which the thread goes on; and once for each other thread that goes on before
-/// it: what was read is then old when it is used, as in a lost update.
-fn probes(class: usize, trace: &Trace, divergence: &Divergence) -> Vec<Probe> {
-    let first = probe(class, trace, divergence);
-    let reader = trace.event(divergence.event).thread;
+/// The same read, but then each of the other threads goes on before the reader: what was read is old when it is
+/// used, as in a lost update.
+fn with_others_first(trace: &Trace, probe: &Probe) -> Vec<Probe> {
+    let reader = probe.choice.map(|event| trace.event(event).thread);
+    let prefix: HashSet<EventId> = probe.prefix.iter().copied().collect();
     let mut next: BTreeMap<ThreadId, EventId> = BTreeMap::new();
-    let prefix: HashSet<EventId> = first.prefix.iter().copied().collect();
     for id in all_events(trace).filter(|id| !prefix.contains(id)) {
         next.entry(trace.event(id).thread).or_insert(id);
     }
-    next.remove(&reader);
-    let others = next.into_values().map(|event| {
-        let mut steps = first.steps.clone();
+    let others = next.into_iter().filter(|(thread, _)| Some(*thread) != reader);
+    let probes = others.map(|(_, event)| {
+        let mut steps = probe.steps.clone();
         let one = Schedule::of_trace(trace, [event], []).steps;
         steps.extend(one.into_iter().map(|step| Step { operation: Step::ANY.into(), ..step }));
-        Probe { steps, ..first.clone() }
+        Probe { steps, ..probe.clone() }
     });
-    let others: Vec<Probe> = others.collect();
-    std::iter::once(first).chain(others).collect()
+    probes.collect()
 }
 
 fn probe(class: usize, trace: &Trace, divergence: &Divergence) -> Probe {

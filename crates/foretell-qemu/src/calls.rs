@@ -124,15 +124,16 @@ pub extern "C" fn on_call(cpu: c_uint, function: Pointer) {
         return; // the C library for itself
     }
     me.in_code = true;
+    if std::mem::take(&mut me.entered) {
+        return; // once more, as its code was thrown away
+    }
     let place = cpu::return_address(me.cpu) & !u64::from(machine() == Machine::Arm);
     if modules::origin(place.wrapping_sub(1)) == Origin::CLibrary {
         // For itself. What it allocates is no event: whoever needs it first allocates it, and a schedule
         // could not be followed.
         return;
     }
-    if std::mem::take(&mut me.entered) {
-        return; // once more, as its code was thrown away
-    }
+    me.at_begin = true;
     settle(me);
     if me.owes_pause {
         scheduler::pause(me);
@@ -142,7 +143,7 @@ pub extern "C" fn on_call(cpu: c_uint, function: Pointer) {
     match then {
         // SAFETY: this is the start of a block, and nothing here needs to be dropped.
         Then::Return(result) => unsafe {
-            me.must_leave = false;
+            (me.at_begin, me.must_leave) = (false, false);
             cpu::return_now(me.cpu, result as u64)
         },
         Then::Run => {}
@@ -180,8 +181,9 @@ pub extern "C" fn on_landing(cpu: c_uint, _data: Pointer) {
         Some(frame) => {
             let result = cpu::result(me.cpu);
             let (back, place) = (frame.back, frame.back & !u64::from(machine() == Machine::Arm));
+            me.at_begin = true;
             (frame.at_return)(&mut Call { me, place }, frame.kept, result);
-            me.must_leave = false;
+            (me.at_begin, me.must_leave) = (false, false);
             // SAFETY: this is the start of a block, and nothing here needs to be dropped.
             unsafe { cpu::go_to(me.cpu, back) }
         }

@@ -42,11 +42,11 @@ pub fn watch(block: Pointer) {
 
 extern "C" fn on_block(cpu: c_uint, _data: Pointer) {
     let me = thread_of(cpu);
-    me.in_code = true;
+    (me.in_code, me.at_begin) = (true, true);
     if !me.started {
         calls::begin_thread(me);
     }
-    if me.owes_pause && me.pending == Pending::None {
+    if is_on() && me.owes_pause && me.pending == Pending::None {
         scheduler::pause(me);
     }
     leave_old_code(me);
@@ -54,6 +54,7 @@ extern "C" fn on_block(cpu: c_uint, _data: Pointer) {
 
 /// Where a block begins: if it is no more, because the thread has waited, it is left, and begins again.
 pub fn leave_old_code(me: &mut Thread) {
+    me.at_begin = false;
     if std::mem::take(&mut me.must_leave) {
         // SAFETY: this is the start of a block, and nothing here needs to be dropped.
         unsafe { (api().cpu_loop_exit_noexc)(me.cpu) }

@@ -227,7 +227,7 @@ fn wait_for_turn(me: &mut Thread) {
     if me.in_code {
         let before = FLUSHES.load(SeqCst);
         away(me.cpu, sleep);
-        if FLUSHES.load(SeqCst) != before && debugger::is_on() {
+        if FLUSHES.load(SeqCst) != before && me.at_begin {
             me.must_leave = true;
         } else if FLUSHES.load(SeqCst) != before {
             me.word.store(0, SeqCst);

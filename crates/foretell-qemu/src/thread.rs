@@ -85,6 +85,8 @@ pub struct Thread {
     pub owes_pause: bool,
     /// It has just done the last step of the schedule, and a debugger wants to see that.
     pub is_shown: bool,
+    /// It is at the begin of a block of code, which it may leave and begin again.
+    pub at_begin: bool,
     /// The code that it waited in is no more.
     pub must_leave: bool,
     /// A function that it has entered once, when it waited there and had to leave its code.
@@ -138,6 +140,7 @@ impl Thread {
             started: false,
             owes_pause: false,
             is_shown: false,
+            at_begin: false,
             must_leave: false,
             entered: false,
             cpu: std::ptr::null_mut(),

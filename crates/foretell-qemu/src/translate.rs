@@ -13,6 +13,7 @@ use crate::calls;
 use crate::cpu::{self, Machine, machine};
 use crate::current;
 use crate::debugger;
+use crate::futexes;
 use crate::instructions::Class;
 use crate::modules::{self, Origin};
 
@@ -48,7 +49,7 @@ pub extern "C" fn on_translation(_id: Id, block: Pointer) {
         let data = function as Pointer;
         (api.qemu_plugin_register_vcpu_tb_exec_cb)(block, calls::on_call, 0, data);
     }
-    if own && debugger::is_on() {
+    if own && (debugger::is_on() || futexes::is_on()) {
         debugger::watch(block);
     }
     let size = |number| (api.qemu_plugin_insn_size)(instruction(number));

@@ -4,6 +4,7 @@
 //! `FORETELL_BINARY_ALL=1 FORETELL_BINARY_REPLAYS=100` (`ci/nightly.sh`).
 
 mod debugger;
+mod lost_updates;
 mod paths;
 mod unknown_library;
 
