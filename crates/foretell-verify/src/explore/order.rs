@@ -347,7 +347,7 @@ impl<'a> Body<'a> {
             // a call by a pointer has its place where the pointer has
             let call = actions[first(group.whole.begin)..behind(group.whole.begin)]
                 .iter()
-                .filter(|action| action.calls)
+                .filter(|action| action.calls && group.calls)
                 .map(|action| action.at)
                 .max();
             for (index, &one) in slices.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! C as LLVM's intermediate representation, which is what the engines give a meaning to.
 //!
 //! The file is compiled by clang without optimisation, and the text of its IR is read ([`read`]).
-//! Conversions, evaluation order, tentative definitions, typedef names, bit-fields, initialisers and
+//! Conversions, tentative definitions, typedef names, bit-fields, initialisers and
 //! calling conventions are clang's work: no C semantics is left for us to get wrong. IR of `-O0` has
 //! few kinds of instructions, each with a short definition, and keeps what optimisation would use
 //! up: `nsw` marks every signed operation, and no access is moved or dropped.
@@ -17,9 +17,12 @@
 //! from the debug information (`restrict` and `const` variables). The engines refuse what breaks such a
 //! promise.
 //!
-//! *Assumed*: what clang chose where C leaves a choice (the order in which arguments are evaluated,
-//! sizes and alignments of x86-64). A signed number that is shifted to the left has the bits that it has on
-//! the machine: gcc documents that, clang does it, C17 leaves it undefined. Unsequenced effects that clang warns about are refused.
+//! What C leaves open is not in the IR, which has one order of evaluation: clang's syntax tree says which
+//! operands have no order, and which block a compound literal belongs to ([`syntax`]). `docs/src/verify-c.md`
+//! goes through annex J of C17.
+//!
+//! *Assumed*: sizes and alignments of x86-64. A signed number that is shifted to the left has the bits that it has on
+//! the machine: gcc documents that, clang does it, C17 leaves it undefined.
 
 pub mod alias;
 pub mod clang;

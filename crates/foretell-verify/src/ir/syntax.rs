@@ -38,6 +38,8 @@ pub struct Group {
     /// The expression itself writes: after the values of its operands are computed, but not after
     /// their side effects.
     pub writes: bool,
+    /// A call by a pointer, which is the first operand: its place is that of the call, too.
+    pub calls: bool,
 }
 
 /// A compound literal that lives as long as a block inside a function.
@@ -409,13 +411,15 @@ fn group(nodes: &[Node], id: usize) -> Option<Group> {
         let is_callee = node.kind == "CallExpr" && node.children.first() == Some(&child);
         !(is_callee && names_function(nodes, child))
     };
+    let evaluates_callee = node.children.first().is_some_and(|first| is_evaluated(&first));
     let evaluated = node.children.iter().filter(is_evaluated);
     let operands: Vec<Range> = evaluated.filter_map(|&child| nodes[child].range).collect();
     let enough = if writes { 1 } else { 2 };
     if operands.len() < enough || is_unevaluated(nodes, id) {
         return None;
     }
-    Some(Group { whole: node.range?, operands, writes })
+    let calls = node.kind == "CallExpr" && evaluates_callee;
+    Some(Group { whole: node.range?, operands, writes, calls })
 }
 
 /// The innermost block around a node; none if it is the body of the function.
@@ -477,6 +481,7 @@ TranslationUnitDecl 0x1 <<invalid sloc>> <invalid sloc>
             whole: range((3, 3), (3, 9)),
             operands: vec![range((3, 3), (3, 3)), range((3, 7), (3, 9))],
             writes: true,
+            calls: false,
         };
         assert!(shape.groups.contains(&assignment), "{:?}", shape.groups);
         let literal = Literal {
