@@ -100,6 +100,7 @@ fn described(path: PathBuf, arguments: &[OsString], run: &RunArguments) -> Progr
     program.binary = run.binary;
     program.inputs.clone_from(&run.input);
     program.writes.clone_from(&run.writes);
+    program.traffic.clone_from(&run.traffic);
     program
 }
 
