@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use foretell_guard::PrivateFolder;
 use foretell_record::{
-    Capture, Clients, Crash, Debugger, ExecutionPath, ForkServer, Form, LiveClients, Outside, Policy,
-    RecordError, RecordOptions, RunEnd, Served, Times, record, record_in_memory,
+    Capture, Clients, Crash, Debugger, ExecutionPath, ForkServer, Form, LiveClients, Outside,
+    Policy, RecordError, RecordOptions, RunEnd, Served, Times, record, record_in_memory,
 };
 use foretell_store::Store;
 use foretell_trace::schedule::Step;

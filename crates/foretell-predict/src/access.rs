@@ -23,6 +23,13 @@ pub enum Location {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cell(u32);
 
+impl Cell {
+    /// Its number.
+    pub(crate) fn number(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// An access of shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedAccess {
@@ -68,6 +75,11 @@ impl<'t> Accesses<'t> {
             Some(site) => Location::Source(self.sites[site.index()]),
             None => Location::Event(self.stand_ins.get(event.index()).copied().unwrap_or(event)),
         }
+    }
+
+    /// The memory of the variable with this number.
+    pub(crate) fn cells_of(&self, variable: usize) -> &[Cell] {
+        &self.cells[variable]
     }
 
     /// The shared memory that the event accesses; what it reads and writes comes twice.

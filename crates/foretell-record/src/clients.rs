@@ -3,10 +3,10 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,6 +63,21 @@ pub struct Served {
     pub is_over: bool,
 }
 
+/// Checks that the file is a script of what clients do.
+pub fn check_traffic(path: &Path) -> Result<(), String> {
+    let in_file = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| in_file(&error))?;
+    let script = Script::parse(&text).map_err(|line| {
+        in_file(&format!(
+            "line {line} does not say what a client does; `foretell test --client` writes such files"
+        ))
+    })?;
+    match script.connections() {
+        0 => Err(in_file(&"there is no connection in it")),
+        _ => Ok(()),
+    }
+}
+
 /// A server that does not end after the signal is killed after so long.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often is looked.
@@ -90,7 +105,12 @@ impl Serving {
     }
 
     /// The server runs, with this number.
-    pub fn begin(&mut self, live: &LiveClients, server: u32, options: &RecordOptions) -> io::Result<()> {
+    pub fn begin(
+        &mut self,
+        live: &LiveClients,
+        server: u32,
+        options: &RecordOptions,
+    ) -> io::Result<()> {
         // SAFETY: a child that was not waited for; the file is ours.
         let server = unsafe {
             let file = libc::syscall(libc::SYS_pidfd_open, server, 0) as i32;
@@ -100,7 +120,8 @@ impl Serving {
             OwnedFd::from_raw_fd(file)
         };
         let streams = options.capture.as_ref();
-        let streams = streams.map(|capture| [Arc::clone(&capture.stdout), Arc::clone(&capture.stderr)]);
+        let streams =
+            streams.map(|capture| [Arc::clone(&capture.stdout), Arc::clone(&capture.stderr)]);
         let beside = Beside {
             live: live.clone(),
             server,
@@ -191,7 +212,6 @@ impl Beside {
 
     /// Reads what the runtime has written since.
     fn read(&mut self) -> io::Result<()> {
-        self.file.seek(SeekFrom::Current(0))?;
         self.file.read_to_string(&mut self.rest)?;
         while let Some((line, rest)) = self.rest.split_once('\n') {
             self.seen.extend(Seen::parse(line));

@@ -47,7 +47,7 @@ use std::time::Duration;
 use foretell_trace::format::ReadError;
 use foretell_trace::schedule::Step;
 
-pub use clients::{Clients, LiveClients, Ready, Served};
+pub use clients::{Clients, LiveClients, Ready, Served, check_traffic};
 pub use convert::Crash;
 pub use debugger::Debugger;
 pub use find::{build_id, program as find_program, runtime_library};

@@ -158,9 +158,7 @@ fn recorded(
     let requests = Requests::new(captured, options.debugger.is_some());
     let mut passing = options.capture.is_none().then(SignalsPassOn::begin);
     let mut serving = match &options.clients {
-        Some(Clients::Live(live)) => {
-            Some((live, Serving::new().map_err(RecordError::Clients)?))
-        }
+        Some(Clients::Live(live)) => Some((live, Serving::new().map_err(RecordError::Clients)?)),
         _ => None,
     };
     let watched = serving.as_ref().map(|(_, serving)| serving.file());

@@ -449,8 +449,7 @@ impl Connection {
         let mut waited = 0;
         while !rest.is_empty() {
             let flags = (libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT) as u64;
-            let arguments =
-                [socket as u64, rest.as_ptr() as u64, rest.len() as u64, flags, 0, 0];
+            let arguments = [socket as u64, rest.as_ptr() as u64, rest.len() as u64, flags, 0, 0];
             // SAFETY: the bytes are readable.
             let sent = unsafe { sys::call(libc::SYS_sendto, arguments) };
             match usize::try_from(sent) {
@@ -581,8 +580,7 @@ pub fn when_idle(threads: &[*mut Thread], time_can_pass: bool) -> bool {
 }
 
 /// What a trace lacks in which the server's answers were not those that the clients once got.
-const ANSWERED_OTHERWISE: &str =
-    "what a client would have sent after an answer that was another than in the run with live clients";
+const ANSWERED_OTHERWISE: &str = "what a client would have sent after an answer that was another than in the run with live clients";
 
 /// Tells the server to end. Says whether that may have woken somebody.
 fn tell(threads: &[*mut Thread], signal: c_int) -> bool {
@@ -702,8 +700,7 @@ fn connect(address: &[u8]) -> Option<c_int> {
             return None;
         }
         let socket = move_away(socket);
-        let arguments =
-            [socket as u64, address.as_ptr() as u64, address.len() as u64, 0, 0, 0];
+        let arguments = [socket as u64, address.as_ptr() as u64, address.len() as u64, 0, 0, 0];
         if sys::call(libc::SYS_connect, arguments) < 0 {
             sys::close(socket);
             return None;

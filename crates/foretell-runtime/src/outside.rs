@@ -93,7 +93,9 @@ pub fn others_act() -> bool {
 /// other end is in this process are not.
 pub fn come_from_outside(files: &[libc::pollfd]) -> bool {
     let forked = FORKED.load(Relaxed);
-    forked || !clients::are_played() && (files.is_empty() || files.iter().any(|file| is_outside(file.fd)))
+    forked
+        || !clients::are_played()
+            && (files.is_empty() || files.iter().any(|file| is_outside(file.fd)))
 }
 
 fn is_outside(file: i32) -> bool {

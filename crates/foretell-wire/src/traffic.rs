@@ -163,7 +163,8 @@ impl Script {
     pub fn parse(text: &str) -> Result<Self, usize> {
         let mut lines = text.lines();
         let first = lines.next().and_then(|line| line.strip_prefix(TITLE)?.strip_prefix(" stop "));
-        let stop = first.and_then(|number| number.parse().ok()).filter(|stop| (1..=64).contains(stop));
+        let stop =
+            first.and_then(|number| number.parse().ok()).filter(|stop| (1..=64).contains(stop));
         let mut script = Script { stop: stop.ok_or(1usize)?, steps: Vec::new() };
         for (number, line) in lines.enumerate() {
             script.steps.push(Step::parse(line).ok_or(number + 2)?);

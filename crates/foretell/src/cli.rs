@@ -415,6 +415,10 @@ pub struct PredictArguments {
     /// leave the path it took in the run; 0 does not look for them.
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub divergences: usize,
+    /// Questions that are asked at the same time where the trace is long; as many as there are cores when
+    /// absent.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
     /// Only part M of N of the questions (from 1), so that several machines can share the work.
     #[arg(long, value_name = "M/N", value_parser = partition)]
     pub partition: Option<(u32, u32)>,
@@ -522,6 +526,13 @@ pub struct RecordArguments {
     /// same; where it is seen to, that is said and the exit code is 12.
     #[arg(long, value_name = "LOG", conflicts_with = "schedule")]
     pub replay: Option<PathBuf>,
+    /// What talks to the program if it is a server, and how it ends.
+    #[command(flatten)]
+    pub clients: ClientArguments,
+    /// The program is a server, and its clients do what this file says, which `foretell test --client`
+    /// has written.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["binary", "sync_only"])]
+    pub traffic: Option<PathBuf>,
     /// End the program when it has run for so many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub time_limit: Option<u64>,

@@ -184,6 +184,16 @@ pub fn written(session: &mut Session, address: u64, length: usize) {
     }
 }
 
+/// Events for the first bytes of these pieces of memory, which the system has written.
+fn written_to(session: &mut Session, pieces: &[&[u8]], result: ssize_t) {
+    let mut left = usize::try_from(result).unwrap_or(0);
+    for piece in pieces {
+        let length = piece.len().min(left);
+        written(session, piece.as_ptr() as u64, length);
+        left -= length;
+    }
+}
+
 /// The size of the next access when a range is taken apart and so many bytes are left of it.
 ///
 /// It does not depend on where the range lies: in another run, which may find the range elsewhere,
@@ -373,6 +383,7 @@ fn taking(
 ) -> (Session, ssize_t) {
     let (mut session, result) = receive(session, socket, flags, call);
     taken(&mut session, socket, room, flags, result);
+    written_to(&mut session, room, result);
     (session, result)
 }
 
@@ -419,6 +430,7 @@ wait_for! {
             let waits = never_waits(file);
             channels::received(&mut session, file, room(&pieces), first, result, waits, false);
             clients::read(file, &pieces, result);
+            written_to(&mut session, &pieces, result);
             (session, result)
         };
     fn recvmsg(file: c_int, message: *mut c_void, flags: c_int) -> ssize_t
@@ -696,8 +708,13 @@ interpose! {
         let files = vec![libc::pollfd { fd: poll, events: libc::POLLIN, revents: 0 }];
         let limit = milliseconds(limit);
         let now: c_int = 0;
-        look(session, "epoll_wait", files, limit, || real!(epoll_wait(
-            poll: c_int, events: *mut c_void, count: c_int, now: c_int) -> c_int))
+        let result = look(session, "epoll_wait", files, limit, || real!(epoll_wait(
+            poll: c_int, events: *mut c_void, count: c_int, now: c_int) -> c_int));
+        if let Some(mut session) = Session::begin() {
+            let length = result.max(0) as usize * size_of::<libc::epoll_event>();
+            written(&mut session, events as u64, length);
+        }
+        result
     }
 }
 
