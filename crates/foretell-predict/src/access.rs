@@ -77,11 +77,6 @@ impl<'t> Accesses<'t> {
         }
     }
 
-    /// The memory of the variable with this number.
-    pub(crate) fn cells_of(&self, variable: usize) -> &[Cell] {
-        &self.cells[variable]
-    }
-
     /// The shared memory that the event accesses; what it reads and writes comes twice.
     pub fn of(&mut self, event: EventId, out: &mut Vec<SharedAccess>) {
         out.clear();

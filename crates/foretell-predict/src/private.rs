@@ -1,16 +1,17 @@
 //! Accesses that cannot matter, left out of a long trace before anything is asked about it.
 //!
-//! Memory that one thread alone accesses once there are several, or that nobody writes any more then, holds
-//! the same in every interleaving, as long as what is written there depends on nothing else. Its reads and
+//! Memory whose accesses forks and joins put in an order, wherever one of them writes, holds the same in every
+//! interleaving, as long as what is written there depends on nothing else: memory of one thread alone, what was
+//! prepared for a thread before it was made, what nobody writes once there are threads. Its reads and
 //! writes, and branches that depend on nothing but it, take place as they did wherever the thread comes to
 //! them, and say nothing to the others.
 //!
 //! What belongs together (memory that overlaps, a value and what it was computed from, a condition and the
 //! values in it) stays together or is left out together, so that nothing that stays refers to something that does
-//! not. Guaranteed: the answers to all questions are the same without what is left out. Memory stays that
-//! another thread frees, or that is used after it was freed: that is what crashes are.
+//! not. Guaranteed: the answers to all questions are the same without what is left out. That memory is freed
+//! counts as a write to it, and what is used after it was freed stays: that is what crashes are.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use foretell_trace::{EventId, Op, Term, TermId, ThreadId, Trace};
 
@@ -122,9 +123,7 @@ fn join_accesses(
     constants: &[bool],
     groups: &mut Groups,
 ) -> Option<()> {
-    let mut uses: HashMap<Cell, Uses> = HashMap::new();
-    // What comes before is as it was in every interleaving.
-    let mut has_forked = trace.threads.len() > 1 && !begins_alone(trace);
+    let mut uses = Cells { clocks: Clocks::new(trace), used: HashMap::new() };
     let mut memory = Memory::default();
     let mut here: Vec<SharedAccess> = Vec::new();
     for (position, event) in trace.events.iter().enumerate() {
@@ -155,8 +154,12 @@ fn join_accesses(
                 continue;
             }
             Op::Guarded(_) | Op::Transition(_) => return None,
-            Op::Fork(_) => {
-                has_forked = true;
+            Op::Fork(child) => {
+                uses.clocks.fork(event.thread, *child);
+                continue;
+            }
+            Op::Join(child) => {
+                uses.clocks.join(event.thread, *child);
                 continue;
             }
             Op::Alloc { address, size } => {
@@ -164,7 +167,9 @@ fn join_accesses(
                 continue;
             }
             Op::Free { address } => {
-                memory.freed(*address, event.thread);
+                for cell in memory.freed(*address) {
+                    uses.access(cell, event.thread, true, groups);
+                }
                 continue;
             }
             _ => continue,
@@ -175,54 +180,107 @@ fn join_accesses(
             if is_gone {
                 groups.keep(node_of_cell(access.cell));
             }
-            if has_forked {
-                let thread = Some(event.thread);
-                let uses = uses.entry(access.cell).or_insert(Uses { thread, written: false });
-                uses.thread = uses.thread.filter(|&known| Some(known) == thread);
-                uses.written |= access.writes;
+            let is_new = uses.access(access.cell, event.thread, access.writes, groups);
+            if let (true, Some(place)) = (is_new, place) {
+                memory.uses(place.address, access.cell);
             }
         }
     }
-    for (&cell, _) in uses.iter().filter(|(_, uses)| uses.thread.is_none() && uses.written) {
-        groups.keep(node_of_cell(cell));
-    }
-    memory.keep_freed_by_others(trace, accesses, &uses, groups);
     Some(())
 }
 
-/// How memory is used once there are several threads.
-struct Uses {
-    /// By whom; `None` for several.
-    thread: Option<ThreadId>,
-    written: bool,
+/// What forks and joins put in an order, as vector clocks.
+struct Clocks {
+    /// For each thread: how much of each thread comes before what it does next.
+    clocks: Vec<Vec<u32>>,
 }
 
-/// Does one thread do everything up to the first fork, because all others come from one?
-fn begins_alone(trace: &Trace) -> bool {
-    let mut forked = vec![false; trace.threads.len()];
-    for event in &trace.events {
-        if let Op::Fork(child) = event.op {
-            forked[child.index()] = true;
+impl Clocks {
+    fn new(trace: &Trace) -> Self {
+        let count = trace.threads.len();
+        let mut clocks = vec![vec![0; count]; count];
+        (0..count).for_each(|thread| clocks[thread][thread] = 1);
+        Self { clocks }
+    }
+
+    fn fork(&mut self, parent: ThreadId, child: ThreadId) {
+        self.learn(child, parent);
+        self.clocks[parent.index()][parent.index()] += 1;
+    }
+
+    /// All of the child comes before what the parent does next.
+    fn join(&mut self, parent: ThreadId, child: ThreadId) {
+        self.learn(parent, child);
+    }
+
+    fn learn(&mut self, who: ThreadId, from: ThreadId) {
+        let known = self.clocks[from.index()].clone();
+        for (own, other) in self.clocks[who.index()].iter_mut().zip(known) {
+            *own = other.max(*own);
         }
     }
-    let first = trace.events.first().map(|event| event.thread.index());
-    (0..forked.len()).all(|thread| forked[thread] != (Some(thread) == first))
+
+    /// When the thread is now.
+    fn now(&self, thread: ThreadId) -> (ThreadId, u32) {
+        (thread, self.clocks[thread.index()][thread.index()])
+    }
+
+    /// Does that come before what the thread does now, in every interleaving?
+    fn is_before(&self, (other, time): (ThreadId, u32), thread: ThreadId) -> bool {
+        self.clocks[thread.index()][other.index()] >= time
+    }
+}
+
+/// How memory was used.
+struct Cells {
+    clocks: Clocks,
+    used: HashMap<Cell, Used>,
+}
+
+#[derive(Default)]
+struct Used {
+    /// The last write.
+    write: Option<(ThreadId, u32)>,
+    /// The last read of each thread since then.
+    reads: Vec<(ThreadId, u32)>,
+}
+
+impl Cells {
+    /// Notes the access, and keeps the memory if nothing puts it in an order with those before. Says whether it
+    /// is the first.
+    fn access(&mut self, cell: Cell, thread: ThreadId, writes: bool, groups: &mut Groups) -> bool {
+        let now = self.clocks.now(thread);
+        let is_new = !self.used.contains_key(&cell);
+        let used = self.used.entry(cell).or_default();
+        let read = used.reads.iter().filter(|_| writes);
+        let ordered =
+            used.write.iter().chain(read).all(|&before| self.clocks.is_before(before, thread));
+        if !ordered {
+            groups.keep(node_of_cell(cell));
+        }
+        if writes {
+            used.write = Some(now);
+            used.reads.clear();
+        } else {
+            used.reads.retain(|(reader, _)| *reader != thread);
+            used.reads.push(now);
+        }
+        is_new
+    }
 }
 
 /// Blocks of memory.
 #[derive(Default)]
 struct Memory {
-    /// Those that are there: their sizes.
-    blocks: BTreeMap<u64, u64>,
+    /// Those that are there: their sizes, and what of them was accessed.
+    blocks: BTreeMap<u64, (u64, Vec<Cell>)>,
     /// Those that are gone, and not there again: their ends.
     gone: BTreeMap<u64, u64>,
-    /// Who freed the blocks that lay there.
-    freed: BTreeMap<(u64, u64), BTreeSet<ThreadId>>,
 }
 
 impl Memory {
     fn allocated(&mut self, address: u64, size: u64) {
-        self.blocks.insert(address, size);
+        self.blocks.insert(address, (size, Vec::new()));
         let end = address.saturating_add(size.max(1));
         let over = self.gone.range(..end).rev().take_while(|&(_, &gone)| gone > address);
         for start in over.map(|(&start, _)| start).collect::<Vec<_>>() {
@@ -230,43 +288,27 @@ impl Memory {
         }
     }
 
-    fn freed(&mut self, address: u64, thread: ThreadId) {
-        let Some(size) = self.blocks.remove(&address) else { return };
-        let end = address.saturating_add(size);
-        self.gone.insert(address, end);
-        self.freed.entry((address, end)).or_default().insert(thread);
+    /// The block is freed; gives what of it was accessed.
+    fn freed(&mut self, address: u64) -> Vec<Cell> {
+        let Some((size, cells)) = self.blocks.remove(&address) else { return Vec::new() };
+        self.gone.insert(address, address.saturating_add(size));
+        cells
+    }
+
+    /// Memory at this address is accessed for the first time.
+    fn uses(&mut self, address: u64, cell: Cell) {
+        let block = self.blocks.range_mut(..=address).next_back();
+        if let Some((start, (size, cells))) = block
+            && address - start < *size
+        {
+            cells.push(cell);
+        }
     }
 
     /// Does the address lie in memory that was freed?
     fn is_gone(&self, address: u64) -> bool {
         let block = self.gone.range(..=address).next_back();
         block.is_some_and(|(_, &end)| address < end)
-    }
-
-    /// Keeps what others free than those who use it.
-    fn keep_freed_by_others(
-        &self,
-        trace: &Trace,
-        accesses: &Accesses<'_>,
-        uses: &HashMap<Cell, Uses>,
-        groups: &mut Groups,
-    ) {
-        let mut variables: Vec<(u64, usize)> = Vec::new();
-        for (number, variable) in trace.variables.iter().enumerate() {
-            variables.extend(variable.memory.map(|memory| (memory.address, number)));
-        }
-        variables.sort_unstable();
-        for (&(start, end), threads) in &self.freed {
-            let from = variables.partition_point(|&(address, _)| address < start);
-            let inside = variables[from..].iter().take_while(|&&(address, _)| address < end);
-            for cell in inside.flat_map(|&(_, number)| accesses.cells_of(number)) {
-                let by_others =
-                    |uses: &Uses| threads.iter().any(|&thread| Some(thread) != uses.thread);
-                if uses.get(cell).is_some_and(by_others) {
-                    groups.keep(node_of_cell(*cell));
-                }
-            }
-        }
     }
 }
 
@@ -368,6 +410,20 @@ mod tests {
         let body = "main a = read own = 0\nmain write shared = 1 := (+ a 1)\nother b = read shared = 1\n\
                     other c = read other_own = 0\nother assert (= c 0) true\n";
         assert_eq!(kept(body), None);
+    }
+
+    #[test]
+    fn what_a_thread_gets_before_it_is_made_and_leaves_to_who_joins_it_is_left_out() {
+        let text = "foretell-trace 1\nsymbolic\nobserved\nthread main, other, third\nvar a = 0\nvar x = 0\n\
+                    main fork third\nmain write a = 7\nmain fork other\nother r = read a = 7\n\
+                    other write a = 8 := (+ r 1)\nother write x = 1\nother end\nmain join other\n\
+                    main s = read a = 8\nmain write a = 9\nthird t = read x = 1\n";
+        let kept = |text: &str| {
+            let trace = text::read(text).unwrap_or_else(|error| panic!("{error}"));
+            reduced(&trace).map(|reduced| reduced.origin.len())
+        };
+        assert_eq!(kept(text), Some(6));
+        assert_eq!(kept(&format!("{text}third u = read a = 9\n")), None);
     }
 
     /// What is left is a trace that makes sense. That predictions are the same, `tests/windows.rs` checks.
