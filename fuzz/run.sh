@@ -11,7 +11,7 @@ seconds=${1:?usage: fuzz/run.sh SECONDS [TARGET...]}
 shift
 cd "$(dirname "$0")"
 [ $# -gt 0 ] || set -- text ctrc std binary log schedule sexpr \
-    cmd goal proof sync_log turns solver planner result suppressions configuration digest ir source store
+    cmd goal proof sync_log turns traffic solver planner result suppressions configuration digest ir source store
 
 target=$(rustc -vV | sed -n 's/^host: //p')
 RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

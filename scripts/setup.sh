@@ -36,6 +36,9 @@ done
 # Linked with by a test of OpenMP.
 [ -e /usr/lib/llvm-22/lib/libomp.so ] || missing+=(libomp-22-dev)
 
+# Linked with by the example of a server.
+[ -e /usr/include/event2/event.h ] || missing+=(libevent-dev)
+
 # Compiled against by the real program of the tests.
 [ -e /usr/include/bzlib.h ] || missing+=(libbz2-dev)
 

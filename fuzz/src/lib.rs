@@ -19,7 +19,7 @@ use foretell_trace::{ScalarSort, Sort, Term, TermId, TermStore, Trace, VariableI
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 21] = [
+pub const TARGETS: [Target; 22] = [
     ("text", text),
     ("ctrc", ctrc),
     ("std", std),
@@ -32,6 +32,7 @@ pub const TARGETS: [Target; 21] = [
     ("proof", proof),
     ("sync_log", sync_log),
     ("turns", turns),
+    ("traffic", traffic),
     ("solver", solver),
     ("planner", planner),
     ("result", result),
@@ -129,6 +130,17 @@ pub fn turns(data: &[u8]) {
     let Ok(source) = std::str::from_utf8(data) else { return };
     let Ok(turns) = foretell_wire::parse_turns(source) else { return };
     assert_eq!(foretell_wire::parse_turns(&foretell_wire::format_turns(&turns)), Ok(turns));
+}
+
+/// What clients do, as it was seen and as a script.
+pub fn traffic(data: &[u8]) {
+    use foretell_wire::traffic::{Script, Seen, script};
+    let Ok(source) = std::str::from_utf8(data) else { return };
+    let seen: Vec<Seen> = source.lines().filter_map(Seen::parse).collect();
+    let made = script(&seen, &[1, 2], 15);
+    assert_eq!(Script::parse(&made.to_string()), Ok(made));
+    let Ok(script) = Script::parse(source) else { return };
+    assert_eq!(Script::parse(&script.to_string()), Ok(script));
 }
 
 /// What a solver prints, and the values in it.

@@ -29,6 +29,8 @@ pub struct Program {
     pub binary: bool,
     /// A log of `foretell record --sync-only` that the first run follows.
     pub follows: Option<PathBuf>,
+    /// What its clients do, if it is a server: a script that is played in every run.
+    pub traffic: Option<PathBuf>,
     /// Files that it writes: compared as its output is, and as they were before every run.
     pub writes: Vec<PathBuf>,
 }
@@ -50,9 +52,9 @@ impl Program {
         if let Some(stdin) = &self.stdin {
             digest.stdin = Some(crc32fast::hash(&content(stdin)?));
         }
-        if !self.inputs.is_empty() {
+        if !self.inputs.is_empty() || self.traffic.is_some() {
             let mut hasher = crc32fast::Hasher::new();
-            for path in &self.inputs {
+            for path in self.inputs.iter().chain(&self.traffic) {
                 hasher.update(&content(path)?);
             }
             digest.files = Some(hasher.finalize());

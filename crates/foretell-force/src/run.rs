@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use foretell_guard::PrivateFolder;
 use foretell_record::{
-    Capture, Crash, Debugger, ExecutionPath, ForkServer, Outside, Policy, RecordError,
-    RecordOptions, RunEnd, Times, record, record_in_memory,
+    Capture, Clients, Crash, Debugger, ExecutionPath, ForkServer, Form, LiveClients, Outside,
+    Policy, RecordError, RecordOptions, RunEnd, Served, Times, record, record_in_memory,
 };
 use foretell_store::Store;
 use foretell_trace::schedule::Step;
@@ -169,6 +169,15 @@ pub enum RunError {
     File(PathBuf, io::Error),
     /// The time for runs was over before it began.
     Late,
+    /// A server ended before it was ready for clients, or they did not end.
+    NotServed {
+        /// How its run ended.
+        end: RunEnd,
+        /// What it wrote to standard error.
+        said: Vec<u8>,
+        /// It was ready for clients.
+        was_ready: bool,
+    },
 }
 
 impl fmt::Display for RunError {
@@ -176,6 +185,22 @@ impl fmt::Display for RunError {
         match self {
             RunError::Record(error) => error.fmt(f),
             RunError::File(path, error) => write!(f, "{}: {error}", path.display()),
+            RunError::NotServed { end, said, was_ready } => {
+                let told = match end {
+                    RunEnd::Hang => "had not ended when its time was over (--run-limit)".into(),
+                    RunEnd::Exit(status) => format!("ended with status {status}"),
+                    end => format!("ended ({end:?})"),
+                };
+                let when = match was_ready {
+                    true => "while its clients were still running",
+                    false => "and was never ready for its clients (--ready says when it is)",
+                };
+                write!(f, "the server {told} {when}")?;
+                match String::from_utf8_lossy(said).lines().last() {
+                    Some(line) => write!(f, "; it said: {line}"),
+                    None => Ok(()),
+                }
+            }
             RunError::Late => {
                 f.write_str("the time limit ended before the run began (--time-limit)")
             }
@@ -266,12 +291,35 @@ impl<'p> Runner<'p> {
         self.made.load(Ordering::Relaxed)
     }
 
+    /// One run with live clients: gives what they did, and how those of them ended that did not end well.
+    pub fn serve(&self, clients: LiveClients, limits: Limits) -> Result<Served, RunError> {
+        let folder = self.folder.path();
+        let file = || self.nameless().map_err(|error| RunError::File(folder.into(), error));
+        let mut options = RecordOptions::new(&self.program.path, folder.join("live.ftrace"));
+        options.arguments.clone_from(&self.program.arguments);
+        options.form = Form::Log;
+        options.time_limit = Some(limits.time);
+        let stdin = self.program.stdin.clone().unwrap_or_else(|| "/dev/null".into());
+        let (stdout, stderr) = (Arc::new(file()?), Arc::new(file()?));
+        options.capture = Some(Capture { stdin, stdout, stderr: Arc::clone(&stderr) });
+        options.clients = Some(Clients::Live(clients));
+        let outcome = record(&options).map_err(RunError::Record)?;
+        let end = outcome.end;
+        let served = outcome.served.expect("it was to have clients");
+        if served.was_ready && (served.is_over || end != RunEnd::Hang) {
+            return Ok(served);
+        }
+        let said = self.written(&stderr)?;
+        Err(RunError::NotServed { end, said, was_ready: served.was_ready })
+    }
+
     /// One run in gdb, on the user's terminal and without limits.
     pub fn debug(&self, steps: Vec<Step>, policy: Policy) -> Result<RunEnd, RunError> {
         let mut options =
             RecordOptions::new(&self.program.path, self.folder.path().join("gdb.ftrace"));
         options.arguments.clone_from(&self.program.arguments);
         options.policy = policy;
+        options.clients = self.program.traffic.clone().map(Clients::Played);
         options.steps = steps;
         options.binary = self.program.binary;
         options.debugger = Some(Debugger::default());
@@ -323,6 +371,7 @@ impl<'p> Runner<'p> {
         options.arguments.clone_from(&self.program.arguments);
         options.binary = self.program.binary;
         options.policy = policy;
+        options.clients = self.program.traffic.clone().map(Clients::Played);
         options.steps = steps;
         options.time_limit = Some(limits.time);
         options.path = true;

@@ -125,10 +125,11 @@ impl FunctionContext<'_> {
         let name = callee.as_function().map(Value::name).unwrap_or_default();
         let constants = self.module.module;
         let own = u32::from(callee.returns_through_parameter());
-        let is_member = library::is_member_of_library(&name)
+        // What a C function is about is its first argument, as for a member of a class.
+        let is_of_object = (library::is_member_of_library(&name) || !name.starts_with("_Z"))
             && call.argument_count() > own
             && is_pointer(call.operand(own));
-        let object = if is_member { call.operand(own) } else { constants.null() };
+        let object = if is_of_object { call.operand(own) } else { constants.null() };
         let name = self.module.string(&name);
         self.place_if_untaken(callee, place);
         self.module.hook("foreign", constants.void, &[callee, name, object, site]);

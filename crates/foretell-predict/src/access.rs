@@ -23,6 +23,13 @@ pub enum Location {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cell(u32);
 
+impl Cell {
+    /// Its number.
+    pub(crate) fn number(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// An access of shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedAccess {

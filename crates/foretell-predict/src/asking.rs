@@ -6,6 +6,8 @@
 //! up ([`crate::options::Window::further`]). Guaranteed: what a window shows is real; what a window does not
 //! show is told as unknown, unless the window is the whole trace.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::must_order::MustOrder;
 use foretell_model::replay::Replay;
@@ -43,7 +45,7 @@ pub(crate) struct Answered<'a> {
 
 /// Prepares the CTP of a trace or window for the questions.
 pub(crate) type Prepare<'a> =
-    dyn Fn(ConcurrentTraceProgram) -> Result<ConcurrentTraceProgram, PredictError> + 'a;
+    dyn Fn(ConcurrentTraceProgram) -> Result<ConcurrentTraceProgram, PredictError> + Sync + 'a;
 
 /// Asks questions about one trace.
 pub(crate) struct Asker<'a> {
@@ -99,7 +101,7 @@ impl<'a> Asker<'a> {
     }
 
     /// Asks each question of the group; they share an encoding. `answered` gets their numbers.
-    pub fn ask<W: Way>(
+    pub fn ask<W: Way + Sync>(
         &mut self,
         questions: &[&[W]],
         answered: &mut dyn FnMut(usize, Answered<'_>),
@@ -147,8 +149,9 @@ impl<'a> Asker<'a> {
         Ok(())
     }
 
-    /// Asks each question in small windows first; windows grow as long as a question is open.
-    fn ask_in_windows<W: Way>(
+    /// Asks each question in small windows first; windows grow as long as a question is open. Several
+    /// questions are asked at once; the answers do not depend on how many.
+    fn ask_in_windows<W: Way + Sync>(
         &mut self,
         questions: &[&[W]],
         answered: &mut dyn FnMut(usize, Answered<'_>),
@@ -163,23 +166,43 @@ impl<'a> Asker<'a> {
         let mut radius = self.options.window.first.max(1);
         while !open.is_empty() {
             let mut wider = Vec::new();
-            for (number, before) in open {
-                let mut answered = |answer: Answered<'_>| answered(number, answer);
-                let Some(open) = self.ask_in_window(questions[number], radius, &mut answered)?
-                else {
-                    continue;
-                };
-                let open = open.after(before);
-                if open.can_be_wider {
-                    wider.push((number, open));
-                    continue;
+            let mut left = open.into_iter();
+            loop {
+                let some: Vec<(usize, Open)> = left.by_ref().take(AT_ONCE).collect();
+                if some.is_empty() {
+                    break;
                 }
-                let reason = open.reason.unwrap_or_else(|| {
-                    format!("bounded window: not possible within {} events", open.size)
-                });
-                let ctp = ConcurrentTraceProgram::build_window(&Replay::new(self.trace)?, &[])?;
-                let verdict = Verdict::Unknown(reason);
-                answered(Answered { ctp: &ctp, ways: &[], verdict, recorded: 0 });
+                let asked: Vec<(&[W], Vec<bool>)> = some
+                    .iter()
+                    .map(|(number, _)| {
+                        let ways = questions[*number];
+                        (ways, self.allowed(ways, radius))
+                    })
+                    .collect();
+                let answers = self.ask_at_once(&asked, radius);
+                for ((number, before), answer) in some.into_iter().zip(answers) {
+                    let answer = answer?;
+                    self.further += answer.left;
+                    self.longest = self.longest.max(answer.longest);
+                    add(&mut self.cost, answer.cost);
+                    if let Some(found) = answer.found {
+                        let Shown { ctp, ways, verdict, recorded } = found;
+                        let ways = ways.as_slice();
+                        answered(number, Answered { ctp: &ctp, ways, verdict, recorded });
+                        continue;
+                    }
+                    let open = answer.open.after(before);
+                    if open.can_be_wider {
+                        wider.push((number, open));
+                        continue;
+                    }
+                    let reason = open.reason.unwrap_or_else(|| {
+                        format!("bounded window: not possible within {} events", open.size)
+                    });
+                    let Shown { ctp, verdict, .. } =
+                        self.about_nothing(Verdict::Unknown(reason))?;
+                    answered(number, Answered { ctp: &ctp, ways: &[], verdict, recorded: 0 });
+                }
             }
             open = wider;
             radius = radius.saturating_mul(4);
@@ -187,41 +210,90 @@ impl<'a> Asker<'a> {
         Ok(())
     }
 
-    /// Asks about the nearest ways, each in a window of its own. What is open then is returned.
-    fn ask_in_window<W: Way>(
-        &mut self,
-        ways: &[W],
+    /// Which of the ways may be asked about in windows of this size; what they take is taken.
+    fn allowed<W: Way>(&mut self, ways: &[W], radius: usize) -> Vec<bool> {
+        let limits = self.options.window;
+        let ways = ways.iter().take(limits.instances);
+        ways.map(|way| match self.borders(way, radius) {
+            Some((_, _, size)) if size > limits.most => match self.further.checked_sub(size) {
+                Some(left) => {
+                    self.further = left;
+                    true
+                }
+                None => false,
+            },
+            Some(_) => true,
+            None => false,
+        })
+        .collect()
+    }
+
+    /// The window around a way, and its size.
+    fn borders<W: Way>(&self, way: &W, radius: usize) -> Option<(EventId, EventId, usize)> {
+        let (from, to) = around(self.trace, way.window(), radius)?;
+        let from = from.min(self.last_start);
+        Some((from, to, to.index() - from.index() + 1))
+    }
+
+    /// Asks all of the questions, as many at a time as there are jobs.
+    fn ask_at_once<W: Way + Sync>(
+        &self,
+        asked: &[(&[W], Vec<bool>)],
         radius: usize,
-        answered: &mut dyn FnMut(Answered<'_>),
-    ) -> Result<Option<Open>, PredictError> {
-        let Place::Windows(checkpoints) = &mut self.place else {
+    ) -> Vec<Result<InWindow, PredictError>> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut answers = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some((ways, allowed)) = asked.get(number) else { return answers };
+                answers.push((number, self.ask_in_window(ways, allowed, radius)));
+            }
+        };
+        let mut answers = std::thread::scope(|scope| {
+            let others = 1..self.options.jobs.min(asked.len());
+            let others: Vec<_> = others.map(|_| scope.spawn(work)).collect();
+            let mut answers = work();
+            for other in others {
+                match other.join() {
+                    Ok(theirs) => answers.extend(theirs),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            answers
+        });
+        answers.sort_by_key(|(number, _)| *number);
+        answers.into_iter().map(|(_, answer)| answer).collect()
+    }
+
+    /// Asks about the nearest ways that are allowed, each in a window of its own.
+    fn ask_in_window<W: Way>(
+        &self,
+        ways: &[W],
+        allowed: &[bool],
+        radius: usize,
+    ) -> Result<InWindow, PredictError> {
+        let Place::Windows(checkpoints) = &self.place else {
             unreachable!("only asked in windows")
         };
         let limits = self.options.window;
-        let late = || Open { reason: Some(NOT_ASKED.into()), ..Open::default() };
+        let mut answer = InWindow::default();
         let mut open = Open::default();
         // Each way was looked at in the whole trace.
         let mut proved = ways.len() <= limits.instances;
-        for (number, way) in ways.iter().enumerate().take(limits.instances) {
-            if self.options.is_late() {
-                return Ok(Some(late()));
-            }
-            let Some((from, to)) = around(self.trace, way.window(), radius) else {
+        let mut is_late = false;
+        for (number, (way, &allowed)) in ways.iter().zip(allowed).enumerate() {
+            let Some((from, to, size)) = self.borders(way, radius).filter(|_| allowed) else {
                 proved = false;
                 continue;
             };
-            let from = from.min(self.last_start);
-            let size = to.index() - from.index() + 1;
-            let is_whole = size == self.trace.events.len();
-            if size > limits.most {
-                match self.further.checked_sub(size) {
-                    Some(left) => self.further = left,
-                    None => {
-                        proved = false;
-                        continue;
-                    }
-                }
+            let unused = if size > limits.most { size } else { 0 };
+            is_late |= self.options.is_late();
+            if is_late || answer.found.is_some() {
+                answer.left += unused;
+                continue;
             }
+            let is_whole = size == self.trace.events.len();
             open.size = open.size.max(size);
             open.can_be_wider |= !is_whole;
             proved &= is_whole;
@@ -231,17 +303,20 @@ impl<'a> Asker<'a> {
             let setting = setting(self.trace, self.options);
             let goals = std::iter::once(&goal);
             let mut engine = match Engine::new(&ctp, self.order, goals, &setting) {
-                Err(_) if self.options.is_late() => return Ok(Some(late())),
+                Err(_) if self.options.is_late() => {
+                    is_late = true;
+                    continue;
+                }
                 engine => engine?,
             };
-            self.longest = self.longest.max(engine.events());
+            answer.longest = answer.longest.max(engine.events());
             let verdict = engine.ask(&[&goal]);
-            add(&mut self.cost, engine.statistics());
+            add(&mut answer.cost, engine.statistics());
             match verdict {
                 Verdict::Possible(..) | Verdict::Refused(_) => {
+                    drop(engine);
                     let recorded = from.index();
-                    answered(Answered { ctp: &ctp, ways: &[number], verdict, recorded });
-                    return Ok(None);
+                    answer.found = Some(Shown { ctp, ways: vec![number], verdict, recorded });
                 }
                 Verdict::Unknown(why) => {
                     open.reason = Some(why);
@@ -250,14 +325,50 @@ impl<'a> Asker<'a> {
                 Verdict::Impossible { in_all_interleavings } => proved &= in_all_interleavings,
             }
         }
-        if !proved {
-            return Ok(Some(open));
+        if answer.found.is_some() {
+            return Ok(answer);
         }
-        let ctp = ConcurrentTraceProgram::build_window(&Replay::new(self.trace)?, &[])?;
-        let verdict = Verdict::Impossible { in_all_interleavings: true };
-        answered(Answered { ctp: &ctp, ways: &[], verdict, recorded: 0 });
-        Ok(None)
+        answer.open = match is_late {
+            true => Open { reason: Some(NOT_ASKED.into()), ..Open::default() },
+            false => open,
+        };
+        if proved && !is_late {
+            let verdict = Verdict::Impossible { in_all_interleavings: true };
+            answer.found = Some(self.about_nothing(verdict)?);
+        }
+        Ok(answer)
     }
+
+    /// An answer that needs no events.
+    fn about_nothing(&self, verdict: Verdict) -> Result<Shown, PredictError> {
+        let ctp = ConcurrentTraceProgram::build_window(&Replay::new(self.trace)?, &[])?;
+        Ok(Shown { ctp, ways: Vec::new(), verdict, recorded: 0 })
+    }
+}
+
+/// So many questions are asked before their answers are given away, whatever the number of jobs: what larger
+/// windows may have is divided among these first.
+const AT_ONCE: usize = 16;
+
+/// What came of a question in windows of one size.
+#[derive(Default)]
+struct InWindow {
+    /// Its answer, if there is one.
+    found: Option<Shown>,
+    /// Otherwise.
+    open: Open,
+    /// Events of larger windows that were allowed and not needed.
+    left: usize,
+    cost: SolverStatistics,
+    longest: usize,
+}
+
+/// As [`Answered`], with what it is about.
+struct Shown {
+    ctp: ConcurrentTraceProgram,
+    ways: Vec<usize>,
+    verdict: Verdict,
+    recorded: usize,
 }
 
 /// A question that windows of one size leave open.

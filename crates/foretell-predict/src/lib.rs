@@ -34,6 +34,7 @@ pub mod orders;
 pub mod pattern;
 pub mod planner;
 mod predict;
+mod private;
 pub mod progress;
 pub mod question;
 pub mod race;

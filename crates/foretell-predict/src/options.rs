@@ -40,6 +40,8 @@ pub struct Options {
     pub partition: Option<(u32, u32)>,
     /// Write every question to the solver into this folder, as SMT-LIB.
     pub dump_smt2: Option<PathBuf>,
+    /// So many questions about a long trace are asked at once.
+    pub jobs: usize,
     /// No question is asked after it; those that are left have [`NOT_ASKED`] for a reason.
     pub deadline: Option<Instant>,
     /// Told how far the work has come.
@@ -73,6 +75,7 @@ impl Default for Options {
             divergences: 32,
             partition: None,
             dump_smt2: None,
+            jobs: 1,
             deadline: None,
             progress: Progress::default(),
         }

@@ -31,7 +31,7 @@ use crate::progress::{Found, Phase};
 use crate::question::{FindingKind, Instance, Question, Shape, Subject};
 use crate::rest::{self, Rest};
 use crate::witness::context_switches;
-use crate::{assertion, crash, deadlock, misuse, order, race, store_buffer, weak_order};
+use crate::{assertion, crash, deadlock, misuse, order, private, race, store_buffer, weak_order};
 
 /// Instances of one question.
 const MOST_INSTANCES: usize = 1 << 16;
@@ -93,10 +93,16 @@ impl From<SolveError> for PredictError {
 /// What can go wrong in another interleaving of the trace's events?
 pub fn predict(trace: &Trace, options: &Options) -> Result<Prediction, PredictError> {
     let started = Instant::now();
-    let order = MustOrder::new(trace)?;
-    let locks = Locksets::new(trace);
     let mut prediction = first_words(trace);
     options.progress.begin(Phase::Candidates, 0);
+    let whole = trace;
+    // How far apart two accesses are is counted in all events.
+    let may_reduce = in_windows(trace, options) && options.filters.distance.is_none();
+    let reduced = may_reduce.then(|| private::reduced(trace)).flatten();
+    let trace = reduced.as_ref().map_or(whole, |reduced| &reduced.trace);
+    let origin = reduced.as_ref().map(|reduced| reduced.origin.as_slice());
+    let order = MustOrder::new(trace)?;
+    let locks = Locksets::new(trace);
     let mut questions = collect(trace, &order, &locks, options, &mut prediction);
     prediction.statistics.candidate_time = started.elapsed();
     retain_part(&mut questions, options);
@@ -104,7 +110,8 @@ pub fn predict(trace: &Trace, options: &Options) -> Result<Prediction, PredictEr
     let solving = Instant::now();
     let chains = trace.events_by_thread();
     let all = options.partition.is_none();
-    let mut recorder = Recorder { trace, options, prediction, all, unexamined: BTreeMap::new() };
+    let unexamined = BTreeMap::new();
+    let mut recorder = Recorder { trace: whole, origin, options, prediction, all, unexamined };
     let (about_assertions, others): (Vec<&Question>, Vec<&Question>) =
         questions.iter().partition(|question| question.kind == FindingKind::Assertion);
     let fail = match options.mode {
@@ -404,6 +411,8 @@ impl Way for Instance {
 /// Turns verdicts into findings.
 pub(crate) struct Recorder<'a> {
     pub trace: &'a Trace,
+    /// Which events of the trace those are that questions are about, where it was reduced.
+    pub origin: Option<&'a [EventId]>,
     pub options: &'a Options,
     pub prediction: Prediction,
     /// All questions are asked.
@@ -430,6 +439,28 @@ impl Recorder<'_> {
         })?;
         let options = self.options;
         rest::ask(asker, &again, options, self)
+    }
+
+    /// The instance in the events of the whole trace.
+    fn in_trace(&self, mut instance: Instance) -> Instance {
+        if let Some(origin) = self.origin {
+            instance.events.iter_mut().for_each(|event| *event = origin[event.index()]);
+        }
+        instance
+    }
+
+    /// The schedule in the events of the whole trace; what was left out of it stands where it can.
+    fn schedule_in_trace(&self, mut schedule: WitnessSchedule) -> WitnessSchedule {
+        if let Some(origin) = self.origin {
+            let events = schedule.order.iter_mut().chain(&mut schedule.next);
+            events.for_each(|event| *event = origin[event.index()]);
+            let first = origin.get(schedule.recorded).map(|event| event.index());
+            schedule.recorded = match schedule.recorded {
+                0 => 0,
+                _ => first.unwrap_or(self.trace.events.len()),
+            };
+        }
+        schedule
     }
 
     /// Says what was not examined.
@@ -474,12 +505,13 @@ impl Recorder<'_> {
             }
             Verdict::Refused(why) => {
                 summary.holds_in_all_interleavings = false;
-                let about = detail(self.trace, &instances[0]);
+                let about = detail(self.trace, &self.in_trace(instances[0].clone()));
                 self.prediction.internal_errors.push(format!("{about}: {why}"));
                 return;
             }
         };
-        let shown = instance_as_shown(instance, schedule.as_ref());
+        let shown = self.in_trace(instance_as_shown(instance, schedule.as_ref()));
+        let schedule = schedule.map(|schedule| self.schedule_in_trace(schedule));
         if status == Status::Predicted {
             let about = detail(self.trace, &shown);
             self.options.progress.found(Found { confirmed: false, kind: question.kind, about });

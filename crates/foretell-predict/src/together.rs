@@ -85,8 +85,14 @@ fn decided(
     }
     let solving = Instant::now();
     let chains = trace.events_by_thread();
-    let mut recorder =
-        Recorder { trace, options, prediction, all: true, unexamined: BTreeMap::new() };
+    let mut recorder = Recorder {
+        trace,
+        origin: None,
+        options,
+        prediction,
+        all: true,
+        unexamined: BTreeMap::new(),
+    };
     let (about_assertions, others): (Vec<&Question>, Vec<&Question>) =
         questions.iter().partition(|question| question.kind == FindingKind::Assertion);
     let parts = [(others, Assertions::Hold), (about_assertions, Assertions::EndTheirThread)];

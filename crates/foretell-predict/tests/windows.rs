@@ -101,3 +101,23 @@ fn halves_of_a_violation_may_be_far_apart() {
         assert!(!prediction.properties[0].holds_in_all_interleavings);
     }
 }
+
+#[test]
+fn the_answers_do_not_depend_on_how_many_questions_are_asked_at_once() {
+    let mut found = 0;
+    for seed in 0..traces() {
+        let trace = random_trace(seed);
+        // Not enough for every question, so that it matters who gets it.
+        let window = Window { whole: 0, first: 1, most: 4, further: 400, instances: 3 };
+        let one = Options { window, ..Options::default() };
+        let several = Options { jobs: 3, ..one.clone() };
+        let (Ok(one), Ok(several)) = (predict(&trace, &one), predict(&trace, &several)) else {
+            continue;
+        };
+        assert_eq!(answers(&one), answers(&several), "seed {seed}");
+        let told = |prediction: &Prediction| format!("{:?}", prediction.findings);
+        assert_eq!(told(&one), told(&several), "seed {seed}");
+        found += one.findings.len();
+    }
+    assert!(found > 40, "only {found} findings");
+}

@@ -6,6 +6,7 @@
 //! [`read`] converts) or is converted at once, see [`Form`].
 
 mod account;
+mod clients;
 mod convert;
 mod debugger;
 mod described;
@@ -46,6 +47,7 @@ use std::time::Duration;
 use foretell_trace::format::ReadError;
 use foretell_trace::schedule::Step;
 
+pub use clients::{Clients, LiveClients, Ready, Served, check_traffic};
 pub use convert::Crash;
 pub use debugger::Debugger;
 pub use find::{build_id, program as find_program, runtime_library};
@@ -242,6 +244,8 @@ pub struct RecordOptions {
     pub debugger: Option<Debugger>,
     /// Where its standard streams are; ours when absent.
     pub capture: Option<Capture>,
+    /// Who talks to it, if it is a server.
+    pub clients: Option<Clients>,
     /// The events so far, while the program runs, for whoever wants to show them.
     pub events: Arc<AtomicU64>,
 }
@@ -297,6 +301,7 @@ impl RecordOptions {
             output_to_error: false,
             debugger: None,
             capture: None,
+            clients: None,
             events: Arc::default(),
         }
     }
@@ -359,6 +364,8 @@ pub struct RecordOutcome {
     pub times: Times,
     /// A fork server made the run.
     pub forked: bool,
+    /// What came of its live clients, if it had some.
+    pub served: Option<Served>,
 }
 
 /// What the parts of a run took, by the clock.
@@ -395,6 +402,8 @@ pub enum RecordError {
     Memory(io::Error),
     /// The trace could not be written.
     Write(PathBuf, io::Error),
+    /// The clients of a server could not be started, or followed.
+    Clients(io::Error),
     /// The log that a trace was to be made of cannot be read.
     Read(ReadError),
     /// The program ran but the runtime was never in it.
@@ -416,6 +425,9 @@ impl fmt::Display for RecordError {
             }
             RecordError::Emulator(path, why) => {
                 write!(f, "cannot run the binary `{}`: {why}", path.display())
+            }
+            RecordError::Clients(error) => {
+                write!(f, "the clients of the program cannot be run: {error}")
             }
             RecordError::NoLibrary => write!(
                 f,

@@ -19,6 +19,7 @@ use foretell_trace::Trace;
 use foretell_trace::format::ReadError;
 use foretell_wire::{End, environment, format_turns};
 
+use crate::clients::{Clients, Serving};
 use crate::emulator::Emulator;
 use crate::forced::{self, Comparison, Divergence};
 use crate::log::About;
@@ -82,6 +83,9 @@ impl Prepared {
         }
         if options.concrete {
             command.env(environment::CONCRETE, "1");
+        }
+        if let Some(Clients::Played(script)) = &options.clients {
+            command.env(environment::CLIENTS, script);
         }
         command
     }
@@ -153,16 +157,24 @@ fn recorded(
     // Signals are taken before the program is there, so that none is lost in between.
     let requests = Requests::new(captured, options.debugger.is_some());
     let mut passing = options.capture.is_none().then(SignalsPassOn::begin);
+    let mut serving = match &options.clients {
+        Some(Clients::Live(live)) => Some((live, Serving::new().map_err(RecordError::Clients)?)),
+        _ => None,
+    };
+    let watched = serving.as_ref().map(|(_, serving)| serving.file());
     let forked = server.and_then(|server| server.fork(options, &ring, &streams, mark));
     let was_forked = forked.is_some();
     let (child, seat) = match forked {
         Some((child, seat)) => (child, Some(seat)),
-        None => (launch(options, prepared, &ring, &streams, mark)?, None),
+        None => (launch(options, prepared, &ring, &streams, mark, watched.as_deref())?, None),
     };
     let beside = launch_debugger(options, prepared, &streams, &child, mark)?;
     drop(streams);
     if let Some(passing) = &mut passing {
         passing.pass_to(child.id() as i32);
+    }
+    if let Some((live, serving)) = &mut serving {
+        serving.begin(live, child.id(), options).map_err(RecordError::Clients)?;
     }
     let start = begin.elapsed();
     let convert = Duration::ZERO;
@@ -172,6 +184,12 @@ fn recorded(
     if let Some(mut debugger) = beside {
         let _ = debugger.wait(); // the run is over, and how gdb ends is the user's choice
     }
+    let served = serving.map(|(_, serving)| serving.finish()).transpose();
+    let served = served.map_err(RecordError::Clients)?.flatten();
+    // It ended as it was told to.
+    let was_told = |signal: i32| {
+        served.as_ref().is_some_and(|served| served.is_over && served.script.stop == signal)
+    };
     let (run, convert) = (begin.elapsed() - start - running.convert, running.convert);
     drop(seat);
     drop(passing);
@@ -199,6 +217,7 @@ fn recorded(
         (End::Diverged, ..) => unscheduled(message.clone()),
         (End::Refused, ..) => RunEnd::Refused(message.clone()),
         (_, Some(code), _) => RunEnd::Exit(code),
+        (_, None, Some(signal)) if was_told(signal) => RunEnd::Exit(0),
         (_, None, Some(signal)) => RunEnd::Signal(signal),
         (_, None, None) => RunEnd::Exit(-1),
     };
@@ -274,6 +293,7 @@ fn recorded(
         path,
         times: Times { start, run, convert: convert + converting.elapsed() },
         forked: was_forked,
+        served,
     };
     Ok((outcome, trace))
 }
@@ -285,6 +305,7 @@ fn launch(
     ring: &Ring,
     streams: &[Option<File>; 3],
     mark: Mark,
+    watched: Option<&Path>,
 ) -> Result<Owned, RecordError> {
     let (command, called) = match &prepared.controlled {
         Controlled::Emulator(emulator) => {
@@ -293,7 +314,7 @@ fn launch(
         }
         Controlled::Runtime(_) => {
             let called = options.debugger.is_none().then_some(options.program.as_os_str());
-            (with_runtime(options, prepared, ring)?, called)
+            (with_runtime(options, prepared, ring, watched)?, called)
         }
     };
     let captured = options.capture.is_some();
@@ -347,6 +368,7 @@ fn with_runtime(
     options: &RecordOptions,
     prepared: &Prepared,
     ring: &Ring,
+    watched: Option<&Path>,
 ) -> Result<Command, RecordError> {
     let mut command = prepared.command(options);
     command
@@ -354,6 +376,9 @@ fn with_runtime(
         .env(environment::POLICY, options.policy.to_string());
     if options.path {
         command.env(environment::PATH, "1");
+    }
+    if let Some(file) = watched {
+        command.env(environment::WATCH_CLIENTS, file);
     }
     if let Some(limit) = options.point_limit {
         command.env(environment::POINTS, limit.to_string());

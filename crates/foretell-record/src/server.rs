@@ -23,6 +23,7 @@ use foretell_guard::process::Owned;
 use foretell_wire::environment;
 use foretell_wire::server::{DESCRIPTORS, Hello, MOST_BYTES, Request};
 
+use crate::clients::Clients;
 use crate::processor::{self, Processor, Seat};
 use crate::recording::{Prepared, signals_of_program};
 use crate::ring::Ring;
@@ -123,6 +124,7 @@ impl ForkServer {
             || options.replay.is_some()
             || options.binary
             || options.capture.is_none()
+            || matches!(options.clients, Some(Clients::Live(_)))
         {
             return None;
         }

@@ -53,12 +53,24 @@ const ALSO_SHOWN: usize = 5;
 pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<()> {
     let entries = story::entries(report);
     let mut diffs: Vec<&str> = Vec::new();
-    for entry in &entries {
+    let counted = counted(&entries);
+    let is_counted = |entry: &&Entry<'_>| {
+        entry.finding.status == Status::Unknown
+            && counted.iter().any(|(first, _)| first.kind == entry.finding.kind)
+    };
+    for entry in entries.iter().filter(|entry| !is_counted(entry)) {
         let own = entry.finding.fix.as_ref().and_then(|fix| fix.diff.as_deref());
         let known = own.is_some_and(|diff| diffs.contains(&diff));
         self::entry(out, look, report, entry, known)?;
         diffs.extend(own);
         writeln!(out)?;
+    }
+    for (first, count) in &counted {
+        let head = look.paint("33;1", &format!("{}[{}]:", first.status.name(), first.kind.name()));
+        let told = shown(&story::headline(first));
+        let why = first.reason.as_deref().map(|why| format!(" ({})", shown(why)));
+        let why = why.unwrap_or_default();
+        writeln!(out, "{head} {count} questions, such as {told}{why}; --json lists all")?;
     }
     for finding in report.findings.iter().filter(|finding| finding.suppressed.is_some()) {
         let reason = finding.suppressed.as_ref().map_or("", |suppressed| &suppressed.reason);
@@ -122,6 +134,25 @@ pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<(
         Some(command) => writeln!(out, "to go on: {}", shown(command)),
         None => Ok(()),
     }
+}
+
+/// More undecided questions of a kind than these are counted, not shown.
+const UNDECIDED_SHOWN: usize = 3;
+
+/// Of each kind with more undecided questions than anybody reads, the first, and how many there are.
+fn counted<'r>(entries: &[Entry<'r>]) -> Vec<(&'r Finding, usize)> {
+    let mut kinds: Vec<(&Finding, usize)> = Vec::new();
+    for finding in entries.iter().map(|entry| entry.finding) {
+        if finding.status != Status::Unknown {
+            continue;
+        }
+        match kinds.iter_mut().find(|(first, _)| first.kind == finding.kind) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((finding, 1)),
+        }
+    }
+    kinds.retain(|(_, count)| *count > UNDECIDED_SHOWN);
+    kinds
 }
 
 /// What the user's filters left out.

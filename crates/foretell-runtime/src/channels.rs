@@ -19,6 +19,7 @@ use foretell_wire::outside::Cause;
 use foretell_wire::{Kind, ObjectKind, channel};
 use libc::{c_int, c_void};
 
+use crate::clients;
 use crate::objects::{self, Model};
 use crate::outside;
 use crate::recorder::{Text, head, recorder};
@@ -143,6 +144,7 @@ mod sort {
     pub const LIBRARY: u64 = 16;
     pub const DESCRIPTOR: u64 = 17;
     pub const POSITION: u64 = 18;
+    pub const CLIENT: u64 = 19;
 }
 
 fn status(file: c_int) -> Option<libc::stat> {
@@ -165,7 +167,7 @@ fn option(socket: c_int, name: c_int) -> Option<c_int> {
 }
 
 /// A socket's own address, or that of its peer.
-fn address_of(socket: c_int, peer: bool) -> Option<Vec<u8>> {
+pub fn address_of(socket: c_int, peer: bool) -> Option<Vec<u8>> {
     let mut bytes = [0u8; 128];
     let mut length = bytes.len() as u32;
     // SAFETY: both are writable.
@@ -177,6 +179,24 @@ fn address_of(socket: c_int, peer: bool) -> Option<Vec<u8>> {
         }
     };
     (asked == 0).then(|| bytes[..(length as usize).min(bytes.len())].to_vec())
+}
+
+/// The process that made the other end of a local socket.
+pub fn peer_process(socket: c_int) -> Option<u32> {
+    // SAFETY: a plain structure that the kernel fills.
+    unsafe {
+        let mut peer: libc::ucred = std::mem::zeroed();
+        let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+        let arguments = [
+            socket as u64,
+            libc::SOL_SOCKET as u64,
+            libc::SO_PEERCRED as u64,
+            (&raw mut peer) as u64,
+            (&raw mut length) as u64,
+            0,
+        ];
+        (sys::call(libc::SYS_getsockopt, arguments) == 0).then_some(peer.pid as u32)
+    }
 }
 
 /// What an address of a listening or datagram socket is known by: the family and the port of an
@@ -613,6 +633,25 @@ pub fn accepted(session: &mut Session, listening: c_int, socket: c_int, by_try: 
     }
 }
 
+// Clients
+
+fn answers(client: u32) -> u32 {
+    let (name, kind) = clients::name_of(client);
+    object(key(&[sort::CLIENT, client.into()]), kind, &name)
+}
+
+/// A client that acts on the answers of several connections got one.
+pub fn told_client(session: &mut Session, client: u32) {
+    let channel = answers(client);
+    send(session, channel, 1, 0);
+}
+
+/// Such a client acts.
+pub fn heard_as_client(session: &mut Session, client: u32) {
+    let channel = answers(client);
+    poll(session, channel, true);
+}
+
 // Signals
 
 /// The channel of a signal to a thread: pending until it is waited for, or handled at once.
@@ -801,7 +840,7 @@ pub fn foreign_state(session: &mut Session, at: u64) {
             object(key, ObjectKind::State, &format!("state of {name}"))
         }
         at => {
-            let shown = "state of a string or stream of the C++ library";
+            let shown = "state of an object of a library";
             object(key(&[sort::STREAM, at]), ObjectKind::State, shown)
         }
     };

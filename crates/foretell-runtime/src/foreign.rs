@@ -17,6 +17,8 @@ enum Owner {
     Known,
     /// The C++ library: objects that are handed to it are changed, nothing else.
     Cpp,
+    /// A library that keeps nothing but what belongs to the objects that are handed to it.
+    Objects,
     /// Somebody else.
     Unknown,
 }
@@ -36,6 +38,8 @@ const KNOWN: &[&str] = &[
     "linux-vdso",
 ];
 const CPP: &[&str] = &["libc++", "libstdc++"];
+/// Libraries that say so of themselves: each event, buffer and loop of libevent is a state of its own.
+const OBJECTS: &[&str] = &["libevent"];
 /// Libraries whose functions a program may know by an address in itself, where it was not linked to be
 /// loaded anywhere.
 const COMMON: &[&CStr] = &[c"libc.so.6", c"libm.so.6"];
@@ -49,7 +53,11 @@ pub fn state(function: u64, name: &CStr, object: u64) -> Option<u64> {
     let owners = unsafe { OWNERS.get() };
     match *owners.entry(function).or_insert_with(|| owner(function, name)) {
         Owner::Known => None,
-        Owner::Cpp => (object != 0 && !is_standard(object)).then_some(object),
+        Owner::Cpp => {
+            let is_member = name.to_bytes().starts_with(b"_Z");
+            (is_member && object != 0 && !is_standard(object)).then_some(object)
+        }
+        Owner::Objects => (object != 0).then_some(object),
         Owner::Unknown => Some(0),
     }
 }
@@ -79,7 +87,11 @@ fn owner(function: u64, name: &CStr) -> Owner {
     if is_one(KNOWN) || is_elsewhere(name) {
         return Owner::Known;
     }
-    if is_one(CPP) { Owner::Cpp } else { Owner::Unknown }
+    match () {
+        () if is_one(CPP) => Owner::Cpp,
+        () if is_one(OBJECTS) => Owner::Objects,
+        () => Owner::Unknown,
+    }
 }
 
 /// Does a library that everybody uses have a function of this name?

@@ -27,6 +27,7 @@ compile_error!("foretell-runtime knows Linux with glibc on x86-64 only");
 mod allocator;
 mod arena;
 mod channels;
+mod clients;
 mod fiber;
 mod forced;
 mod foreign;

@@ -12,6 +12,8 @@ use foretell_wire::Kind;
 use foretell_wire::outside::{AWAITED, Cause};
 use libc::c_int;
 
+use crate::channels;
+use crate::clients;
 use crate::objects::{self, Model};
 use crate::recorder::{Text, head, recorder};
 use crate::sys;
@@ -90,7 +92,10 @@ pub fn others_act() -> bool {
 /// Whether one of the files is made ready from outside the process. Pipes and event counters whose
 /// other end is in this process are not.
 pub fn come_from_outside(files: &[libc::pollfd]) -> bool {
-    files.is_empty() || FORKED.load(Relaxed) || files.iter().any(|file| is_outside(file.fd))
+    let forked = FORKED.load(Relaxed);
+    forked
+        || !clients::are_played()
+            && (files.is_empty() || files.iter().any(|file| is_outside(file.fd)))
 }
 
 fn is_outside(file: i32) -> bool {
@@ -105,29 +110,18 @@ fn is_outside(file: i32) -> bool {
             .any(|other| other as i32 != file && link(other as i32).as_ref() == Some(&name));
     }
     if name.starts_with(b"socket:") {
-        // SAFETY: a plain structure that the kernel fills.
-        let peer = unsafe {
-            let mut peer: libc::ucred = std::mem::zeroed();
-            let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-            let arguments = [
-                file as u64,
-                libc::SOL_SOCKET as u64,
-                libc::SO_PEERCRED as u64,
-                (&raw mut peer) as u64,
-                (&raw mut length) as u64,
-                0,
-            ];
-            let asked = sys::call(libc::SYS_getsockopt, arguments);
-            if asked == 0 { peer.pid as u32 } else { 0 }
-        };
-        return peer != sys::process();
+        return channels::peer_process(file).unwrap_or(0) != sys::process();
     }
     true
 }
 
 /// What the file is.
 fn link(file: i32) -> Option<Vec<u8>> {
-    let path = format!("/proc/self/fd/{file}\0");
+    link_at(&format!("/proc/self/fd/{file}\0"))
+}
+
+/// What the link at the path, which ends in NUL, leads to.
+pub fn link_at(path: &str) -> Option<Vec<u8>> {
     let mut buffer = [0u8; 64];
     let at = libc::AT_FDCWD as u64;
     let (path, room) = (path.as_ptr() as u64, buffer.as_mut_ptr() as u64);
@@ -253,7 +247,7 @@ pub fn tasks() -> Option<Vec<u32>> {
 }
 
 /// The names in the folder (NUL-terminated path) that are numbers.
-fn numbers_in(path: &[u8]) -> Option<Vec<u32>> {
+pub fn numbers_in(path: &[u8]) -> Option<Vec<u32>> {
     let folder = sys::open(path, libc::O_RDONLY | libc::O_CLOEXEC);
     if folder < 0 {
         return None;

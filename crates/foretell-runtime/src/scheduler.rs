@@ -25,6 +25,7 @@ use foretell_wire::outside::Cause;
 use foretell_wire::{End, Kind, format_path, format_standstill};
 
 use crate::channels;
+use crate::clients;
 use crate::fiber::{self, Then};
 use crate::forced;
 use crate::local;
@@ -574,6 +575,8 @@ fn choose(me: *mut Thread) -> Next {
         });
         match policy.choose(&Threads(&scheduler.threads), current) {
             Choice::Run(position) => return Next::Thread(scheduler.threads[position]),
+            Choice::TimeOut(_)
+                if policy.is_free() && clients::when_idle(&scheduler.threads, true) => {}
             Choice::TimeOut(position) => {
                 let thread = scheduler.threads[position];
                 // SAFETY: a live thread.
@@ -608,7 +611,13 @@ fn choose(me: *mut Thread) -> Next {
                     AWAITED.store(thread.number + 1, SeqCst);
                     return Next::Free;
                 }
-                if waited > PATIENCE {
+                // What clients do is done at once: who waits for them in vain now will do so later.
+                let played = clients::are_played() && thread.wait == Wait::Files && !external;
+                let idle = !any(|thread| thread.state == State::Runnable);
+                if played && idle && clients::when_idle(&scheduler.threads, false) {
+                    continue;
+                }
+                if waited > PATIENCE || played {
                     let who = format_path(&thread.path);
                     let what = waits_for(thread);
                     stop(End::Diverged, &format!("thread {who} waits too long for {what}"));
@@ -620,6 +629,10 @@ fn choose(me: *mut Thread) -> Next {
                 } else {
                     welcome_readers(scheduler, LOOK_AGAIN);
                 }
+            }
+            Choice::Nobody if files && clients::when_idle(&scheduler.threads, false) => {}
+            Choice::Nobody if files && ends.is_none() && !external && clients::was_told() => {
+                clients::end(&scheduler.threads);
             }
             // What it waits for may come from outside: it looks, and the program goes on with what it sees.
             Choice::Nobody
@@ -956,6 +969,7 @@ pub fn after_fork(me: &mut Thread) {
     let scheduler = unsafe { scheduler() };
     me.slots.cursor = recorder::NOWHERE.0.get(); // the other one is shared with the parent
     fiber::after_fork(me);
+    clients::after_fork();
     scheduler.threads.clear();
     scheduler.threads.push(me);
     scheduler.joinable.clear();
@@ -970,6 +984,12 @@ pub fn stop(end: End, message: &str) -> ! {
     }
     recorder.end(end, message);
     sys::exit(foretell_wire::STOPPED_STATUS)
+}
+
+/// Ends the program: some of its threads can never go on.
+pub fn stop_in_deadlock() -> ! {
+    // SAFETY: the caller has the turn.
+    stop(End::Deadlock, &deadlock(unsafe { scheduler() }))
 }
 
 /// A line on standard error.

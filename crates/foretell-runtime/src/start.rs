@@ -3,6 +3,7 @@
 use foretell_wire::{RING_BYTES, environment, parse_turns};
 use libc::{c_char, c_int};
 
+use crate::clients;
 use crate::fiber;
 use crate::forced::Forced;
 use crate::hooks;
@@ -50,6 +51,8 @@ extern "C" fn constructor(
     let log = take(environment::LOG);
     let concrete = take(environment::CONCRETE);
     let replayed = take(environment::REPLAY);
+    let watched = take(environment::WATCH_CLIENTS);
+    let played = take(environment::CLIENTS);
     restore_preload();
     remove_filling();
     if executable.is_some_and(|wanted| !is_running(&wanted)) {
@@ -81,7 +84,11 @@ extern "C" fn constructor(
             if concrete.is_some() {
                 hooks::leave_expressions_out();
             }
-            record(&wishes, replayed)
+            record(&wishes, replayed).and_then(|()| match (&played, &watched) {
+                (Some(path), _) => clients::play(path),
+                (None, Some(path)) => clients::watch(path),
+                (None, None) => Ok(()),
+            })
         }
         "sync-only" => sync_only::start(log),
         _ => Err("unknown mode".into()),

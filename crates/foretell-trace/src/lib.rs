@@ -8,6 +8,7 @@ pub mod format;
 pub mod id;
 pub mod info;
 mod irregular;
+mod keeping;
 mod names;
 pub mod schedule;
 pub mod sexpr;

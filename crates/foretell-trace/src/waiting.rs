@@ -7,11 +7,11 @@
 //! Guaranteed: what is left out wrote nothing and decided nothing that is still referred to. Where that is
 //! in doubt the round stays.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::event::{AwaitMark, Op};
 use crate::id::EventId;
-use crate::term::{Term, TermStore};
+use crate::term::Term;
 use crate::trace::Trace;
 
 /// The trace without the rounds that led to another one. The last round of a thread that waits for ever
@@ -33,7 +33,10 @@ pub fn without_rounds(trace: Trace) -> Trace {
             left_out.remove(event);
         }
         if left_out.len() == before {
-            return without(trace, &left_out);
+            return match left_out.is_empty() {
+                true => trace,
+                false => trace.keeping(|event| !left_out.contains(&event)).0,
+            };
         }
     }
 }
@@ -101,53 +104,6 @@ fn referred(trace: &Trace, left_out: &HashSet<EventId>) -> HashSet<EventId> {
         }
     }
     referred
-}
-
-/// The trace without these events.
-fn without(mut trace: Trace, left_out: &HashSet<EventId>) -> Trace {
-    if left_out.is_empty() {
-        return trace;
-    }
-    let mut numbers: HashMap<EventId, EventId> = HashMap::new();
-    let mut indices: Vec<HashMap<u32, u32>> = vec![HashMap::new(); trace.threads.len()];
-    let mut events = Vec::with_capacity(trace.events.len());
-    for (position, mut event) in std::mem::take(&mut trace.events).into_iter().enumerate() {
-        let id = EventId::from(position);
-        if left_out.contains(&id) {
-            continue;
-        }
-        numbers.insert(id, EventId::from(events.len()));
-        let indices = &mut indices[event.thread.index()];
-        let index = indices.len() as u32;
-        indices.insert(event.index, index);
-        event.index = index;
-        events.push(event);
-    }
-    let old = std::mem::take(&mut trace.terms);
-    let mut terms = TermStore::default();
-    let mut copies = HashMap::new();
-    let mut moved = |terms: &mut TermStore, leaf| match *old.term(leaf) {
-        Term::ReadValue(thread, index) => {
-            let index = indices[thread.index()].get(&index).copied().unwrap_or(index);
-            terms.read_value(thread, index, old.sort(leaf))
-        }
-        Term::Variable(variable) => terms.variable(variable, old.sort(leaf)),
-        Term::Primed(variable) => terms.primed(variable, old.sort(leaf)),
-        ref other => unreachable!("{other:?} in a recorded trace"),
-    };
-    let roots = events.iter_mut().flat_map(|event| event.op.terms_mut());
-    for root in roots.chain(&mut trace.precondition) {
-        *root = terms.import(&old, *root, &mut copies, &mut moved);
-    }
-    let pair = |&(one, two): &(EventId, EventId)| Some((*numbers.get(&one)?, *numbers.get(&two)?));
-    trace.orders = trace.orders.iter().filter_map(pair).collect();
-    trace.atomic_sections = trace.atomic_sections.iter().filter_map(pair).collect();
-    let labels = std::mem::take(&mut trace.labels).into_iter();
-    trace.labels =
-        labels.filter_map(|(event, label)| Some((*numbers.get(&event)?, label))).collect();
-    trace.terms = terms;
-    trace.events = events;
-    trace
 }
 
 #[cfg(test)]

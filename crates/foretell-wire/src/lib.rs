@@ -29,6 +29,7 @@ pub mod outside;
 pub mod predictor;
 pub mod server;
 pub mod sync_log;
+pub mod traffic;
 
 /// The version of this contract. It stands where it always stood, so that libraries and recorders
 /// of any age recognise each other; what else has changed, [`CONTRACT`] tells.
@@ -45,6 +46,7 @@ pub const CONTRACT: u64 = {
     number = fingerprint(number, include_bytes!("outside.rs"));
     number = fingerprint(number, include_bytes!("sync_log.rs"));
     number = fingerprint(number, include_bytes!("predictor.rs"));
+    number = fingerprint(number, include_bytes!("traffic.rs"));
     fingerprint(number, include_bytes!("../../foretell-abi/src/lib.rs"))
 };
 /// The symbol by which the runtime library shows its [`CONTRACT`].
@@ -92,6 +94,10 @@ pub mod environment {
     pub const CONCRETE: &str = "FORETELL_CONCRETE";
     /// A log of `sync-only` whose order `record` shall follow.
     pub const REPLAY: &str = "FORETELL_REPLAY";
+    /// A file to which what clients do is appended as it is seen, see [`crate::traffic::Seen`].
+    pub const WATCH_CLIENTS: &str = "FORETELL_WATCH_CLIENTS";
+    /// A script of what the clients do ([`crate::traffic::Script`]): there are no others.
+    pub const CLIENTS: &str = "FORETELL_CLIENTS";
     /// The `LD_PRELOAD` that the user had set.
     pub const PRELOAD: &str = "FORETELL_PRELOAD";
     /// How the names of variables begin that have no meaning: they keep the environment's size.

@@ -242,7 +242,7 @@ pub struct ReportArguments {
 }
 
 /// Files to write from a result, and decisions about findings.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Reports")]
 pub struct ReportOutputs {
     /// Write the result as JSON, to be shown again with `foretell report`.
@@ -415,6 +415,10 @@ pub struct PredictArguments {
     /// leave the path it took in the run; 0 does not look for them.
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub divergences: usize,
+    /// Questions that are asked at the same time where the trace is long; as many as there are cores when
+    /// absent.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
     /// Only part M of N of the questions (from 1), so that several machines can share the work.
     #[arg(long, value_name = "M/N", value_parser = partition)]
     pub partition: Option<(u32, u32)>,
@@ -522,6 +526,13 @@ pub struct RecordArguments {
     /// same; where it is seen to, that is said and the exit code is 12.
     #[arg(long, value_name = "LOG", conflicts_with = "schedule")]
     pub replay: Option<PathBuf>,
+    /// What talks to the program if it is a server, and how it ends.
+    #[command(flatten)]
+    pub clients: ClientArguments,
+    /// The program is a server, and its clients do what this file says, which `foretell test --client`
+    /// has written.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["binary", "sync_only"])]
+    pub traffic: Option<PathBuf>,
     /// End the program when it has run for so many seconds.
     #[arg(long, value_name = "SECONDS")]
     pub time_limit: Option<u64>,
@@ -565,7 +576,7 @@ pub enum OnRecorderDeathName {
 }
 
 /// Which three-access patterns are left out; what they leave out is counted.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct FilterArguments {
     /// Leave out patterns whose two accesses of one thread are the same instruction: a loop.
     #[arg(long)]
@@ -580,7 +591,7 @@ pub struct FilterArguments {
 }
 
 /// What to test, and how much of it.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct TestArguments {
     /// What to look for, separated by commas: atomicity, assertion, crash, deadlock, race,
     /// order, misuse.
@@ -620,6 +631,9 @@ pub struct TestArguments {
     /// How the program is run.
     #[command(flatten)]
     pub run: RunArguments,
+    /// What talks to the program if it is a server, and how it ends.
+    #[command(flatten)]
+    pub clients: ClientArguments,
     /// Keep every run in this folder, and go on from those that are there: after kill -9, after a time
     /// limit, with more runs. Created when it is not there; one process at a time.
     #[arg(long, value_name = "DIR")]
@@ -656,6 +670,42 @@ pub struct MergeArguments {
     pub outputs: ReportOutputs,
 }
 
+/// The clients of a server.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ClientArguments {
+    /// The program is a server: run this command (by a shell) when it accepts connections, once, and end the
+    /// server when the command has ended. What it sends is sent again in every other run. Can be given
+    /// again: all clients run at once.
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["traffic", "binary"])]
+    pub client: Vec<std::ffi::OsString>,
+    /// When the clients are started: when the server accepts connections at this port, or has written
+    /// a line with this text; when it accepts connections at all if absent.
+    #[arg(long, value_name = "PORT|LINE", requires = "client")]
+    pub ready: Option<String>,
+    /// The signal that ends the server after its clients, by name or number.
+    #[arg(long, value_name = "SIGNAL", default_value = "TERM", requires = "client", value_parser = signal)]
+    pub stop: i32,
+}
+
+/// Reads the name or number of a signal.
+fn signal(text: &str) -> Result<i32, String> {
+    let names = [
+        ("HUP", libc::SIGHUP),
+        ("INT", libc::SIGINT),
+        ("QUIT", libc::SIGQUIT),
+        ("USR1", libc::SIGUSR1),
+        ("USR2", libc::SIGUSR2),
+        ("TERM", libc::SIGTERM),
+    ];
+    let upper = text.to_uppercase();
+    let name = upper.strip_prefix("SIG").unwrap_or(&upper);
+    let known = names.iter().find(|(known, _)| *known == name).map(|&(_, number)| number);
+    let number = || name.parse().ok().filter(|number| (1..=64).contains(number));
+    known.or_else(number).ok_or_else(|| {
+        format!("`{text}` is none of HUP, INT, QUIT, USR1, USR2, TERM, or a number from 1 to 64")
+    })
+}
+
 /// How a program is run again and again.
 #[derive(Args, Clone, Debug)]
 pub struct RunArguments {
@@ -671,6 +721,10 @@ pub struct RunArguments {
     /// End a run after so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub run_limit: u64,
+    /// The program is a server, and its clients do what this file says, which `foretell test --client`
+    /// has written.
+    #[arg(long, value_name = "FILE", conflicts_with = "binary")]
+    pub traffic: Option<PathBuf>,
     /// A file that the program reads: part of its input. Can be given again.
     #[arg(long, value_name = "FILE")]
     pub input: Vec<PathBuf>,

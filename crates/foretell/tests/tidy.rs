@@ -100,6 +100,7 @@ const PARSERS: &[(&str, &str, Target)] = &[
     ),
     ("crates/foretell-wire/src/lib.rs", "parse_turns", Target::Fuzz("turns")),
     ("crates/foretell-wire/src/sync_log.rs", "parse", Target::Fuzz("sync_log")),
+    ("crates/foretell-wire/src/traffic.rs", "parse", Target::Fuzz("traffic")),
 ];
 
 enum Target {

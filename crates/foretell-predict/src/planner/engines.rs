@@ -522,7 +522,7 @@ impl Solver<'_> {
         let instance = &asked.question.instances[0];
         let limits = self.options.window;
         let total = self.trace.events.len();
-        let mut checkpoints = Checkpoints::new(self.trace)?;
+        let checkpoints = Checkpoints::new(self.trace)?;
         let mut radius = limits.first.max(1);
         let mut reason = format!("bounded window: not possible within {} events", limits.most);
         loop {

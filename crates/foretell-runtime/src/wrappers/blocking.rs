@@ -10,6 +10,7 @@ use libc::{c_int, c_uint, c_void, off_t, size_t, ssize_t};
 
 use super::time::input;
 use crate::channels;
+use crate::clients;
 use crate::look;
 use crate::outside;
 use crate::real::{interpose, real};
@@ -128,14 +129,18 @@ fn sending(
     call: impl FnOnce() -> ssize_t,
 ) -> (Session, ssize_t) {
     let count: usize = pieces.iter().map(|piece| piece.len()).sum();
+    clients::sends(file);
     if count <= libc::PIPE_BUF || never_waits(file) || is_prompt(file) {
         let (mut session, result) = when_ready(session, file, libc::POLLOUT, call);
         channels::sent(&mut session, file, pieces, result, to);
+        clients::sent(&mut session, file, pieces, result);
         (session, result)
     } else {
         session.point();
         channels::sent(&mut session, file, pieces, count as ssize_t, to);
-        outside(session, call)
+        let (mut session, result) = outside(session, call);
+        clients::sent(&mut session, file, pieces, result);
+        (session, result)
     }
 }
 
@@ -153,9 +158,13 @@ unsafe fn bytes<'a>(buffer: *const c_void, count: size_t) -> &'a [u8] {
 }
 
 /// Something was taken from a socket.
-fn taken(session: &mut Session, socket: c_int, asked: size_t, flags: c_int, result: ssize_t) {
+fn taken(session: &mut Session, socket: c_int, room: &[&[u8]], flags: c_int, result: ssize_t) {
+    let asked: usize = room.iter().map(|piece| piece.len()).sum();
     let by_try = flags & libc::MSG_DONTWAIT != 0 || never_waits(socket);
     let keeps = flags & libc::MSG_PEEK != 0;
+    if !keeps {
+        clients::read(socket, room, result);
+    }
     let asked = if flags & libc::MSG_WAITALL != 0 { result.max(0) as usize } else { asked };
     channels::received(session, socket, asked, &[], result, by_try, keeps);
 }
@@ -172,6 +181,16 @@ pub fn written(session: &mut Session, address: u64, length: usize) {
         let head = head(Kind::Write, access::detail(size, 0), place);
         session.me.access::<false, 0>(head, at, value, []);
         at += u64::from(size);
+    }
+}
+
+/// Events for the first bytes of these pieces of memory, which the system has written.
+fn written_to(session: &mut Session, pieces: &[&[u8]], result: ssize_t) {
+    let mut left = usize::try_from(result).unwrap_or(0);
+    for piece in pieces {
+        let length = piece.len().min(left);
+        written(session, piece.as_ptr() as u64, length);
+        left -= length;
     }
 }
 
@@ -229,6 +248,7 @@ interpose! {
         };
         let got = bytes(buffer, result.max(0) as usize);
         channels::received(&mut session, file, count, got, result, by_try, false);
+        clients::read(file, &[got], result);
         look::done(&mut session, look.filter(|_| waits), result as i64);
         if logged.is_some_and(|logged| logged != result as u64) {
             scheduler::stop(End::Diverged, "a file that the program reads is not what it was");
@@ -263,7 +283,7 @@ interpose! {
         let call = || real!(recv(
             socket: c_int, buffer: *mut c_void, count: size_t, flags: c_int) -> ssize_t);
         let (mut session, result) = receive(session, socket, flags, call);
-        taken(&mut session, socket, count, flags, result);
+        taken(&mut session, socket, &[bytes(buffer, count)], flags, result);
         input(&mut session, "recv", result as u64);
         written(&mut session, buffer as u64, result.max(0) as usize);
         session.point();
@@ -349,6 +369,7 @@ macro_rules! wait_for {
 fn accepting(session: Session, socket: c_int, call: impl FnOnce() -> c_int) -> (Session, c_int) {
     let (mut session, result) = when_ready(session, socket, libc::POLLIN, call);
     channels::accepted(&mut session, socket, result, never_waits(socket));
+    clients::accepted(&mut session, socket, result);
     (session, result)
 }
 
@@ -356,12 +377,13 @@ fn accepting(session: Session, socket: c_int, call: impl FnOnce() -> c_int) -> (
 fn taking(
     session: Session,
     socket: c_int,
-    asked: size_t,
+    room: &[&[u8]],
     flags: c_int,
     call: impl FnOnce() -> ssize_t,
 ) -> (Session, ssize_t) {
     let (mut session, result) = receive(session, socket, flags, call);
-    taken(&mut session, socket, asked, flags, result);
+    taken(&mut session, socket, room, flags, result);
+    written_to(&mut session, room, result);
     (session, result)
 }
 
@@ -407,15 +429,17 @@ wait_for! {
             let first = pieces.first().copied().unwrap_or_default();
             let waits = never_waits(file);
             channels::received(&mut session, file, room(&pieces), first, result, waits, false);
+            clients::read(file, &pieces, result);
+            written_to(&mut session, &pieces, result);
             (session, result)
         };
     fn recvmsg(file: c_int, message: *mut c_void, flags: c_int) -> ssize_t
-        : session, call => taking(session, file, room(&pieces_of(message)), flags, call);
+        : session, call => taking(session, file, &pieces_of(message), flags, call);
     fn recvfrom(
         file: c_int, buffer: *mut c_void, count: size_t, flags: c_int, address: *mut c_void,
         length: *mut c_uint,
     ) -> ssize_t
-        : session, call => taking(session, file, count, flags, call);
+        : session, call => taking(session, file, &[bytes(buffer, count)], flags, call);
     fn writev(file: c_int, vectors: *const libc::iovec, count: c_int) -> ssize_t
         : session, call => {
             let pieces = channels::pieces(vectors, count.max(0) as usize);
@@ -488,6 +512,7 @@ interpose! {
         session.point();
         channels::closing(&mut session, file);
         channels::descriptors::closes(&mut session, file);
+        clients::closes(&mut session, file, true);
         let result = real!(close(file: c_int) -> c_int);
         session.point();
         result
@@ -500,9 +525,35 @@ interpose! {
         session.point();
         if how != libc::SHUT_RD {
             channels::closing(&mut session, socket);
+            clients::closes(&mut session, socket, false);
         }
         let result = real!(shutdown(socket: c_int, how: c_int) -> c_int);
         session.point();
+        result
+    }
+
+    fn bind(socket: c_int, address: *const c_void, length: c_uint) -> c_int {
+        let other = Session::begin().and_then(|_session| {
+            clients::bound(socket, bytes(address, length as usize))
+        });
+        let address = other.as_ref().map_or(address, |other| other.as_ptr().cast());
+        real!(bind(socket: c_int, address: *const c_void, length: c_uint) -> c_int)
+    }
+
+    fn listen(socket: c_int, room: c_int) -> c_int {
+        let result = real!(listen(socket: c_int, room: c_int) -> c_int);
+        if result == 0 && let Some(mut session) = Session::begin() {
+            clients::listening(&mut session, socket, room);
+        }
+        result
+    }
+
+    fn getsockname(socket: c_int, address: *mut c_void, length: *mut c_uint) -> c_int {
+        let result = real!(getsockname(
+            socket: c_int, address: *mut c_void, length: *mut c_uint) -> c_int);
+        if result == 0 && *length >= 4 && let Some(_session) = Session::begin() {
+            clients::named(socket, std::slice::from_raw_parts_mut(address.cast(), 4));
+        }
         result
     }
 
@@ -657,8 +708,13 @@ interpose! {
         let files = vec![libc::pollfd { fd: poll, events: libc::POLLIN, revents: 0 }];
         let limit = milliseconds(limit);
         let now: c_int = 0;
-        look(session, "epoll_wait", files, limit, || real!(epoll_wait(
-            poll: c_int, events: *mut c_void, count: c_int, now: c_int) -> c_int))
+        let result = look(session, "epoll_wait", files, limit, || real!(epoll_wait(
+            poll: c_int, events: *mut c_void, count: c_int, now: c_int) -> c_int));
+        if let Some(mut session) = Session::begin() {
+            let length = result.max(0) as usize * size_of::<libc::epoll_event>();
+            written(&mut session, events as u64, length);
+        }
+        result
     }
 }
 

@@ -1,6 +1,7 @@
 //! One file a command: reads what it needs, calls the library, prints.
 
 pub mod cargo;
+mod clients;
 pub mod config;
 pub mod doctor;
 pub mod explain;

@@ -113,6 +113,15 @@ pub fn filters(arguments: &FilterArguments, regions: Regions) -> Result<Filters,
     Ok(filters)
 }
 
+/// How many questions are asked at once. Those that are written to files are numbered in their order.
+fn jobs(arguments: &PredictArguments) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    match arguments.dump_smt2 {
+        Some(_) => 1,
+        None => arguments.jobs.unwrap_or_else(cores),
+    }
+}
+
 fn options(arguments: &PredictArguments) -> Result<Options, Failure> {
     let mut options = Options {
         filters: filters(&arguments.filters, arguments.regions.into())?,
@@ -130,6 +139,7 @@ fn options(arguments: &PredictArguments) -> Result<Options, Failure> {
         regions: arguments.regions.into(),
         divergences: arguments.divergences,
         partition: arguments.partition,
+        jobs: jobs(arguments),
         dump_smt2: arguments.dump_smt2.clone(),
         ..Options::default()
     };

@@ -9,6 +9,7 @@ use std::process::Command;
 use foretell_build::Language;
 use foretell_force::program::Program;
 use foretell_guard::{PrivateFolder, process};
+use foretell_record::check_traffic;
 
 use crate::cli::RunArguments;
 use crate::exit::Failure;
@@ -36,6 +37,7 @@ pub fn prepare(typed: &[OsString], run: &RunArguments) -> Result<Prepared, Failu
             "there is no option `{option}`; options stand before the program, `--help` lists them"
         )));
     }
+    run.traffic.as_deref().map_or(Ok(()), check_traffic).map_err(Failure::Input)?;
     let mut program = described(first.into(), rest, run);
     let source = Path::new(first);
     let Some(language) = language_of(source).filter(|_| !run.binary) else {
@@ -100,6 +102,7 @@ fn described(path: PathBuf, arguments: &[OsString], run: &RunArguments) -> Progr
     program.binary = run.binary;
     program.inputs.clone_from(&run.input);
     program.writes.clone_from(&run.writes);
+    program.traffic.clone_from(&run.traffic);
     program
 }
 

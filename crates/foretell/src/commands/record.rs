@@ -6,13 +6,14 @@ use std::time::Duration;
 use foretell_guard::{descendants, say, stop};
 use foretell_predict::progress::{Phase, Progress};
 use foretell_record::{
-    Form, OnRecorderDeath, RecordError, RecordOptions, RecordOutcome, RunEnd, SyncOutcome, record,
-    record_sync_only,
+    Clients, Form, OnRecorderDeath, Ready, RecordError, RecordOptions, RecordOutcome, RunEnd,
+    SyncOutcome, check_traffic, record, record_sync_only,
 };
 use foretell_trace::format::Format;
 use serde_json::{Value, json};
 
 use crate::cli::{OnRecorderDeathName, RecordArguments};
+use crate::commands::clients::{live, say_failed};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::progress::Line;
@@ -41,6 +42,7 @@ pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Fai
         OnRecorderDeathName::Continue => OnRecorderDeath::Continue,
         OnRecorderDeathName::End => OnRecorderDeath::End,
     };
+    options.clients = clients(arguments)?;
     let failure = |error: RecordError| Failure::Input(error.to_string());
     if arguments.sync_only {
         let outcome = record_sync_only(&options).map_err(failure)?;
@@ -62,6 +64,9 @@ pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Fai
     let line = Line::show(&progress);
     let outcome = record(&options).map_err(failure)?;
     drop(line);
+    if let Some(served) = &outcome.served {
+        say_failed(served);
+    }
     if output.json() {
         output.object(recorded(&options, &outcome))?;
     } else {
@@ -91,6 +96,28 @@ pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Fai
         return Ok(Exit::Incomplete);
     }
     Ok(exit)
+}
+
+/// Who talks to the program.
+fn clients(arguments: &RecordArguments) -> Result<Option<Clients>, Failure> {
+    if let Some(file) = &arguments.traffic {
+        check_traffic(file).map_err(Failure::Input)?;
+        return Ok(Some(Clients::Played(file.clone())));
+    }
+    if arguments.clients.client.is_empty() {
+        return Ok(None);
+    }
+    let live = live(&arguments.clients);
+    match live.ready {
+        _ if arguments.sync_only => {
+            Err(Failure::Input("--sync-only takes no --client; start the clients yourself".into()))
+        }
+        Ready::Line(_) => Err(Failure::Input(
+            "`foretell record` does not look at what the program writes; give --ready a port"
+                .into(),
+        )),
+        _ => Ok(Some(Clients::Live(live))),
+    }
 }
 
 /// The exit code for the way the run ended, with a word where the program did not end by itself.

@@ -22,6 +22,7 @@ use foretell_solve::Budget;
 use foretell_trace::schedule::Schedule;
 
 use crate::cli::{RunArguments, TestArguments};
+use crate::commands::clients;
 use crate::commands::explained::explained;
 use crate::commands::past::{explained_by_its_run, in_its_own_run};
 use crate::commands::predict::{filters, stopped};
@@ -52,6 +53,19 @@ pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failu
     check_suppressions(&arguments.outputs)?;
     let mut prepared = prepare(&arguments.program, &arguments.run)?;
     prepared.program.follows.clone_from(&arguments.from);
+    let with_traffic;
+    let arguments = match arguments.clients.client.as_slice() {
+        [] => arguments,
+        _ => {
+            let file = clients::serve(arguments, &prepared.program)?;
+            prepared.program.traffic = Some(file.clone());
+            with_traffic = TestArguments {
+                run: RunArguments { traffic: Some(file), ..arguments.run.clone() },
+                ..arguments.clone()
+            };
+            &with_traffic
+        }
+    };
     let subject = match (&arguments.resume, arguments.partition) {
         (None, None) => Vec::new(),
         _ => subject(arguments, &prepared.program)?,
@@ -166,6 +180,9 @@ fn same_runs(run: &RunArguments) -> String {
     let mut words = String::new();
     if let Some(after) = &run.after {
         words += &format!(" --after {after}");
+    }
+    if let Some(file) = &run.traffic {
+        words += &format!(" --traffic {}", shell_word(&file.display().to_string()));
     }
     for (option, files) in [("--input", &run.input), ("--writes", &run.writes)] {
         for file in files {

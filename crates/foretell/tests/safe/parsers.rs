@@ -129,6 +129,6 @@ macro_rules! targets {
 }
 
 targets! {
-    text ctrc std binary log schedule sexpr cmd goal proof sync_log turns solver planner result
+    text ctrc std binary log schedule sexpr cmd goal proof sync_log turns traffic solver planner result
     suppressions configuration digest ir source store
 }
