@@ -145,6 +145,8 @@ fn run(command: &Command, config: &Config, output: &mut Output) -> Result<Exit, 
             Err(Failure::Input("`cc` and `c++` come first: foretell cc ARGUMENTS".into()))
         }
         Command::Cargo { command } => commands::cargo::run(command, output),
+        Command::Ctest(arguments) => commands::cmake::test(arguments, output),
+        Command::CmakeToolchain => commands::cmake::toolchain(output),
         Command::Record(arguments) => commands::record::run(arguments, output),
         Command::Predict(arguments) => commands::predict::run(arguments, output),
         Command::Test(arguments) => commands::test::run(arguments, output),
