@@ -24,6 +24,11 @@ needed=(
   "arm-linux-gnueabihf-gcc:gcc-arm-linux-gnueabihf"
   "pigz:pigz"
   "pbzip2:pbzip2"
+  "cmake:cmake"
+  "meson:meson"
+  "ninja:ninja-build"
+  "autoreconf:autoconf"
+  "automake:automake"
 )
 
 missing=()
@@ -33,6 +38,12 @@ done
 
 # Linked with by a test of OpenMP.
 [ -e /usr/lib/llvm-22/lib/libomp.so ] || missing+=(libomp-22-dev)
+
+# Compiled against by the tests of test frameworks.
+[ -e /usr/include/gtest/gtest.h ] || missing+=(libgtest-dev)
+[ -e /usr/src/googletest ] || missing+=(googletest)
+[ -e /usr/include/catch2/catch.hpp ] || missing+=(catch2)
+[ -e /usr/include/doctest/doctest.h ] || missing+=(doctest-dev)
 
 # Compiled against by the real program of the tests.
 [ -e /usr/include/bzlib.h ] || missing+=(libbz2-dev)

@@ -203,7 +203,9 @@ pub fn typed_options(name: &str, without: &[&str]) -> Vec<OsString> {
     let mut words = Vec::new();
     for argument in commands.get_arguments().chain(command.get_arguments()) {
         let id = argument.get_id().as_str();
-        let Some(long) = argument.get_long().filter(|long| !without.contains(long)) else { continue };
+        let Some(long) = argument.get_long().filter(|long| !without.contains(long)) else {
+            continue;
+        };
         if matches.try_contains_id(id).is_err()
             || matches.value_source(id) != Some(ValueSource::CommandLine)
         {

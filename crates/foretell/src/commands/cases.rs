@@ -262,8 +262,10 @@ fn case(test: &Tested) -> junit::Case<'_> {
 /// The last line; `left`: so many were not begun.
 fn summary(tested: &[Tested], left: usize) -> String {
     let of = |exit: Exit| tested.iter().filter(|test| test.exit == exit).count();
-    let judged: usize =
-        [Exit::NothingFound, Exit::Confirmed, Exit::Predicted, Exit::Incomplete].map(of).iter().sum();
+    let judged: usize = [Exit::NothingFound, Exit::Confirmed, Exit::Predicted, Exit::Incomplete]
+        .map(of)
+        .iter()
+        .sum();
     format!(
         "{} tests: {} with a confirmed bug, {} predicted, {} incomplete, {} clear, {} not tested",
         tested.len() + left,
@@ -324,7 +326,10 @@ mod tests {
             chosen(all.clone(), plan).into_iter().map(|case| case.name).collect::<Vec<_>>()
         };
         let part = |number| names(&Plan { partition: Some((number, 2)), ..Plan::default() });
-        assert_eq!((part(0), part(1)), (["a", "c", "e"].map(String::from).to_vec(), ["b", "d"].map(String::from).to_vec()));
+        assert_eq!(
+            (part(0), part(1)),
+            (["a", "c", "e"].map(String::from).to_vec(), ["b", "d"].map(String::from).to_vec())
+        );
         assert_eq!(names(&Plan { filter: Some("c"), ..Plan::default() }), ["c"]);
     }
 }

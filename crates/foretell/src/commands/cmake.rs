@@ -38,7 +38,9 @@ pub fn test(arguments: &CtestArguments, output: &mut Output) -> Result<Exit, Fai
     let (time, most) = LISTING;
     let listed = process::run(&mut command, Some(time), most).map_err(|error| {
         let folder = folder.display();
-        Failure::Input(format!("cannot run ctest in {folder}: {error}; install Debian's package cmake"))
+        Failure::Input(format!(
+            "cannot run ctest in {folder}: {error}; install Debian's package cmake"
+        ))
     })?;
     let list: Value = serde_json::from_slice(&listed.output).unwrap_or_default();
     let Some(tests) = list["tests"].as_array().filter(|_| listed.status.success()) else {
@@ -51,7 +53,9 @@ pub fn test(arguments: &CtestArguments, output: &mut Output) -> Result<Exit, Fai
     }
     if all.is_empty() {
         let folder = folder.display();
-        return Err(Failure::Input(format!("ctest has no tests in {folder}; --test-dir says where")));
+        return Err(Failure::Input(format!(
+            "ctest has no tests in {folder}; --test-dir says where"
+        )));
     }
     let results = folder.join("foretell");
     let plan = arguments.cases.plan(results.clone(), results.join("schedules"));

@@ -107,8 +107,7 @@ fn google_test(program: &Path) -> Result<Option<Vec<String>>, Failure> {
 }
 
 fn google_tests_of(list: &Value) -> Option<Vec<String>> {
-    let is_disabled =
-        |name: &str| name.starts_with("DISABLED_") || name.contains("/DISABLED_");
+    let is_disabled = |name: &str| name.starts_with("DISABLED_") || name.contains("/DISABLED_");
     let mut names = Vec::new();
     for suite in list["testsuites"].as_array()? {
         let of = suite["name"].as_str()?;
@@ -154,13 +153,15 @@ fn unquoted(line: &str) -> &str {
 
 /// doctest frames its list, and says how long it is.
 fn doctest(program: &Path) -> Option<Vec<String>> {
-    let arguments = ["--list-test-cases", "--no-intro=true", "--no-version=true", "--no-colors=true"];
+    let arguments =
+        ["--list-test-cases", "--no-intro=true", "--no-version=true", "--no-colors=true"];
     doctests_of(&printed(program, &arguments)?)
 }
 
 fn doctests_of(text: &str) -> Option<Vec<String>> {
     let (_, list) = text.split_once("[doctest] listing all test case names\n")?;
-    let (list, end) = list.split_once("[doctest] unskipped test cases passing the current filters: ")?;
+    let (list, end) =
+        list.split_once("[doctest] unskipped test cases passing the current filters: ")?;
     let count: usize = end.lines().next()?.trim().parse().ok()?;
     let is_rule = |line: &&str| !line.is_empty() && line.chars().all(|c| c == '=');
     let names: Vec<String> =
