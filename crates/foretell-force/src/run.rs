@@ -273,6 +273,7 @@ impl<'p> Runner<'p> {
         let mut options =
             RecordOptions::new(&self.program.path, self.folder.path().join("gdb.ftrace"));
         options.arguments.clone_from(&self.program.arguments);
+        options.is_test = self.program.is_test;
         options.policy = policy;
         options.steps = steps;
         options.debugger = Some(Debugger::default());
@@ -324,6 +325,7 @@ impl<'p> Runner<'p> {
         let (stdout, stderr) = (Arc::new(file()?), Arc::new(file()?));
         let mut options = RecordOptions::new(&self.program.path, "");
         options.arguments.clone_from(&self.program.arguments);
+        options.is_test = self.program.is_test;
         options.binary = self.program.binary;
         options.policy = policy;
         options.steps = steps;

@@ -14,6 +14,14 @@ fn is_library_call(call: Value, name: &str) -> bool {
     call.opcode() == Opcode::LLVMCall && library::is_called_as_declared(call, name)
 }
 
+/// Whether the argument points to memory that may change.
+fn leads_to_memory(argument: Value) -> bool {
+    is_pointer(argument)
+        && !argument.is_null()
+        && argument.as_function().is_none()
+        && !argument.is_constant_global()
+}
+
 impl FunctionContext<'_> {
     pub(crate) fn call(&mut self, call: Value) {
         let callee = call.callee();
@@ -69,6 +77,12 @@ impl FunctionContext<'_> {
                 self.range_of("read_range", call.operand(argument), size, site, true);
             }
         }
+        let declared = callee.as_function().filter(|function| function.is_declaration());
+        let summary = declared.and_then(|function| library::summary_of(call, &function.name()));
+        if let Some(number) = summary {
+            self.module.builder.place_before(call);
+            self.tell_summary(call, number, false, site);
+        }
         let is_symbolic = self.module.mode == Mode::Symbolic;
         let may_be_foreign = is_symbolic && self.may_be_foreign(call, callee);
         let tagged = is_symbolic && self.hand_over(call, callee, site, may_be_foreign);
@@ -99,11 +113,8 @@ impl FunctionContext<'_> {
         if let Some(description) = call.new_description() {
             self.describe(call, &description, 0);
         }
-        if let Some(function) = callee.as_function().filter(|f| f.is_declaration()) {
-            let name = function.name();
-            if library::is_called_as_declared(call, &name) {
-                self.library_effects(call, &name, place, site);
-            }
+        if let Some(number) = summary {
+            self.tell_summary(call, number, true, site);
         }
     }
 
@@ -130,8 +141,12 @@ impl FunctionContext<'_> {
             && is_pointer(call.operand(own));
         let object = if is_member { call.operand(own) } else { constants.null() };
         let name = self.module.string(&name);
+        let given = (0..call.argument_count())
+            .filter(|&position| leads_to_memory(call.operand(position)))
+            .count();
+        let given = constants.constant32(given as u32);
         self.place_if_untaken(callee, place);
-        self.module.hook("foreign", constants.void, &[callee, name, object, site]);
+        self.module.hook("foreign", constants.void, &[callee, name, object, given, site]);
         self.module.builder.place_before(place);
     }
 

@@ -12,7 +12,7 @@ use foretell_model::must_order::{CyclicOrder, MustOrder};
 use foretell_model::validate::Witness;
 use foretell_solve::SolveError;
 use foretell_solve::encode::Mode;
-use foretell_trace::{EventId, Op, TermId, Trace};
+use foretell_trace::{EventId, Op, Trace};
 
 use crate::access::Accesses;
 use crate::asking::{self, Answered, Asker, Way, in_windows};
@@ -25,11 +25,11 @@ use crate::finding::{
 };
 use crate::flag_section::add_flag_sections;
 use crate::goal::Goal;
-use crate::influence::{influenced_reads, mentions};
+use crate::influence::Fixed;
 use crate::options::{Model, Options};
 use crate::pattern::AccessPattern;
 use crate::progress::{Found, Phase};
-use crate::question::{Fault, FindingKind, Instance, Question, Shape, Subject};
+use crate::question::{FindingKind, Instance, Question, Shape, Subject};
 use crate::rest::{self, Listener, Rest};
 use crate::witness::context_switches;
 use crate::{assertion, crash, deadlock, misuse, order, race, store_buffer, weak_order};
@@ -106,9 +106,9 @@ pub fn predict(trace: &Trace, options: &Options) -> Result<Prediction, PredictEr
     let chains = trace.events_by_thread();
     let all = options.partition.is_none();
     let mut recorder = Recorder { trace, options, prediction, all, unexamined: BTreeMap::new() };
-    let influenced = influenced_reads(trace, &chains, &order);
+    let fixed = Fixed::new(trace, &chains, &order);
     let (settled, asked): (Vec<&Question>, Vec<&Question>) =
-        questions.iter().partition(|question| is_settled(trace, &chains, question, &influenced));
+        questions.iter().partition(|question| is_settled(question, &fixed));
     for question in settled {
         recorder.decided(question, Rest::Impossible);
         options.progress.advance();
@@ -146,33 +146,8 @@ pub fn predict(trace: &Trace, options: &Options) -> Result<Prediction, PredictEr
 
 /// Is the answer no without asking: does everything that could go wrong depend only on what is the same in all
 /// interleavings, and did it go well in this one?
-fn is_settled(
-    trace: &Trace,
-    chains: &[Vec<EventId>],
-    question: &Question,
-    influenced: &HashSet<EventId>,
-) -> bool {
-    let is_fixed = |term: TermId| !mentions(trace, chains, term, influenced);
-    let is_well = |instance: &Instance| match (instance.shape, &trace.event(instance.events[0]).op)
-    {
-        (Shape::Assertion, Op::Assert(condition)) => {
-            condition.outcome && condition.term.is_none_or(is_fixed)
-        }
-        // The run itself may be out of bounds without a fault.
-        (Shape::Fault(Fault::OutOfBounds { base, size }, term), op) => {
-            let variable = match op {
-                Op::Read(access) | Op::Write(access) => Some(access.variable),
-                Op::ReadModifyWrite(step) => Some(step.variable),
-                _ => None,
-            };
-            let memory = variable.and_then(|variable| trace.variables[variable.index()].memory);
-            memory.is_some_and(|memory| (base..base.saturating_add(size)).contains(&memory.address))
-                && is_fixed(term)
-        }
-        (Shape::Fault(_, term), _) => is_fixed(term),
-        _ => false,
-    };
-    question.rest.is_empty() && question.instances.iter().all(is_well)
+fn is_settled(question: &Question, fixed: &Fixed<'_>) -> bool {
+    question.rest.is_empty() && question.instances.iter().all(|instance| fixed.is_well(instance))
 }
 
 /// Leaves the questions of this process, where several share them.

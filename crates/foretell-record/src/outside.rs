@@ -196,6 +196,11 @@ impl fmt::Display for Outside {
             Cause::Assembler => {
                 write!(f, "{subject} by inline assembly in thread {thread} is not seen")
             }
+            Cause::Foreign => write!(
+                f,
+                "{subject} is not instrumented: what it reads and writes of the memory that it is given in \
+                 thread {thread} is not seen"
+            ),
             Cause::BusyBesideSleepers => {
                 write!(f, "thread {thread} was still busy when the scheduling points were used up")
             }

@@ -83,6 +83,9 @@ impl Prepared {
         if options.concrete {
             command.env(environment::CONCRETE, "1");
         }
+        if options.is_test {
+            command.env(environment::IS_TEST, "1");
+        }
         command
     }
 }

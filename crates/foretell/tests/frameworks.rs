@@ -167,17 +167,19 @@ fn samples_of_google_test() {
 
 #[test]
 fn samples_of_catch2() {
-    let sample = "/usr/share/doc/catch2/examples/010-TestCase.cpp";
+    let sample = "/usr/share/doc/catch2/examples/030-Asn-Require-Check.cpp";
     if !has(&[sample, "/usr/include/catch2/catch.hpp"]) {
         return;
     }
     let workshop = Workshop::new("catch2-samples");
     let words = ["c++", "-g", "-O1", sample, "-o", "sample", "-lCatch2WithMain", "-pthread"];
     workshop.done(FORETELL, &words);
-    // The sample shows what a failure looks like: the first test fails in every run.
+    // The sample shows what failures look like: all but one fail in every run.
     let cases = workshop.cases(&["test", "./sample"]);
-    let codes: Vec<i64> = cases.iter().map(|(_, code)| *code).collect();
-    assert!(matches!(codes.as_slice(), [10, 0 | 12]), "{cases:?}");
+    let (passing, failing): (Vec<_>, Vec<_>) =
+        cases.iter().partition(|(name, _)| name.ends_with("(pass)"));
+    assert!(matches!(passing.as_slice(), [(_, 0 | 12)]), "{cases:?}");
+    assert!(failing.len() == 5 && failing.iter().all(|(_, code)| *code == 10), "{cases:?}");
 }
 
 #[test]
@@ -234,6 +236,28 @@ fn plain_and_torn(workshop: &Workshop, program: &str) {
     assert_eq!(code, 0, "{said}");
     let (code, said) = workshop.foretell(&["test", "--is-test", program, "wrong"]);
     assert!(code == 10 && said.contains("ended with exit 1"), "{said}");
+}
+
+#[test]
+fn what_main_of_a_test_returns_is_its_verdict() {
+    let workshop = Workshop::new("status");
+    let source = "#include <pthread.h>\n\
+        static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;\n\
+        static int value;\n\
+        static void *twice(void *unused) {\n\
+          pthread_mutex_lock(&mutex); value *= 2; pthread_mutex_unlock(&mutex); return unused;\n\
+        }\n\
+        int main(void) {\n\
+          pthread_t other;\n\
+          pthread_create(&other, 0, twice, 0);\n\
+          pthread_mutex_lock(&mutex); value += 1; pthread_mutex_unlock(&mutex);\n\
+          pthread_join(other, 0);\n\
+          return value != 2;\n\
+        }\n";
+    std::fs::write(workshop.0.join("status.c"), source).expect("written");
+    // In the other order the value is 1. No branch depends on it.
+    let (code, said) = workshop.foretell(&["test", "--is-test", "status.c"]);
+    assert!(code == 10 && said.contains("ended with exit 1"), "{code}: {said}");
 }
 
 #[test]
