@@ -96,6 +96,8 @@ const fn summary(
 
 /// `struct tm`.
 const BROKEN_DOWN: Extent = Fixed(56);
+const LINE: &[Effect] =
+    &[Writes(Argument(0), Fixed(8)), Writes(Argument(1), Fixed(8)), Writes(Pointed(0), ResultText)];
 const NUMBER: &[Effect] = &[Reads(Argument(0), Text)];
 const NUMBER_AND_END: &[Effect] = &[Reads(Argument(0), Text), Writes(Argument(1), Fixed(8))];
 const COMPARED: &[Effect] =
@@ -106,6 +108,7 @@ const BOTH_TEXTS: &[Effect] = &[Reads(Argument(0), Text), Reads(Argument(1), Tex
 
 /// All of them, by name.
 pub const SUMMARIES: &[Summary] = &[
+    summary("__getdelim", "ippip", LINE),
     summary("__isoc23_strtol", "ippi", NUMBER_AND_END),
     summary("__isoc23_strtoll", "ippi", NUMBER_AND_END),
     summary("__isoc23_strtoul", "ippi", NUMBER_AND_END),
@@ -115,6 +118,7 @@ pub const SUMMARIES: &[Summary] = &[
     summary("__strcat_chk", "pppi", &[Appends(0, 1, None)]),
     summary("__strcpy_chk", "pppi", &[Copies(0, 1, None)]),
     summary("__strncat_chk", "pppii", &[Appends(0, 1, Some(2))]),
+    summary("__strtok_r", "pppp", &[Takes(Some(0), 2)]),
     summary("__strncpy_chk", "pppii", &[Copies(0, 1, Some(2))]),
     summary("asctime_r", "ppp", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(1), Text)]),
     summary("atof", "fp", NUMBER),
@@ -127,25 +131,9 @@ pub const SUMMARIES: &[Summary] = &[
     summary("explicit_bzero", "vpi", &[Writes(Argument(0), Bytes(1))]),
     summary("fgets", "ppip", &[Writes(Returned, Text)]),
     summary("fread", "ipiip", &[Writes(Argument(0), ResultTimes(1))]),
-    summary(
-        "getdelim",
-        "ippip",
-        &[
-            Writes(Argument(0), Fixed(8)),
-            Writes(Argument(1), Fixed(8)),
-            Writes(Pointed(0), ResultText),
-        ],
-    ),
+    summary("getdelim", "ippip", LINE),
     summary("gethostname", "ipi", &[Writes(Argument(0), TextWithin(1))]),
-    summary(
-        "getline",
-        "ippp",
-        &[
-            Writes(Argument(0), Fixed(8)),
-            Writes(Argument(1), Fixed(8)),
-            Writes(Pointed(0), ResultText),
-        ],
-    ),
+    summary("getline", "ippp", LINE),
     summary("gmtime_r", "ppp", &[Reads(Argument(0), Fixed(8)), Writes(Argument(1), BROKEN_DOWN)]),
     summary("inet_addr", "ip", NUMBER),
     summary("inet_aton", "ipp", &[Reads(Argument(0), Text), Writes(Argument(1), Fixed(4))]),

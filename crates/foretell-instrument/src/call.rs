@@ -3,7 +3,7 @@
 
 use crate::function::FunctionContext;
 use crate::library;
-use crate::llvm::{Opcode, Value};
+use crate::llvm::{Opcode, Value, demangle};
 use crate::locals::is_pointer;
 use crate::module::Mode;
 use foretell_abi::{ARGUMENT_SLOTS, CallSlots, PinReason, RESULT_SLOTS};
@@ -140,7 +140,7 @@ impl FunctionContext<'_> {
             && call.argument_count() > own
             && is_pointer(call.operand(own));
         let object = if is_member { call.operand(own) } else { constants.null() };
-        let name = self.module.string(&name);
+        let name = self.module.string(&demangle(&name));
         let given = (0..call.argument_count())
             .filter(|&position| leads_to_memory(call.operand(position)))
             .count();

@@ -7,6 +7,7 @@ use foretell_trace::Site;
 use foretell_wire::outside::AWAITED;
 pub use foretell_wire::outside::Cause;
 
+use crate::names;
 use crate::syscalls;
 use crate::words::Words;
 
@@ -65,6 +66,10 @@ impl Noted {
                 _ => "ITIMER_PROF".into(),
             },
             Cause::Task | Cause::SizeLimit => self.number.to_string(),
+            Cause::Foreign => match self.text.split_once('\t') {
+                Some((name, file)) => format!("{} ({file})", names::function(name)),
+                None => self.text.clone(),
+            },
             Cause::Process if self.text.is_empty() => self.number.to_string(),
             _ => self.text.clone(),
         };

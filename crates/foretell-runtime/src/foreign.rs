@@ -62,14 +62,11 @@ pub fn is_unknown(function: u64, name: &CStr) -> bool {
     matches!(owner, Owner::Unknown)
 }
 
-/// The function and the file that it is in, for people.
+/// The function and the file that it is in, with a tabulator between them.
 pub fn told(function: u64, name: &CStr) -> String {
     let name = name.to_string_lossy();
     let name = if name.is_empty() { "a function" } else { &*name };
-    match file_of(function) {
-        Some(file) => format!("{name} ({file})"),
-        None => name.to_owned(),
-    }
+    format!("{name}\t{}", file_of(function).unwrap_or_default())
 }
 
 /// Is it `std::cout` or one of its kin? What order their lines have is lawful.

@@ -531,11 +531,9 @@ hooks! {
         let name = unsafe { CStr::from_ptr(name) };
         let is_unknown = given > 0 && foreign::is_unknown(function as u64, name);
         // SAFETY: a session has the turn.
-        let (is_single, said) = unsafe { (scheduler::scheduler().is_single(), SAID.get()) };
-        if is_unknown && !is_single && said.insert((session.me.number, function as u64, 0)) {
+        if is_unknown && !unsafe { scheduler::scheduler() }.is_single() {
             let text = foreign::told(function as u64, name);
-            session.place = session.recorder().site(site);
-            outside::note(session.me.number, Cause::Foreign, 0, &text, session.place);
+            outside::note(session.me.number, Cause::Foreign, 0, &text, 0);
         }
         if let Some(object) = foreign::state(function as u64, name, object as u64) {
             session.place = session.recorder().site(site);

@@ -157,8 +157,16 @@ pub enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
-    /// Say what this machine has and lacks for foretell.
-    Doctor,
+    /// Say what this machine has and lacks for foretell, or what of a program is not seen.
+    ///
+    /// With a program: runs it once and lists the functions that are not instrumented and are given memory of the
+    /// program once it has a second thread, by library, with how often they are called, and whatever else a
+    /// report would say that it did not see. The exit code is 0 if that is nothing, otherwise 12.
+    Doctor {
+        /// The program and its arguments. A C, C++ or Rust file is built first.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+        program: Vec<std::ffi::OsString>,
+    },
     /// Print a completion script for your shell.
     ///
     /// For bash: foretell completions bash > ~/.local/share/bash-completion/completions/foretell

@@ -8,7 +8,8 @@ use std::process::{Command, Output};
 use foretell_abi::summaries::SUMMARIES;
 
 /// Functions that another row stands for: the same function by another name, or one that other tests have.
-const ELSEWHERE: [&str; 13] = [
+const ELSEWHERE: [&str; 15] = [
+    "__getdelim",
     "__isoc23_strtol",
     "__isoc23_strtoll",
     "__isoc23_strtoul",
@@ -19,6 +20,7 @@ const ELSEWHERE: [&str; 13] = [
     "__strcpy_chk",
     "__strncat_chk",
     "__strncpy_chk",
+    "__strtok_r",
     "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE",
     "_ZNSt6thread4joinEv",
     "_ZNSt6thread6detachEv",
@@ -98,4 +100,44 @@ fn what_functions_read_and_write_is_seen() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn code_that_is_not_instrumented_and_is_given_memory_is_said() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libc-foreign");
+    _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("written");
+    write("library.c", "int is_two(int *value) { return *value == 2; }\n");
+    write(
+        "main.c",
+        "#include <assert.h>\n#include <pthread.h>\n\
+         int is_two(int *value);\n\
+         static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;\n\
+         static int value;\n\
+         static void *twice(void *unused) {\n\
+           pthread_mutex_lock(&mutex); value *= 2; pthread_mutex_unlock(&mutex); return unused;\n\
+         }\n\
+         int main(void) {\n\
+           pthread_t other;\n\
+           pthread_create(&other, 0, twice, 0);\n\
+           pthread_mutex_lock(&mutex); value += 1; pthread_mutex_unlock(&mutex);\n\
+           pthread_join(other, 0);\n\
+           assert(is_two(&value));\n\
+         }\n",
+    );
+    let plain = Command::new("cc").args(["-c", "library.c"]).current_dir(&folder).status();
+    assert!(plain.expect("a compiler").success());
+    let built =
+        foretell(&folder, &["cc", "-g", "-O1", "-pthread", "main.c", "library.o", "-o", "main"]);
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    // In the other order the assertion fails, and only the library looks at the value.
+    let tested = foretell(&folder, &["test", "./main"]);
+    let said = String::from_utf8_lossy(&tested.stdout);
+    assert_eq!(tested.status.code(), Some(12), "{said}");
+    assert!(said.contains("is_two (main) is not instrumented"), "{said}");
+    let looked_at = foretell(&folder, &["doctor", "./main"]);
+    let said = String::from_utf8_lossy(&looked_at.stdout);
+    assert_eq!(looked_at.status.code(), Some(12), "{said}");
+    assert!(said.contains("1 calls of is_two (main): not instrumented"), "{said}");
 }

@@ -64,7 +64,7 @@ static FILE *stream(void) { return fmemopen((void *)stream_text, sizeof stream_t
   READS(inet_ntop, (inet_ntop(AF_INET, text, local, sizeof local), local[1] == '0'))                                   \
   READS(snprintf_of_text, (snprintf(local, sizeof local, "%d %s", 7, text), local[2] == '2'))                          \
   READS(sprintf_of_text, (sprintf(local, "%.*s", (int)count, text), local[0] == '2'))                                  \
-  READS(strtok_r, strtok_r(text, two, &end) == 0)                                                                      \
+  READS(strtok_r, *strtok_r(text, two, &end) == 'x')                                                                    \
   READS(strsep, (end = text, *strsep(&end, two) == 0))                                                                 \
   CASE(strlen, text[1] = 0, text[1] = 'x', strlen(text) == count)                                                      \
   CASE(strnlen, text[1] = 0, text[1] = 'x', strnlen(text, 100) == count)                                               \
@@ -132,7 +132,7 @@ int main(int argc, char **argv) {
     if (!strcmp(names[i], argv[1])) which = i;
   if (which < 0) return 3;
   ordered = argc > 2;
-  if (strstr(argv[1], "time") && !strstr(argv[1], "_r")) shared.time.tm_mday = 1;
+  if (which >= asctime_r_case && which <= timegm_case) shared.time.tm_mday = 1;
   else strcpy(text, "0x");
   if (!strcmp(argv[1], "inet_addr")) text[1] = 0;
   char local[64];
