@@ -55,10 +55,12 @@ pub fn of(program: &Path) -> Option<Framework> {
     MARKS.iter().find(|(mark, _)| has(mark)).map(|&(_, framework)| framework)
 }
 
+/// The arguments that run the case of a name alone.
+type Alone = fn(&str) -> Vec<String>;
+
 /// The cases of a test program, each with the arguments that run it alone; `None` if the program gives no
 /// list of them. Those that the framework itself would leave out are left out.
 pub fn cases(framework: Framework, program: &Path) -> Result<Option<Vec<Case>>, Failure> {
-    type Alone = fn(&str) -> Vec<String>;
     let (names, alone): (Option<Vec<String>>, Alone) = match framework {
         Framework::GoogleTest => (google_test(program)?, |name| {
             vec![format!("--gtest_filter={name}"), "--gtest_color=no".into()]
@@ -123,7 +125,7 @@ fn google_tests_of(list: &Value) -> Option<Vec<String>> {
 
 /// Version 2 has an option for names alone; version 3 has a quiet list. With either, a case that is not found
 /// must not pass; one that is skipped passes.
-fn catch2(program: &Path) -> (Option<Vec<String>>, fn(&str) -> Vec<String>) {
+fn catch2(program: &Path) -> (Option<Vec<String>>, Alone) {
     const SPECIAL: &str = "\\,[]\"~";
     let said = printed(program, &["--libidentify"]).unwrap_or_default();
     let version = said.lines().find_map(|line| line.strip_prefix("version:"));
