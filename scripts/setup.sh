@@ -26,6 +26,11 @@ needed=(
   "arm-linux-gnueabihf-gcc:gcc-arm-linux-gnueabihf"
   "pigz:pigz"
   "pbzip2:pbzip2"
+  "cmake:cmake"
+  "meson:meson"
+  "ninja:ninja-build"
+  "autoreconf:autoconf"
+  "automake:automake"
 )
 
 missing=()
@@ -38,6 +43,11 @@ done
 
 # Linked with by the example of a server.
 [ -e /usr/include/event2/event.h ] || missing+=(libevent-dev)
+# Compiled against by the tests of test frameworks.
+[ -e /usr/include/gtest/gtest.h ] || missing+=(libgtest-dev)
+[ -e /usr/src/googletest ] || missing+=(googletest)
+[ -e /usr/include/catch2/catch.hpp ] || missing+=(catch2)
+[ -e /usr/include/doctest/doctest.h ] || missing+=(doctest-dev)
 
 # Compiled against by the real program of the tests.
 [ -e /usr/include/bzlib.h ] || missing+=(libbz2-dev)

@@ -63,8 +63,10 @@
 
 use core::ffi::c_char;
 
+pub mod summaries;
+
 /// The version of this contract; a module says which one it was compiled for.
-pub const ABI_VERSION: u32 = 3;
+pub const ABI_VERSION: u32 = 4;
 
 /// A place in the source. Sites are constants in the instrumented module; one site has one address
 /// for the life of the process, which serves as its identity.
@@ -440,11 +442,13 @@ pub enum PinReason {
     Address = 4,
     /// An argument beyond [`ARGUMENT_SLOTS`] or a variadic one.
     Argument = 5,
+    /// What `main` returns; held only where the exit status is a verdict.
+    Status = 6,
 }
 
 impl PinReason {
     /// How many reasons there are.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 7;
 }
 
 /// Instructions whose results differ from run to run.
@@ -835,12 +839,33 @@ pub mod hooks {
     );
 
     /// `foreign`: a function that is not instrumented has returned. `object`: of which object of the C++
-    /// library it is a member; null otherwise.
+    /// library it is a member; null otherwise. `given`: so many of its arguments point to memory that may change.
     #[allow(non_camel_case_types)]
     pub type foreign = unsafe extern "C" fn(
         function: *const u8,
         name: *const c_char,
         object: *const u8,
+        given: u32,
+        site: *const Site,
+    );
+
+    /// `library`: a function of [`super::summaries`] is about to be called, or has returned; `flags` is a sum of
+    /// [`super::summaries::IS_OVER`] and [`super::summaries::IS_SYMBOLIC`].
+    #[allow(non_camel_case_types)]
+    pub type library = unsafe extern "C" fn(
+        number: u32,
+        flags: u32,
+        first: u64,
+        second: u64,
+        third: u64,
+        fourth: u64,
+        fifth: u64,
+        sixth: u64,
+        seventh: u64,
+        eighth: u64,
+        ninth: u64,
+        tenth: u64,
+        result: u64,
         site: *const Site,
     );
 

@@ -503,6 +503,10 @@ impl<'a> Campaign<'a> {
     pub fn failed_already(&self) -> Option<Tested> {
         let (effect, sentence) = fatal(self.recorded)?;
         let (kind, violation) = match effect {
+            // Its exit status says so; no assertion is seen to fail.
+            Effect::Assertion if self.recorded.failed().is_none() => {
+                (FindingKind::Assertion, Violation::OtherPath)
+            }
             Effect::Assertion => (FindingKind::Assertion, Violation::Assertion),
             Effect::Crash => (FindingKind::Crash, Violation::Fault),
             _ if waits_for_ever(&self.recorded.trace) => {

@@ -121,6 +121,9 @@ pub fn fatal(run: &Run) -> Option<(Effect, String)> {
         }
         (RunEnd::Signal(_), None) => Some((Effect::Crash, format!("died: {}", run.ended()))),
         (RunEnd::Deadlock(who), None) => Some((Effect::Hang, format!("hung: {who}"))),
+        (RunEnd::Exit(status), None) if run.is_test && *status != 0 => {
+            Some((Effect::Assertion, format!("the test failed: exit status {status}")))
+        }
         _ => None,
     }
 }
@@ -190,6 +193,7 @@ mod tests {
         let path = ExecutionPath::default();
         Run {
             end,
+            is_test: false,
             crash: None,
             outside: Vec::new(),
             cuts: Vec::new(),

@@ -184,6 +184,7 @@ mod tests {
         let text = format!("foretell-trace 1\nobserved\nthread main\n{events}");
         Run {
             end,
+            is_test: false,
             crash: None,
             outside: Vec::new(),
             cuts: Vec::new(),

@@ -25,6 +25,8 @@ pub struct Program {
     pub stdin: Option<PathBuf>,
     /// Files that it reads, for the digest.
     pub inputs: Vec<PathBuf>,
+    /// It is a test: a run that ends with another exit status than 0 has failed.
+    pub is_test: bool,
     /// It was not compiled for foretell: QEMU runs it.
     pub binary: bool,
     /// A log of `foretell record --sync-only` that the first run follows.

@@ -62,6 +62,8 @@ pub struct Written {
 pub struct Run {
     /// How it ended.
     pub end: RunEnd,
+    /// Another exit status than 0 means that it failed ([`Program::is_test`]).
+    pub is_test: bool,
     /// Where it died, if of a signal.
     pub crash: Option<Crash>,
     /// What it depended on that the scheduler does not control.
@@ -318,6 +320,7 @@ impl<'p> Runner<'p> {
         let mut options =
             RecordOptions::new(&self.program.path, self.folder.path().join("gdb.ftrace"));
         options.arguments.clone_from(&self.program.arguments);
+        options.is_test = self.program.is_test;
         options.policy = policy;
         options.clients = self.program.traffic.clone().map(Clients::Played);
         options.steps = steps;
@@ -332,16 +335,18 @@ impl<'p> Runner<'p> {
         let stored = self.stored.as_ref();
         let named = stored.and_then(|runs| Some((runs, runs.key(&steps, &policy, limits)?)));
         let known = named.as_ref().and_then(|(runs, key)| runs.get(key, number));
+        let is_test = self.program.is_test;
         if let Some(run) = known {
-            return Ok(run);
+            return Ok(Run { is_test, ..run });
         }
         let limits = self.time_for(limits)?;
         self.made.fetch_add(1, Ordering::Relaxed);
         let run = self.make(number, steps, policy, limits)?;
-        Ok(match named {
+        let run = match named {
             Some((runs, key)) => runs.put(&key, run),
             None => run,
-        })
+        };
+        Ok(Run { is_test, ..run })
     }
 
     fn make(
@@ -369,6 +374,7 @@ impl<'p> Runner<'p> {
         let (stdout, stderr) = (Arc::new(file()?), Arc::new(file()?));
         let mut options = RecordOptions::new(&self.program.path, "");
         options.arguments.clone_from(&self.program.arguments);
+        options.is_test = self.program.is_test;
         options.binary = self.program.binary;
         options.policy = policy;
         options.clients = self.program.traffic.clone().map(Clients::Played);
@@ -410,6 +416,7 @@ impl<'p> Runner<'p> {
         };
         Ok(Run {
             end,
+            is_test: self.program.is_test,
             crash,
             outside: outcome.outside,
             steps_taken: outcome.steps_taken,

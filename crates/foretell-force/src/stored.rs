@@ -122,6 +122,7 @@ pub fn read_run(bytes: &[u8], number: usize) -> Option<Run> {
     let from = &mut from;
     let mut run = Run {
         end: take_end(from)?,
+        is_test: false,
         crash: from.option(|from| {
             Some(Crash {
                 signal: take_signed(from)?,
@@ -266,6 +267,7 @@ mod tests {
         let trace = text::read(text).unwrap_or_else(|error| panic!("{error}"));
         Run {
             end,
+            is_test: false,
             crash: Some(Crash { signal: 11, site: site(7), address: u64::MAX }),
             outside: vec![Outside {
                 cause: Cause::HeldOutcome,

@@ -3,7 +3,7 @@
 
 use crate::function::FunctionContext;
 use crate::library;
-use crate::llvm::{Opcode, Value};
+use crate::llvm::{Opcode, Value, demangle};
 use crate::locals::is_pointer;
 use crate::module::Mode;
 use foretell_abi::{ARGUMENT_SLOTS, CallSlots, PinReason, RESULT_SLOTS};
@@ -12,6 +12,14 @@ use std::mem::offset_of;
 /// A call, and no invoke, that hands over what the library's function expects.
 fn is_library_call(call: Value, name: &str) -> bool {
     call.opcode() == Opcode::LLVMCall && library::is_called_as_declared(call, name)
+}
+
+/// Whether the argument points to memory that may change.
+fn leads_to_memory(argument: Value) -> bool {
+    is_pointer(argument)
+        && !argument.is_null()
+        && argument.as_function().is_none()
+        && !argument.is_constant_global()
 }
 
 impl FunctionContext<'_> {
@@ -69,6 +77,12 @@ impl FunctionContext<'_> {
                 self.range_of("read_range", call.operand(argument), size, site, true);
             }
         }
+        let declared = callee.as_function().filter(|function| function.is_declaration());
+        let summary = declared.and_then(|function| library::summary_of(call, &function.name()));
+        if let Some(number) = summary {
+            self.module.builder.place_before(call);
+            self.tell_summary(call, number, false, site);
+        }
         let is_symbolic = self.module.mode == Mode::Symbolic;
         let may_be_foreign = is_symbolic && self.may_be_foreign(call, callee);
         let tagged = is_symbolic && self.hand_over(call, callee, site, may_be_foreign);
@@ -99,11 +113,8 @@ impl FunctionContext<'_> {
         if let Some(description) = call.new_description() {
             self.describe(call, &description, 0);
         }
-        if let Some(function) = callee.as_function().filter(|f| f.is_declaration()) {
-            let name = function.name();
-            if library::is_called_as_declared(call, &name) {
-                self.library_effects(call, &name, place, site);
-            }
+        if let Some(number) = summary {
+            self.tell_summary(call, number, true, site);
         }
     }
 
@@ -130,9 +141,13 @@ impl FunctionContext<'_> {
             && call.argument_count() > own
             && is_pointer(call.operand(own));
         let object = if is_of_object { call.operand(own) } else { constants.null() };
-        let name = self.module.string(&name);
+        let name = self.module.string(&demangle(&name));
+        let given = (0..call.argument_count())
+            .filter(|&position| leads_to_memory(call.operand(position)))
+            .count();
+        let given = constants.constant32(given as u32);
         self.place_if_untaken(callee, place);
-        self.module.hook("foreign", constants.void, &[callee, name, object, site]);
+        self.module.hook("foreign", constants.void, &[callee, name, object, given, site]);
         self.module.builder.place_before(place);
     }
 

@@ -1,74 +1,43 @@
-//! What functions of the C library read and write in the program's memory. They are not
-//! instrumented, so their accesses are reported at the call. Reads are pinned: the result of
-//! `strcmp` is concrete, so the strings must have been what they were.
-//!
-//! Covered are those whose extent can be told from arguments and result. `read` and its kin are the
-//! runtime's own wrappers and report themselves.
+//! Calls of functions of the C library: what they do to the program's memory, and what they keep between their
+//! calls. They are not instrumented, so the runtime is told of the calls.
 
 use crate::function::FunctionContext;
-use crate::library::{START_THREAD, state_of};
-use crate::llvm::{Predicate, TypeKind, Value};
+use crate::library::state_of;
+use crate::llvm::{TypeKind, Value};
 use crate::module::Mode;
-use foretell_abi::COPY_SYMBOLIC;
+use foretell_abi::summaries::{IS_OVER, IS_SYMBOLIC, SUMMARIES, TOLD};
 
 impl FunctionContext<'_> {
-    /// Reports the accesses of a call, made as the library declares the function, at the builder's
-    /// place, which is before `place`.
-    pub(crate) fn library_effects(&mut self, call: Value, name: &str, place: Value, site: Value) {
-        let argument = |position: u32| call.operand(position);
-        let int64 = self.module.module.int64;
-        let one = self.module.module.constant64(1);
-        match name {
-            "memcmp" | "bcmp" => {
-                let size = self.module.builder.integer_cast(argument(2), int64, false);
-                self.range_of("read_range", argument(0), size, site, true);
-                self.range_of("read_range", argument(1), size, site, true);
-            }
-            "strlen" => {
-                let length = self.module.builder.integer_cast(call, int64, false);
-                let size = self.module.builder.add(length, one);
-                self.range_of("read_range", argument(0), size, site, true);
-            }
-            "strcmp" => {
-                // Perhaps less was read, but no more than the shorter string with its end.
-                let (left, right) = (self.length(argument(0)), self.length(argument(1)));
-                let builder = &self.module.builder;
-                let shorter = builder.compare(Predicate::LLVMIntULT, left, right);
-                let size = builder.add(builder.select(shorter, left, right), one);
-                self.range_of("read_range", argument(0), size, site, true);
-                self.range_of("read_range", argument(1), size, site, true);
-            }
-            "strcpy" => {
-                let length = self.length(argument(0));
-                let size = self.module.builder.add(length, one);
-                let symbolic = self.module.mode == Mode::Symbolic;
-                let flags = if symbolic { COPY_SYMBOLIC } else { 0 };
-                let flags = self.module.module.constant32(flags);
-                let arguments = [argument(0), argument(1), size, flags, site];
-                self.module.hook("memcpy", self.module.module.void, &arguments);
-            }
-            "fread" => {
-                let builder = &self.module.builder;
-                let count = builder.integer_cast(call, int64, false);
-                let each = builder.integer_cast(argument(1), int64, false);
-                let size = builder.mul(count, each);
-                let any = builder.differ(size, self.module.module.constant64(0));
-                builder.place_in_if(any, place, false);
-                self.range_of("write_range", argument(0), size, site, false);
-                self.module.builder.place_before(place);
-            }
-            // The thread's state is taken out of its `unique_ptr`; a joined or detached thread's
-            // handle becomes zero.
-            START_THREAD => {
-                let size = self.module.module.constant64(8);
-                self.range_of("write_range", argument(1), size, site, false);
-            }
-            "_ZNSt6thread4joinEv" | "_ZNSt6thread6detachEv" => {
-                let size = self.module.module.constant64(8);
-                self.range_of("write_range", argument(0), size, site, false);
-            }
-            _ => {}
+    /// Tells at the builder's place of a call of a function that has this summary, before it or after.
+    pub(crate) fn tell_summary(&mut self, call: Value, number: usize, is_over: bool, site: Value) {
+        let effects = SUMMARIES[number].effects.iter();
+        let any = match is_over {
+            true => effects.clone().any(|effect| !effect.is_before()),
+            false => effects.clone().any(|effect| effect.is_any_before()),
+        };
+        if !any {
+            return;
         }
+        let constants = self.module.module;
+        let (builder, zero) = (&self.module.builder, constants.constant64(0));
+        let told = |value: Value| match value.ty().kind() {
+            TypeKind::LLVMPointerTypeKind => builder.widen(value),
+            TypeKind::LLVMIntegerTypeKind => builder.integer_cast(value, constants.int64, true),
+            _ => zero,
+        };
+        let mut flags = if is_over { IS_OVER } else { 0 };
+        if self.module.mode == Mode::Symbolic {
+            flags |= IS_SYMBOLIC;
+        }
+        let mut arguments = vec![constants.constant32(number as u32), constants.constant32(flags)];
+        let count = call.argument_count();
+        arguments.extend((0..TOLD as u32).map(|position| match position < count {
+            true => told(call.operand(position)),
+            false => zero,
+        }));
+        arguments.push(if is_over { told(call) } else { zero });
+        arguments.push(site);
+        self.module.hook("library", constants.void, &arguments);
     }
 
     /// Reports, before the call, what the function keeps between its calls.
@@ -87,11 +56,5 @@ impl FunctionContext<'_> {
         let constants = &self.module.module;
         let arguments = [stream, state, constants.constant32(effect), site];
         self.module.hook("state", constants.void, &arguments);
-    }
-
-    fn length(&self, string: Value) -> Value {
-        let constants = &self.module.module;
-        let strlen = constants.function("strlen", constants.int64, &[constants.pointer]);
-        self.module.builder.call(strlen, &[string])
     }
 }

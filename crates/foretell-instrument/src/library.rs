@@ -3,6 +3,7 @@
 
 use crate::llvm::{TypeKind, Value};
 use crate::rust;
+use foretell_abi::summaries::{SUMMARIES, number_of};
 use foretell_abi::{CHANGES, FLUSHES, LOOKS};
 
 /// Functions of the C library that are not instrumented, so that no shadows need be handed over.
@@ -192,10 +193,6 @@ pub fn is_assertion(function: &str) -> bool {
     ["__assert", "__assert_fail", "__assert_perror_fail"].contains(&function)
 }
 
-/// `std::thread::_M_start_thread`.
-pub const START_THREAD: &str =
-    "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE";
-
 /// The result and the parameters of functions whose arguments the pass relies on: a pointer, an
 /// integer or nothing.
 const SIGNATURES: &[(&str, &str)] = &[
@@ -205,16 +202,14 @@ const SIGNATURES: &[(&str, &str)] = &[
     ("__memmove_chk", "pppii"),
     ("memset", "ppii"),
     ("__memset_chk", "ppiii"),
-    ("memcmp", "ippi"),
-    ("bcmp", "ippi"),
-    ("strlen", "ip"),
-    ("strcmp", "ipp"),
-    ("strcpy", "ppp"),
-    ("fread", "ipiip"),
-    (START_THREAD, "vppp"),
-    ("_ZNSt6thread4joinEv", "vp"),
-    ("_ZNSt6thread6detachEv", "vp"),
 ];
+
+/// The number of the summary for a call of the function with this name, where it is made as the library
+/// declares it.
+pub fn summary_of(call: Value, name: &str) -> Option<usize> {
+    let number = number_of(name)?;
+    fits(call, SUMMARIES[number].signature).then_some(number)
+}
 
 /// Whether the call hands over what the library's function of this name expects. A program can
 /// declare such a function in its own way; then nothing is known about the call.
@@ -222,9 +217,17 @@ pub fn is_called_as_declared(call: Value, name: &str) -> bool {
     let Some((_, signature)) = SIGNATURES.iter().find(|(known, _)| *known == name) else {
         return false;
     };
+    fits(call, signature)
+}
+
+/// Whether result and arguments are as the signature has them.
+fn fits(call: Value, signature: &str) -> bool {
     let arguments = (0..call.argument_count()).map(|position| call.operand(position).ty());
-    let types = std::iter::once(call.ty()).chain(arguments);
-    types.map(|ty| letter(ty.kind())).eq(signature.chars())
+    let mut types = std::iter::once(call.ty()).chain(arguments).map(|ty| letter(ty.kind()));
+    match signature.strip_suffix('.') {
+        Some(fixed) => types.by_ref().take(fixed.len()).eq(fixed.chars()),
+        None => types.eq(signature.chars()),
+    }
 }
 
 fn letter(kind: TypeKind) -> char {
@@ -232,6 +235,7 @@ fn letter(kind: TypeKind) -> char {
         TypeKind::LLVMPointerTypeKind => 'p',
         TypeKind::LLVMIntegerTypeKind => 'i',
         TypeKind::LLVMVoidTypeKind => 'v',
+        TypeKind::LLVMFloatTypeKind | TypeKind::LLVMDoubleTypeKind => 'f',
         _ => '?',
     }
 }

@@ -335,6 +335,11 @@ impl Value {
             .then(|| unsafe { LLVMConstIntGetZExtValue(constant) })
     }
 
+    /// Whether the value is zero, or a null pointer.
+    pub fn is_null(self) -> bool {
+        unsafe { LLVMIsNull(self.0) != 0 }
+    }
+
     /// Whether the value is a global variable that is never written.
     pub fn is_constant_global(self) -> bool {
         !unsafe { LLVMIsAGlobalVariable(self.0) }.is_null()

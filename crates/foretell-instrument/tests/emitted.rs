@@ -447,7 +447,7 @@ int main() {
 }
 
 #[test]
-fn functions_of_the_c_library_read_and_write_the_programs_memory() {
+fn calls_of_functions_of_the_c_library_are_told_before_or_after() {
     let code = "#include <stdio.h>
 #include <string.h>
 char a[20] = \"foretell\", b[20] = \"fork\", c[20]; int n;
@@ -465,13 +465,11 @@ int main(int count, char **arguments) {
         assert_in_order(
             &printed,
             &[
-                "read_range a 9 pinned line 5",
-                "read_range a 5 pinned line 6",
-                "read_range b 5 pinned line 6",
-                "read_range a 11 pinned line 7",
-                "read_range b 11 pinned line 7",
-                "memcpy c b 5 line 8",
-                "write_range c 6 line 9",
+                "library after a symbolic line 5",
+                "library before a symbolic line 6",
+                "library before a symbolic line 7",
+                "library after c symbolic line 8",
+                "library after c symbolic line 9",
             ],
         );
     }

@@ -293,7 +293,11 @@ void __foretell_await_test(unsigned index, unsigned leaves, const Site *site) { 
 // Values that differ from run to run stay what they are here; what the library keeps is not looked at.
 unsigned long __foretell_value(unsigned source, unsigned long given, const Site *site) { return given; }
 void __foretell_unseen(unsigned what, const char *text, const Site *site) { }
-void __foretell_foreign(const void *function, const char *name, const void *object, const Site *site) { }
+void __foretell_foreign(const void *function, const char *name, const void *object, uint32_t given, const Site *site) { }
+void __foretell_library(unsigned number, unsigned flags, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h,
+  uint64_t i, uint64_t j, uint64_t result, const Site *site) {
+  fprintf(out(), "library %s %s %s line %u\n", flags & 1 ? "after" : "before", where((const void *)a), flags & 2 ? "symbolic" : "concrete", site->line);
+}
 void __foretell_state(const void *stream, const char *name, unsigned effect, const Site *site) { }
 void __foretell_region_begin(const char *name, const Site *site) { fprintf(out(), "begin %s line %u\n", name, site->line); }
 void __foretell_region_end(const Site *site) { fprintf(out(), "end line %u\n", site->line); }

@@ -16,6 +16,7 @@ use foretell_trace::{
 
 use crate::access::{Accesses, Location};
 use crate::goal::{Goal, GoalBuilder, Moment};
+use crate::influence::Fixed;
 use crate::question::{Fault, FindingKind, Instance, Question, Shape, Subject};
 use crate::sample::by_location;
 
@@ -38,6 +39,11 @@ enum Key {
 /// One question for each code location and kind of crash.
 pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question> {
     let accesses = Accesses::new(trace);
+    let chains = trace.events_by_thread();
+    let fixed = Fixed::new(trace, &chains, order);
+    // One instance that is well whatever happens stands for all of its place; others come before it.
+    let mut well: Vec<(Key, Instance)> = Vec::new();
+    let mut places: HashSet<Key> = HashSet::new();
     let mut blocks: BTreeMap<u64, Block> = BTreeMap::new();
     let mut divisors = Divisors::default();
     let mut found: Vec<(Key, Instance)> = Vec::new();
@@ -48,7 +54,12 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
         let location = accesses.location(id);
         let mut fault = |number: u8, fault: Fault, term: TermId| {
             let instance = Instance { shape: Shape::Fault(fault, term), events: vec![id] };
-            found.push((Key::Fault(number, location), instance));
+            let key = Key::Fault(number, location);
+            match fixed.is_well(&instance) {
+                true if places.insert(key) => well.push((key, instance)),
+                true => {}
+                false => found.push((key, instance)),
+            }
         };
         let (place, terms) = match &event.op {
             Op::Read(access) | Op::Write(access) => {
@@ -121,11 +132,14 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
             block.accesses.insert((event.thread, location), id);
         }
     }
-    let questions = by_location(found.into_iter(), limit).into_iter().map(|(_, sample)| {
-        let unexamined = sample.dropped();
-        let kind = FindingKind::Crash;
-        Question { kind, instances: sample.kept, rest: Vec::new(), unexamined }
-    });
+    let open: HashSet<Key> = found.iter().map(|(key, _)| *key).collect();
+    well.retain(|(key, _)| !open.contains(key));
+    let questions =
+        by_location(found.into_iter().chain(well), limit).into_iter().map(|(_, sample)| {
+            let unexamined = sample.dropped();
+            let kind = FindingKind::Crash;
+            Question { kind, instances: sample.kept, rest: Vec::new(), unexamined }
+        });
     questions.collect()
 }
 

@@ -25,11 +25,12 @@ use crate::finding::{
 };
 use crate::flag_section::add_flag_sections;
 use crate::goal::Goal;
+use crate::influence::Fixed;
 use crate::options::{Model, Options};
 use crate::pattern::AccessPattern;
 use crate::progress::{Found, Phase};
 use crate::question::{FindingKind, Instance, Question, Shape, Subject};
-use crate::rest::{self, Rest};
+use crate::rest::{self, Listener, Rest};
 use crate::witness::context_switches;
 use crate::{assertion, crash, deadlock, misuse, order, private, race, store_buffer, weak_order};
 
@@ -112,8 +113,15 @@ pub fn predict(trace: &Trace, options: &Options) -> Result<Prediction, PredictEr
     let all = options.partition.is_none();
     let unexamined = BTreeMap::new();
     let mut recorder = Recorder { trace: whole, origin, options, prediction, all, unexamined };
+    let fixed = Fixed::new(trace, &chains, &order);
+    let (settled, asked): (Vec<&Question>, Vec<&Question>) =
+        questions.iter().partition(|question| is_settled(question, &fixed));
+    for question in settled {
+        recorder.decided(question, Rest::Impossible);
+        options.progress.advance();
+    }
     let (about_assertions, others): (Vec<&Question>, Vec<&Question>) =
-        questions.iter().partition(|question| question.kind == FindingKind::Assertion);
+        asked.into_iter().partition(|question| question.kind == FindingKind::Assertion);
     let fail = match options.mode {
         Mode::Prefix => Some(Assertions::EndTheirThread),
         // There, everything takes place.
@@ -141,6 +149,12 @@ pub fn predict(trace: &Trace, options: &Options) -> Result<Prediction, PredictEr
     prediction.statistics.solve_time = solving.elapsed();
     count_violations(&mut prediction);
     Ok(prediction)
+}
+
+/// Is the answer no without asking: does everything that could go wrong depend only on what is the same in all
+/// interleavings, and did it go well in this one?
+fn is_settled(question: &Question, fixed: &Fixed<'_>) -> bool {
+    question.rest.is_empty() && question.instances.iter().all(|instance| fixed.is_well(instance))
 }
 
 /// Leaves the questions of this process, where several share them.

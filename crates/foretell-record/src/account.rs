@@ -34,6 +34,9 @@ pub struct Account {
     ended_waiting: bool,
 }
 
+/// So many functions that are not instrumented are named one by one.
+const MOST_FUNCTIONS: usize = 2;
+
 impl Account {
     /// Notes something that the scheduler did not control.
     pub fn outside(&mut self, noted: Noted) {
@@ -69,6 +72,7 @@ impl Account {
     /// Gives what the scheduler did not control, and notes it among the gaps or the restrictions.
     pub fn settle(&mut self, mut site: impl FnMut(u64) -> Option<Site>) -> Vec<Outside> {
         let mut all = Vec::new();
+        let mut foreign: Vec<Outside> = Vec::new();
         for (noted, times) in std::mem::take(&mut self.noted) {
             if noted.awaited && !self.ended_waiting {
                 continue;
@@ -81,9 +85,20 @@ impl Account {
                     let once = Outside { times: 1, ..outside.clone() };
                     self.count(HELD_FIXED, once.to_string(), times);
                 }
+                Cause::Foreign => foreign.push(outside.clone()),
                 _ => self.gap(&outside.to_string()),
             }
             all.push(outside);
+        }
+        if foreign.len() <= MOST_FUNCTIONS {
+            foreign.iter().for_each(|one| self.gap(&one.to_string()));
+        } else {
+            self.gap(&format!(
+                "{} functions that are not instrumented, such as {}, are given memory of the program: what \
+                 they read and write of it is not seen (`foretell doctor PROGRAM` lists them)",
+                foreign.len(),
+                foreign[0].subject
+            ));
         }
         all
     }

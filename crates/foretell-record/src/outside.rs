@@ -7,6 +7,7 @@ use foretell_trace::Site;
 use foretell_wire::outside::AWAITED;
 pub use foretell_wire::outside::Cause;
 
+use crate::names;
 use crate::syscalls;
 use crate::words::Words;
 
@@ -65,6 +66,10 @@ impl Noted {
                 _ => "ITIMER_PROF".into(),
             },
             Cause::Task | Cause::SizeLimit => self.number.to_string(),
+            Cause::Foreign => match self.text.split_once('\t') {
+                Some((name, file)) => format!("{} ({file})", names::function(name)),
+                None => self.text.clone(),
+            },
             Cause::Process if self.text.is_empty() => self.number.to_string(),
             _ => self.text.clone(),
         };
@@ -196,6 +201,11 @@ impl fmt::Display for Outside {
             Cause::Assembler => {
                 write!(f, "{subject} by inline assembly in thread {thread} is not seen")
             }
+            Cause::Foreign => write!(
+                f,
+                "{subject} is not instrumented: what it reads and writes of the memory that it is given in \
+                 thread {thread} is not seen"
+            ),
             Cause::BusyBesideSleepers => {
                 write!(f, "thread {thread} was still busy when the scheduling points were used up")
             }

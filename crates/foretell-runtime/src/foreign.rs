@@ -62,6 +62,21 @@ pub fn state(function: u64, name: &CStr, object: u64) -> Option<u64> {
     }
 }
 
+/// Is nothing known about what the function reads and writes?
+pub fn is_unknown(function: u64, name: &CStr) -> bool {
+    // SAFETY: a session has the turn.
+    let owners = unsafe { OWNERS.get() };
+    let owner = *owners.entry(function).or_insert_with(|| owner(function, name));
+    matches!(owner, Owner::Unknown)
+}
+
+/// The function and the file that it is in, with a tabulator between them.
+pub fn told(function: u64, name: &CStr) -> String {
+    let name = name.to_string_lossy();
+    let name = if name.is_empty() { "a function" } else { &*name };
+    format!("{name}\t{}", file_of(function).unwrap_or_default())
+}
+
 /// Is it `std::cout` or one of its kin? What order their lines have is lawful.
 fn is_standard(stream: u64) -> bool {
     [c"_ZSt4cout", c"_ZSt4cerr", c"_ZSt4clog"].iter().any(|name| {
@@ -71,18 +86,23 @@ fn is_standard(stream: u64) -> bool {
     })
 }
 
-fn owner(function: u64, name: &CStr) -> Owner {
+/// The name of the file that the address is in.
+fn file_of(function: u64) -> Option<String> {
     // SAFETY: zero is valid for it; the loader only looks the address up.
     let (found, info) = unsafe {
         let mut info: libc::Dl_info = std::mem::zeroed();
         (libc::dladdr(function as *const libc::c_void, &mut info) != 0, info)
     };
     if !found || info.dli_fname.is_null() {
-        return Owner::Unknown;
+        return None;
     }
     // SAFETY: the loader's own string.
     let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy();
-    let file = path.rsplit('/').next().unwrap_or_default();
+    path.rsplit('/').next().map(str::to_owned)
+}
+
+fn owner(function: u64, name: &CStr) -> Owner {
+    let Some(file) = file_of(function) else { return Owner::Unknown };
     let is_one = |names: &[&str]| names.iter().any(|begin| file.starts_with(begin));
     if is_one(KNOWN) || is_elsewhere(name) {
         return Owner::Known;

@@ -8,6 +8,7 @@ use std::ffi::CStr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use foretell_abi::summaries::{IS_OVER, IS_SYMBOLIC};
 use foretell_abi::{
     ABI_VERSION, AccessInfo, BinaryOp, COPY_SYMBOLIC, CallSlots, Described, LOCAL_DESTINATION,
     LOCAL_SOURCE, MODULE_RUST, MODULE_SYMBOLIC, Met, Module, PinReason, RmwKind, Site, Source,
@@ -26,6 +27,7 @@ use crate::recorder::{Recorder, Text, head};
 use crate::scheduler;
 use crate::shadow;
 use crate::spin;
+use crate::summaries;
 use crate::thread::{EMPTY_SLOTS, Session, built, peek, quickly};
 use crate::turn::TurnCell;
 use crate::wrappers::blocking::piece;
@@ -47,10 +49,17 @@ static SAID: TurnCell<BTreeSet<(u32, u64, u64)>> = TurnCell::new(BTreeSet::new()
 
 /// The recorder wants no expressions.
 static CONCRETE: AtomicBool = AtomicBool::new(false);
+/// The exit status says whether a test failed.
+static IS_TEST: AtomicBool = AtomicBool::new(false);
 
 /// From now on no read has a shadow, so nothing has.
 pub fn leave_expressions_out() {
     CONCRETE.store(true, Relaxed);
+}
+
+/// What `main` returns says whether a test failed.
+pub fn hold_exit_status() {
+    IS_TEST.store(true, Relaxed);
 }
 
 /// What counts of a read's shadow, for [`CallSlots::shadow_mask`].
@@ -327,31 +336,12 @@ hooks! {
     fn __foretell_read_range(
         session, address: *const u8, size: u64, symbolic: u32, site: *const Site,
     ) => {
-        let place = site as u64;
-        let (mut at, end) = (address as u64, address as u64 + size);
-        while at < end {
-            let size = piece(end - at);
-            // SAFETY: the program read it just now.
-            let value = unsafe { peek(at, size) };
-            let read = note_read(&mut session, place, access::detail(size, 0), at, value, 0);
-            if wanted(symbolic != 0) {
-                note_pin(&mut session, place, u32::from(size) * 8, read, value);
-            }
-            at += u64::from(size);
-        }
+        read_range(&mut session, site as u64, address as u64, size, symbolic != 0);
         session.point();
     }
 
     fn __foretell_write_range(session, address: *const u8, size: u64, site: *const Site) => {
-        let place = site as u64;
-        let (mut at, end) = (address as u64, address as u64 + size);
-        while at < end {
-            let size = piece(end - at);
-            // SAFETY: the program wrote it just now.
-            let value = unsafe { peek(at, size) };
-            note_write(&mut session, place, access::detail(size, 0), at, value, 0);
-            at += u64::from(size);
-        }
+        write_range(&mut session, site as u64, address as u64, size);
         session.point();
     }
 
@@ -442,6 +432,9 @@ hooks! {
     fn __foretell_pin(
         session, shadow: u32, width: u32, value: u64, reason: u32, site: *const Site,
     ) => {
+        if reason == PinReason::Status as u32 && !IS_TEST.load(Relaxed) {
+            return;
+        }
         let place = session.recorder().site(site);
         count_pin(reason);
         note_pin(&mut session, place, width, shadow, value);
@@ -512,11 +505,36 @@ hooks! {
         channels::library_state(&mut session, stream as u64, name, effect);
     }
 
+    fn __foretell_library(
+        session, number: u32, flags: u32, first: u64, second: u64, third: u64, fourth: u64, fifth: u64,
+        sixth: u64, seventh: u64, eighth: u64, ninth: u64, tenth: u64, result: u64, site: *const Site,
+    ) => {
+        let call = summaries::Call {
+            number: number as usize,
+            is_over: flags & IS_OVER != 0,
+            is_symbolic: flags & IS_SYMBOLIC != 0,
+            arguments: [
+                first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth,
+            ],
+            result,
+            site,
+        };
+        summaries::report(&mut session, &call);
+        session.point();
+    }
+
     fn __foretell_foreign(
-        session, function: *const u8, name: *const c_char, object: *const u8, site: *const Site,
+        session, function: *const u8, name: *const c_char, object: *const u8, given: u32,
+        site: *const Site,
     ) => {
         // SAFETY: a constant of the module.
         let name = unsafe { CStr::from_ptr(name) };
+        let is_unknown = given > 0 && foreign::is_unknown(function as u64, name);
+        // SAFETY: a session has the turn.
+        if is_unknown && !unsafe { scheduler::scheduler() }.is_single() {
+            let text = foreign::told(function as u64, name);
+            outside::note(session.me.number, Cause::Foreign, 0, &text, 0);
+        }
         if let Some(object) = foreign::state(function as u64, name, object as u64) {
             session.place = session.recorder().site(site);
             channels::foreign_state(&mut session, object);
@@ -591,6 +609,33 @@ fn leave_calls(session: &mut Session, over: impl Fn(u64) -> bool) {
     }
 }
 
+/// The memory was read; what the reader made of it is not seen.
+pub fn read_range(session: &mut Session, place: u64, address: u64, size: u64, symbolic: bool) {
+    let (mut at, end) = (address, address + size);
+    while at < end {
+        let size = piece(end - at);
+        // SAFETY: the program reads it now.
+        let value = unsafe { peek(at, size) };
+        let read = note_read(session, place, access::detail(size, 0), at, value, 0);
+        if wanted(symbolic) {
+            note_pin(session, place, u32::from(size) * 8, read, value);
+        }
+        at += u64::from(size);
+    }
+}
+
+/// The memory was written; by what is not seen.
+pub fn write_range(session: &mut Session, place: u64, address: u64, size: u64) {
+    let (mut at, end) = (address, address + size);
+    while at < end {
+        let size = piece(end - at);
+        // SAFETY: the program wrote it just now.
+        let value = unsafe { peek(at, size) };
+        note_write(session, place, access::detail(size, 0), at, value, 0);
+        at += u64::from(size);
+    }
+}
+
 fn count_pin(reason: u32) {
     let reason = (reason as usize).min(PinReason::COUNT - 1);
     PINS[reason].fetch_add(1, Relaxed);
@@ -605,6 +650,7 @@ pub fn pins() -> [(&'static str, u64); PinReason::COUNT] {
         "expressions held at their recorded value by uninstrumented functions",
         "expressions held at their recorded value as addresses or lengths",
         "expressions held at their recorded value as late or variadic arguments",
+        "expressions held at their recorded value as the exit status of a test",
     ];
     let mut at = 0;
     words.map(|what| {
@@ -651,7 +697,7 @@ fn outcome(op: BinaryOp, width: u32, left: u64, right: u64) -> u32 {
 }
 
 /// Events and shadows of a copy that has happened.
-fn copy(session: &mut Session, place: u64, to: u64, from: u64, length: u64, flags: u32) {
+pub fn copy(session: &mut Session, place: u64, to: u64, from: u64, length: u64, flags: u32) {
     let (local_to, local_from) = (flags & LOCAL_DESTINATION != 0, flags & LOCAL_SOURCE != 0);
     let symbolic = wanted(flags & COPY_SYMBOLIC != 0);
     if local_to && local_from {

@@ -50,6 +50,7 @@ mod shadow;
 mod spin;
 mod stacks;
 mod start;
+mod summaries;
 mod sync_only;
 mod sys;
 mod thread;

@@ -86,6 +86,9 @@ causes! {
     /// A thread was interrupted by a handler of a signal that another one sent: it could have been
     /// anywhere else. Number: the signal.
     Interruption = 21, "interruption";
+    /// A function that is not instrumented was given memory of the program. Text: which, and its file, with a
+    /// tabulator between them.
+    Foreign = 22, "foreign";
 }
 
 #[cfg(test)]

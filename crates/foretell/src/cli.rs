@@ -1,12 +1,15 @@
 //! The command line: what can be typed, and the help texts that teach it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use foretell_predict::planner::Engine;
 use foretell_record::Policy;
 
+use crate::commands::cases::Plan;
 use crate::output::OutputFormat;
 
 /// Predicts concurrency bugs from one good run.
@@ -77,6 +80,14 @@ pub enum Command {
         #[command(subcommand)]
         command: CargoCommand,
     },
+    /// Test each test of a CMake build as a program of its own.
+    ///
+    /// Asks `ctest` which tests there are, and gives each to `foretell test`, in its folder and with its
+    /// environment. Test programs of GoogleTest, Catch2 and doctest are divided into their cases. Build with
+    /// the file that `foretell cmake-toolchain` prints.
+    Ctest(CtestArguments),
+    /// Print a toolchain file for CMake: cmake -DCMAKE_TOOLCHAIN_FILE=FILE.
+    CmakeToolchain,
     /// Run a program once and record what it does.
     ///
     /// The program keeps its input, output and exit status. Build it with `foretell cc` or
@@ -100,6 +111,9 @@ pub enum Command {
     /// The whole thing in one command. What the program was made to do is confirmed; blocks that
     /// only foretell takes for atomic and whose tearing nobody can see are counted and not shown.
     /// Every run gets the same arguments and, where standard input is a file, the same input.
+    ///
+    /// A test program of GoogleTest, Catch2 or doctest that is given without arguments is divided: each of its
+    /// cases is tested as a program of its own, and a table says what came of them.
     Test(Box<TestArguments>),
     /// Make a program take the steps of a schedule, and say what happened.
     ///
@@ -143,8 +157,16 @@ pub enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
-    /// Say what this machine has and lacks for foretell.
-    Doctor,
+    /// Say what this machine has and lacks for foretell, or what of a program is not seen.
+    ///
+    /// With a program: runs it once and lists the functions that are not instrumented and are given memory of the
+    /// program once it has a second thread, by library, with how often they are called, and whatever else a
+    /// report would say that it did not see. The exit code is 0 if that is nothing, otherwise 12.
+    Doctor {
+        /// The program and its arguments. A C, C++ or Rust file is built first.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+        program: Vec<std::ffi::OsString>,
+    },
     /// Print a completion script for your shell.
     ///
     /// For bash: foretell completions bash > ~/.local/share/bash-completion/completions/foretell
@@ -172,8 +194,42 @@ impl Command {
                 | Merge(_)
                 | Record(_)
                 | Cargo { .. }
+                | Ctest(_)
         )
     }
+}
+
+/// The options of the command that were typed, as they can be typed again, without some.
+pub fn typed_options(name: &str, without: &[&str]) -> Vec<OsString> {
+    let commands = Cli::command();
+    let typed = commands.clone().get_matches();
+    let (Some(command), Some(matches)) =
+        (commands.find_subcommand(name), typed.subcommand_matches(name))
+    else {
+        return Vec::new();
+    };
+    let mut words = Vec::new();
+    for argument in commands.get_arguments().chain(command.get_arguments()) {
+        let id = argument.get_id().as_str();
+        let Some(long) = argument.get_long().filter(|long| !without.contains(long)) else {
+            continue;
+        };
+        if matches.try_contains_id(id).is_err()
+            || matches.value_source(id) != Some(ValueSource::CommandLine)
+        {
+            continue;
+        }
+        if matches!(argument.get_action(), ArgAction::SetTrue) {
+            words.push(format!("--{long}").into());
+            continue;
+        }
+        for value in matches.get_raw(id).into_iter().flatten() {
+            let mut word = OsString::from(format!("--{long}="));
+            word.push(value);
+            words.push(word);
+        }
+    }
+    words
 }
 
 /// What can be done with Rust packages.
@@ -198,9 +254,20 @@ pub enum CargoCommand {
     Test(CargoTestArguments),
 }
 
-/// Which tests, and how.
+/// Which tests of a package.
 #[derive(Args, Debug)]
 pub struct CargoTestArguments {
+    /// Which tests, and how.
+    #[command(flatten)]
+    pub cases: CaseArguments,
+    /// For `cargo test`, after `--`: --release, --package, --features, --test and so on.
+    #[arg(last = true)]
+    pub arguments: Vec<std::ffi::OsString>,
+}
+
+/// Which tests, and how.
+#[derive(Args, Debug)]
+pub struct CaseArguments {
     /// Only tests with this in their name.
     pub filter: Option<String>,
     /// Print the names of the tests, and do not run them.
@@ -218,7 +285,36 @@ pub struct CargoTestArguments {
     /// Write JUnit's XML, a test case for each test.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
-    /// For `cargo test`, after `--`: --release, --package, --features, --test and so on.
+}
+
+impl CaseArguments {
+    /// What is done with the tests; where the results and the schedules go.
+    pub fn plan(&self, results: PathBuf, schedules: PathBuf) -> Plan<'_> {
+        let mut options = vec![format!("--time-limit={}", self.time_limit)];
+        options.extend(self.jobs.map(|jobs| format!("--jobs={jobs}")));
+        Plan {
+            filter: self.filter.as_deref(),
+            list: self.list,
+            partition: self.partition,
+            junit: self.junit.as_deref(),
+            json: None,
+            results,
+            schedules,
+            options: options.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+/// Which tests of a build that CMake made.
+#[derive(Args, Debug)]
+pub struct CtestArguments {
+    /// Which tests, and how.
+    #[command(flatten)]
+    pub cases: CaseArguments,
+    /// Where CMake built it.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub test_dir: PathBuf,
+    /// For `ctest`, after `--`: -L, -E, -C and so on.
     #[arg(last = true)]
     pub arguments: Vec<std::ffi::OsString>,
 }
@@ -593,6 +689,12 @@ pub struct FilterArguments {
 /// What to test, and how much of it.
 #[derive(Args, Clone, Debug)]
 pub struct TestArguments {
+    /// Test programs: only cases with this in their name.
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+    /// Test programs: print the names of the cases, and do not run them.
+    #[arg(long)]
+    pub list: bool,
     /// What to look for, separated by commas: atomicity, assertion, crash, deadlock, race,
     /// order, misuse.
     #[arg(long, value_delimiter = ',', value_name = "KINDS")]
@@ -639,7 +741,7 @@ pub struct TestArguments {
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
     /// Only part M of N of the exploration (from 1), so that several machines can share it. Save each part
-    /// with --json; `foretell merge` joins them.
+    /// with --json; `foretell merge` joins them. Of a test program: part M of N of its cases.
     #[arg(long, value_name = "M/N", value_parser = partition)]
     pub partition: Option<(u32, u32)>,
     /// Where to put a schedule for each finding; created when there is one.
@@ -713,6 +815,10 @@ pub struct RunArguments {
     /// ARM: QEMU runs it (Debian's package qemu-user).
     #[arg(long)]
     pub binary: bool,
+    /// The program is a test: a run that ends with another exit status than 0 has failed. Test programs of
+    /// GoogleTest, Catch2 and doctest are known to be tests.
+    #[arg(long)]
+    pub is_test: bool,
     /// What happens when the steps of a schedule are over: the threads run as the operating system
     /// has it, each in turn, or at random: free, round-robin:EVENTS, random:SEED:EVENTS. When
     /// absent, each in turn without interruption: the same every time.

@@ -54,7 +54,7 @@ pub fn malformed(path: &Path, text: &str, error: &toml::de::Error) -> String {
 
 /// Options that a project's file may set: they neither run a command nor write a file. An option
 /// that is new is not among them until somebody has thought about it.
-const HARMLESS: [&str; 46] = [
+const HARMLESS: [&str; 49] = [
     "abstraction",
     "after",
     "binary",
@@ -67,13 +67,16 @@ const HARMLESS: [&str; 46] = [
     "divergences",
     "engine",
     "exact",
+    "filter",
     "finding",
     "from",
     "goal",
     "input",
+    "is-test",
     "iterations",
     "jobs",
     "known-good",
+    "list",
     "max-distance",
     "model",
     "no-fix",

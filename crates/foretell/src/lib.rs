@@ -145,6 +145,8 @@ fn run(command: &Command, config: &Config, output: &mut Output) -> Result<Exit, 
             Err(Failure::Input("`cc` and `c++` come first: foretell cc ARGUMENTS".into()))
         }
         Command::Cargo { command } => commands::cargo::run(command, output),
+        Command::Ctest(arguments) => commands::cmake::test(arguments, output),
+        Command::CmakeToolchain => commands::cmake::toolchain(output),
         Command::Record(arguments) => commands::record::run(arguments, output),
         Command::Predict(arguments) => commands::predict::run(arguments, output),
         Command::Test(arguments) => commands::test::run(arguments, output),
@@ -155,7 +157,10 @@ fn run(command: &Command, config: &Config, output: &mut Output) -> Result<Exit, 
         Command::Merge(arguments) => commands::merge::run(arguments, output),
         Command::Report(arguments) => commands::report::run(arguments, output),
         Command::Config { command: ConfigCommand::Show } => commands::config::show(config, output),
-        Command::Doctor => commands::doctor::run(output),
+        Command::Doctor { program } => match program.as_slice() {
+            [] => commands::doctor::run(output),
+            program => commands::doctor::look_at(program, output),
+        },
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "foretell", &mut script);

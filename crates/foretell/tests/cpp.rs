@@ -132,3 +132,47 @@ fn programs_are_judged_rightly_and_in_their_own_words() {
     let faults = faults.into_inner().expect("no panic");
     assert!(faults.is_empty(), "{} programs:\n{}", faults.len(), faults.join("\n\n"));
 }
+
+/// Small correct programs, one for each thing of the standard library that the book says is seen: all behaviours
+/// are covered, also as C++17, whose headers leave strings to the library.
+#[test]
+fn what_the_book_says_is_seen_is_covered() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cpp_rows");
+    let book = std::fs::read_to_string(examples().join("../../docs/src/cpp.md")).expect("the book");
+    let test = std::env::current_exe().expect("path of the test");
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cpp-rows");
+    _ = std::fs::remove_dir_all(&scratch);
+    std::fs::create_dir_all(&scratch).expect("a folder");
+    let foretell = |words: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_foretell"))
+            .args(words)
+            .current_dir(&scratch)
+            .env("FORETELL_LIB_DIR", test.parent().expect("a folder"))
+            .output()
+            .expect("foretell runs")
+    };
+    let mut wrong = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the programs") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        assert!(book.contains(&format!("`std::{name}`")), "{name} is not in the book");
+        let source = path.display().to_string();
+        // Stop tokens and the like are of C++20.
+        let standards: &[&str] = match name.as_str() {
+            "string" => &["-std=c++17", "-std=c++20"],
+            _ => &["-std=c++20"],
+        };
+        for standard in standards {
+            let words =
+                ["c++", "--as-written", "-O1", "-g", "-pthread", standard, &source, "-o", &name];
+            let built = foretell(&words);
+            assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+            let tested = foretell(&["test", "--time-limit", "600", &format!("./{name}")]);
+            if tested.status.code() != Some(0) {
+                let said = String::from_utf8_lossy(&tested.stdout).into_owned();
+                wrong.push(format!("{name} {standard}: {:?}\n{said}", tested.status.code()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,10 +1,13 @@
 // Functions of libstdc++ that its headers call and only its shared library has: what they do to the nodes of
-// trees and lists would not be seen. `foretell c++` compiles these in their place into each program.
+// trees and lists, to hash tables and to strings would not be seen. `foretell c++` compiles these in their place into each program.
 //
 // A tree's header has the root as parent, the first node as left and the last one as right. Balance is kept by
 // colours: no red node has a red child, and all ways from a node down have the same number of black nodes.
+#include <algorithm>
 #include <list>
 #include <map>
+#include <string>
+#include <unordered_map>
 
 namespace {
 
@@ -225,3 +228,43 @@ void _List_node_base::_M_reverse() noexcept {
 }  // namespace __detail
 
 }  // namespace std
+
+// How many buckets a hash table has: the numbers are those of the library, because the order of its elements depends
+// on them.
+namespace std {
+namespace __detail {
+
+// In the library: 304 primes and, behind them, the largest again.
+extern const unsigned long __prime_list[];
+
+size_t _Prime_rehash_policy::_M_next_bkt(size_t wanted) const {
+  static const unsigned char small[] = {2, 2, 2, 3, 5, 5, 7, 7, 11, 11, 11, 11, 13, 13};
+  const unsigned long *last = __prime_list + 256 + 48 - 1;
+  // Nothing is allocated until there is an element.
+  if (wanted == 0) return 1;
+  size_t buckets = wanted < sizeof small ? small[wanted] : *std::lower_bound(__prime_list + 6, last, wanted);
+  bool is_largest = buckets == *last;
+  _M_next_resize = is_largest ? size_t(-1) : size_t(__builtin_floor(buckets * double(_M_max_load_factor)));
+  return buckets;
+}
+
+pair<bool, size_t> _Prime_rehash_policy::_M_need_rehash(size_t buckets, size_t elements, size_t more) const {
+  if (elements + more <= _M_next_resize) return {false, 0};
+  // The first element makes room for eleven.
+  size_t least = std::max<size_t>(elements + more, _M_next_resize ? 0 : 11);
+  double wanted = least / double(_M_max_load_factor);
+  if (wanted >= buckets) {
+    size_t grown = std::max<size_t>(__builtin_floor(wanted) + 1, buckets * _S_growth_factor);
+    return {true, _M_next_bkt(grown)};
+  }
+  _M_next_resize = __builtin_floor(buckets * double(_M_max_load_factor));
+  return {false, 0};
+}
+
+}  // namespace __detail
+}  // namespace std
+
+#if _GLIBCXX_USE_CXX11_ABI && __cplusplus < 202002L
+// The headers of C++20 compile them with the program; before, they leave them to the library.
+template class std::basic_string<char>;
+#endif

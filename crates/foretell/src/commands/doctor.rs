@@ -1,12 +1,70 @@
-//! `foretell doctor`: what this machine has and lacks.
+//! `foretell doctor`: what this machine has and lacks, and what of a program is not seen.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::Command;
+use std::time::Duration;
 
+use foretell_force::run::{Limits, Runner};
+use foretell_force::session::UNINTERRUPTED;
 use foretell_guard::process;
+use foretell_record::Cause;
+use serde_json::{Value, json};
 
+use crate::cli::RunArguments;
+use crate::commands::program::prepare;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+
+/// The run is ended after so long, or so many scheduling points.
+const LIMITS: Limits = Limits { time: Duration::from_secs(60), points: 50_000_000 };
+
+/// Runs the program once, and says what of it is not seen.
+pub fn look_at(program: &[OsString], output: &mut Output) -> Result<Exit, Failure> {
+    let run = RunArguments {
+        binary: false,
+        is_test: false,
+        after: None,
+        run_limit: LIMITS.time.as_secs(),
+        input: Vec::new(),
+        writes: Vec::new(),
+        traffic: None,
+    };
+    let prepared = prepare(program, &run)?;
+    let failed = |error: foretell_force::run::RunError| Failure::Input(error.to_string());
+    let runner = Runner::new(&prepared.program).map_err(failed)?;
+    let run = runner.run(Vec::new(), UNINTERRUPTED, LIMITS).map_err(failed)?;
+    let mut functions: BTreeMap<&str, u64> = BTreeMap::new();
+    for outside in run.outside.iter().filter(|outside| outside.cause == Cause::Foreign) {
+        *functions.entry(&outside.subject).or_default() += outside.times;
+    }
+    let gaps: Vec<&str> = run.trace.metadata.gaps.iter().map(|gap| &**gap).collect();
+    let gaps: Vec<&str> =
+        gaps.into_iter().filter(|gap| !gap.contains("not instrumented")).collect();
+    let mut by_calls: Vec<(&str, u64)> = functions.into_iter().collect();
+    by_calls.sort_by_key(|&(name, calls)| (std::cmp::Reverse(calls), name));
+    if output.json() {
+        let functions: Vec<Value> = by_calls
+            .iter()
+            .map(|(name, calls)| json!({"function": name, "calls": calls}))
+            .collect();
+        output.object(json!({"version": 1, "functions": functions, "unseen": gaps}))?;
+    } else {
+        writeln!(output, "{} events, {}", run.trace.events.len(), run.ended())?;
+        for (name, calls) in &by_calls {
+            writeln!(output, "{calls:>9} calls of {name}: not instrumented")?;
+        }
+        for gap in &gaps {
+            writeln!(output, "          {gap}")?;
+        }
+        if by_calls.is_empty() && gaps.is_empty() {
+            writeln!(output, "everything that this run did is seen")?;
+        }
+    }
+    let complete = by_calls.is_empty() && gaps.is_empty();
+    Ok(if complete { Exit::NothingFound } else { Exit::Incomplete })
+}
 
 /// One thing that foretell can use.
 struct Need {

@@ -1,13 +1,16 @@
 //! One file a command: reads what it needs, calls the library, prints.
 
 pub mod cargo;
+pub mod cases;
 mod clients;
+pub mod cmake;
 pub mod config;
 pub mod doctor;
 pub mod explain;
 pub mod explained;
 pub mod explaining;
 pub mod fix;
+pub mod frameworks;
 pub mod merge;
 pub mod past;
 pub mod pddl;

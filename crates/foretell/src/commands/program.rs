@@ -12,6 +12,7 @@ use foretell_guard::{PrivateFolder, process};
 use foretell_record::check_traffic;
 
 use crate::cli::RunArguments;
+use crate::commands::frameworks;
 use crate::exit::Failure;
 
 /// A program, and the folder of the build if there was one.
@@ -40,6 +41,7 @@ pub fn prepare(typed: &[OsString], run: &RunArguments) -> Result<Prepared, Failu
     run.traffic.as_deref().map_or(Ok(()), check_traffic).map_err(Failure::Input)?;
     let mut program = described(first.into(), rest, run);
     let source = Path::new(first);
+    program.is_test |= frameworks::of(source).is_some();
     let Some(language) = language_of(source).filter(|_| !run.binary) else {
         return Ok(Prepared { program, _build: None });
     };
@@ -100,6 +102,7 @@ fn described(path: PathBuf, arguments: &[OsString], run: &RunArguments) -> Progr
     let mut program = Program::new(path, arguments.to_vec());
     program.stdin = stdin_file();
     program.binary = run.binary;
+    program.is_test = run.is_test;
     program.inputs.clone_from(&run.input);
     program.writes.clone_from(&run.writes);
     program.traffic.clone_from(&run.traffic);

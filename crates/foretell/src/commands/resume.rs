@@ -45,6 +45,7 @@ pub fn subject(
         ("the digest of standard input", contents(program.stdin.as_slice())?),
         ("the digest of --input", contents(&program.inputs)?),
         ("--writes", words(&mut program.writes.iter().map(|path| path.display().to_string()))),
+        ("--is-test", if program.is_test { "given".into() } else { String::new() }),
         ("--property", words(&mut arguments.property.iter().map(ToString::to_string))),
         ("--regions", format!("{:?}", arguments.regions).to_lowercase()),
         ("--paths", format!("{:?}", arguments.paths).to_lowercase()),

@@ -1,7 +1,7 @@
 //! `foretell test`: the whole thing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,9 +21,11 @@ use foretell_report::{sha256, shell_word, story};
 use foretell_solve::Budget;
 use foretell_trace::schedule::Schedule;
 
-use crate::cli::{RunArguments, TestArguments};
+use crate::cli::{RunArguments, TestArguments, typed_options};
+use crate::commands::cases::{self, Case, Plan};
 use crate::commands::clients;
 use crate::commands::explained::explained;
+use crate::commands::frameworks;
 use crate::commands::past::{explained_by_its_run, in_its_own_run};
 use crate::commands::predict::{filters, stopped};
 use crate::commands::program::prepare;
@@ -39,8 +41,69 @@ use crate::late::Watch;
 use crate::output::Output;
 use crate::progress::Line;
 
-/// Tests and prints.
+/// Tests and prints: a test program case by case, anything else as it is.
 pub fn run(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failure> {
+    match cases_of(arguments)? {
+        Some(cases) => run_cases(cases, arguments, output),
+        None if arguments.list || arguments.filter.is_some() => Err(Failure::Input(
+            "--list and --filter are for a test program of GoogleTest, Catch2 or doctest, given without \
+             arguments"
+                .into(),
+        )),
+        None => run_program(arguments, output),
+    }
+}
+
+/// The cases of a test program that is given without arguments: with arguments its user has chosen.
+fn cases_of(arguments: &TestArguments) -> Result<Option<Vec<Case>>, Failure> {
+    let [program] = arguments.program.as_slice() else { return Ok(None) };
+    let program = Path::new(program);
+    match frameworks::of(program).filter(|_| !arguments.run.binary) {
+        Some(framework) => frameworks::cases(framework, program),
+        None => Ok(None),
+    }
+}
+
+/// Options that are about all cases together, or that one case cannot have.
+const OF_ALL_CASES: [&str; 7] =
+    ["filter", "list", "partition", "format", "schedules", "json", "junit"];
+
+fn run_cases(
+    cases: Vec<Case>,
+    arguments: &TestArguments,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let outputs = &arguments.outputs;
+    let for_one = [
+        ("--html", outputs.html.is_some()),
+        ("--sarif", outputs.sarif.is_some()),
+        ("--perfetto", outputs.perfetto.is_some()),
+        ("--text", outputs.text.is_some()),
+        ("--write-baseline", outputs.write_baseline.is_some()),
+        ("--resume", arguments.resume.is_some()),
+    ];
+    if let Some((option, _)) = for_one.iter().find(|(_, given)| *given) {
+        return Err(Failure::Input(format!(
+            "{option} is for one case: give the program with the arguments that run it, or show its saved \
+             result with `foretell report`"
+        )));
+    }
+    check_suppressions(outputs)?;
+    let plan = Plan {
+        filter: arguments.filter.as_deref(),
+        list: arguments.list,
+        partition: arguments.partition,
+        junit: outputs.junit.as_deref(),
+        json: outputs.json.as_deref(),
+        results: arguments.schedules.clone(),
+        schedules: arguments.schedules.clone(),
+        options: typed_options("test", &OF_ALL_CASES),
+    };
+    cases::run(cases, &plan, output)
+}
+
+/// Tests one program and prints.
+fn run_program(arguments: &TestArguments, output: &mut Output) -> Result<Exit, Failure> {
     let started = Instant::now();
     // A signal ends the search, not the report.
     stop::come_to_a_close_first();
@@ -178,6 +241,9 @@ const SHORTEST: Duration = Duration::from_secs(1);
 /// The options with which a replay runs the program as the test did.
 fn same_runs(run: &RunArguments) -> String {
     let mut words = String::new();
+    if run.is_test {
+        words += " --is-test";
+    }
     if let Some(after) = &run.after {
         words += &format!(" --after {after}");
     }

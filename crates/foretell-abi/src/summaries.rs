@@ -1,0 +1,223 @@
+//! What functions of the C library read and write in the program's memory.
+//!
+//! They are not instrumented. The pass tells the runtime of each call of one that is in this table, before and
+//! after it, and the runtime reports the accesses. What is read is held at the values that it had, because what
+//! the function makes of it is not seen; copies have the values that they were made of.
+//!
+//! Functions that only write output (`printf` and its kin) are not here: nothing depends on what they are given.
+//! Nor are those that the runtime replaces (`read`, `memcpy`, `strdup` and so on), which report by themselves.
+
+use Effect::{Appends, Copies, Formats, Reads, Takes, Writes};
+use Extent::{
+    Bytes, Family, Fixed, Found, ResultText, ResultTimes, ResultWithin, Shorter, Text, TextWithin,
+};
+use Place::{Argument, Pointed, Returned};
+
+/// So many arguments of a call are told; those that follow are not.
+pub const TOLD: usize = 10;
+
+/// Flag of the hook: the function has returned.
+pub const IS_OVER: u32 = 1;
+/// Flag of the hook: the caller was compiled for expressions.
+pub const IS_SYMBOLIC: u32 = 2;
+
+/// Where an access begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Where the argument points to.
+    Argument(u8),
+    /// Where the pointer points to that the argument points to.
+    Pointed(u8),
+    /// Where the result points to.
+    Returned,
+}
+
+/// How many bytes it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// So many.
+    Fixed(u64),
+    /// As the argument says.
+    Bytes(u8),
+    /// A text with its end.
+    Text,
+    /// A text with its end, of which at most as many bytes are looked at as the argument says.
+    TextWithin(u8),
+    /// No more than the shorter of two texts with its end; the limit is an argument.
+    Shorter(u8, Option<u8>),
+    /// One more than the result says: a text with its end.
+    ResultText,
+    /// One more than the result says, and at most as the argument says.
+    ResultWithin(u8),
+    /// The result times an argument.
+    ResultTimes(u8),
+    /// Up to where the result points to; if that is nowhere, as many as the argument says, or a text with its end.
+    Found(Option<u8>),
+    /// An Internet address of the family that the argument says.
+    Family(u8),
+}
+
+/// What a function does to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Reads it.
+    Reads(Place, Extent),
+    /// Writes it.
+    Writes(Place, Extent),
+    /// Copies a text with its end to an argument from another one; with a limit, it fills up to that.
+    Copies(u8, u8, Option<u8>),
+    /// Appends a text to that of an argument from another one, with a limit on the bytes appended.
+    Appends(u8, u8, Option<u8>),
+    /// Reads the texts that a format asks for: the format, and the first argument for it.
+    Formats(u8, u8),
+    /// Takes the next token of the text, or of the one that is remembered at the second argument.
+    Takes(Option<u8>, u8),
+}
+
+/// A function: its name, its result and parameters (`p` a pointer, `i` an integer, `f` a floating-point number,
+/// `v` nothing; `.`: more may follow), and what it does.
+#[derive(Clone, Copy, Debug)]
+pub struct Summary {
+    /// As the linker knows it.
+    pub name: &'static str,
+    /// Result and parameters.
+    pub signature: &'static str,
+    /// In the order in which they are reported.
+    pub effects: &'static [Effect],
+}
+
+const fn summary(
+    name: &'static str,
+    signature: &'static str,
+    effects: &'static [Effect],
+) -> Summary {
+    Summary { name, signature, effects }
+}
+
+/// `struct tm`.
+const BROKEN_DOWN: Extent = Fixed(56);
+const LINE: &[Effect] =
+    &[Writes(Argument(0), Fixed(8)), Writes(Argument(1), Fixed(8)), Writes(Pointed(0), ResultText)];
+const NUMBER: &[Effect] = &[Reads(Argument(0), Text)];
+const NUMBER_AND_END: &[Effect] = &[Reads(Argument(0), Text), Writes(Argument(1), Fixed(8))];
+const COMPARED: &[Effect] =
+    &[Reads(Argument(0), Shorter(1, None)), Reads(Argument(1), Shorter(0, None))];
+const COMPARED_WITHIN: &[Effect] =
+    &[Reads(Argument(0), Shorter(1, Some(2))), Reads(Argument(1), Shorter(0, Some(2)))];
+const BOTH_TEXTS: &[Effect] = &[Reads(Argument(0), Text), Reads(Argument(1), Text)];
+
+/// All of them, by name.
+pub const SUMMARIES: &[Summary] = &[
+    summary("__getdelim", "ippip", LINE),
+    summary("__isoc23_strtol", "ippi", NUMBER_AND_END),
+    summary("__isoc23_strtoll", "ippi", NUMBER_AND_END),
+    summary("__isoc23_strtoul", "ippi", NUMBER_AND_END),
+    summary("__isoc23_strtoull", "ippi", NUMBER_AND_END),
+    summary("__snprintf_chk", "ipiiip.", &[Formats(4, 5), Writes(Argument(0), ResultWithin(1))]),
+    summary("__sprintf_chk", "ipiip.", &[Formats(3, 4), Writes(Argument(0), ResultText)]),
+    summary("__strcat_chk", "pppi", &[Appends(0, 1, None)]),
+    summary("__strcpy_chk", "pppi", &[Copies(0, 1, None)]),
+    summary("__strncat_chk", "pppii", &[Appends(0, 1, Some(2))]),
+    summary("__strtok_r", "pppp", &[Takes(Some(0), 2)]),
+    summary("__strncpy_chk", "pppii", &[Copies(0, 1, Some(2))]),
+    summary("asctime_r", "ppp", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(1), Text)]),
+    summary("atof", "fp", NUMBER),
+    summary("atoi", "ip", NUMBER),
+    summary("atol", "ip", NUMBER),
+    summary("atoll", "ip", NUMBER),
+    summary("bcmp", "ippi", &[Reads(Argument(0), Bytes(2)), Reads(Argument(1), Bytes(2))]),
+    summary("bzero", "vpi", &[Writes(Argument(0), Bytes(1))]),
+    summary("ctime_r", "ppp", &[Reads(Argument(0), Fixed(8)), Writes(Argument(1), Text)]),
+    summary("explicit_bzero", "vpi", &[Writes(Argument(0), Bytes(1))]),
+    summary("fgets", "ppip", &[Writes(Returned, Text)]),
+    summary("fread", "ipiip", &[Writes(Argument(0), ResultTimes(1))]),
+    summary("getdelim", "ippip", LINE),
+    summary("gethostname", "ipi", &[Writes(Argument(0), TextWithin(1))]),
+    summary("getline", "ippp", LINE),
+    summary("gmtime_r", "ppp", &[Reads(Argument(0), Fixed(8)), Writes(Argument(1), BROKEN_DOWN)]),
+    summary("inet_addr", "ip", NUMBER),
+    summary("inet_aton", "ipp", &[Reads(Argument(0), Text), Writes(Argument(1), Fixed(4))]),
+    summary("inet_ntop", "pippi", &[Reads(Argument(1), Family(0)), Writes(Returned, Text)]),
+    summary("inet_pton", "iipp", &[Reads(Argument(1), Text), Writes(Argument(2), Family(0))]),
+    summary(
+        "localtime_r",
+        "ppp",
+        &[Reads(Argument(0), Fixed(8)), Writes(Argument(1), BROKEN_DOWN)],
+    ),
+    summary("memchr", "ppii", &[Reads(Argument(0), Found(Some(2)))]),
+    summary("memcmp", "ippi", &[Reads(Argument(0), Bytes(2)), Reads(Argument(1), Bytes(2))]),
+    summary("memmem", "ppipi", &[Reads(Argument(0), Bytes(1)), Reads(Argument(2), Bytes(3))]),
+    summary("memrchr", "ppii", &[Reads(Argument(0), Bytes(2))]),
+    summary("mktime", "ip", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(0), BROKEN_DOWN)]),
+    summary("snprintf", "ipip.", &[Formats(2, 3), Writes(Argument(0), ResultWithin(1))]),
+    summary("sprintf", "ipp.", &[Formats(1, 2), Writes(Argument(0), ResultText)]),
+    summary("stpcpy", "ppp", &[Copies(0, 1, None)]),
+    summary("stpncpy", "pppi", &[Copies(0, 1, Some(2))]),
+    summary("strcasecmp", "ipp", COMPARED),
+    summary("strcasestr", "ppp", BOTH_TEXTS),
+    summary("strcat", "ppp", &[Appends(0, 1, None)]),
+    summary("strchr", "ppi", &[Reads(Argument(0), Found(None))]),
+    summary("strchrnul", "ppi", &[Reads(Argument(0), Found(None))]),
+    summary("strcmp", "ipp", COMPARED),
+    summary("strcoll", "ipp", BOTH_TEXTS),
+    summary("strcpy", "ppp", &[Copies(0, 1, None)]),
+    summary("strcspn", "ipp", BOTH_TEXTS),
+    summary(
+        "strftime",
+        "ipipp",
+        &[Reads(Argument(3), BROKEN_DOWN), Writes(Argument(0), ResultWithin(1))],
+    ),
+    summary("strlen", "ip", &[Reads(Argument(0), ResultText)]),
+    summary("strncasecmp", "ippi", COMPARED_WITHIN),
+    summary("strncat", "pppi", &[Appends(0, 1, Some(2))]),
+    summary("strncmp", "ippi", COMPARED_WITHIN),
+    summary("strncpy", "pppi", &[Copies(0, 1, Some(2))]),
+    summary("strnlen", "ipi", &[Reads(Argument(0), ResultWithin(1))]),
+    summary("strpbrk", "ppp", BOTH_TEXTS),
+    summary("strrchr", "ppi", NUMBER),
+    summary("strsep", "ppp", &[Takes(None, 0)]),
+    summary("strspn", "ipp", BOTH_TEXTS),
+    summary("strstr", "ppp", BOTH_TEXTS),
+    summary("strtod", "fpp", NUMBER_AND_END),
+    summary("strtof", "fpp", NUMBER_AND_END),
+    summary("strtok_r", "pppp", &[Takes(Some(0), 2)]),
+    summary("strtol", "ippi", NUMBER_AND_END),
+    summary("strtoll", "ippi", NUMBER_AND_END),
+    summary("strtoul", "ippi", NUMBER_AND_END),
+    summary("strtoull", "ippi", NUMBER_AND_END),
+    summary("timegm", "ip", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(0), BROKEN_DOWN)]),
+    // The thread's state is taken out of its `unique_ptr`; the handle of a joined or detached thread
+    // becomes zero.
+    summary(
+        "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE",
+        "vppp",
+        &[Writes(Argument(1), Fixed(8))],
+    ),
+    summary("_ZNSt6thread4joinEv", "vp", &[Writes(Argument(0), Fixed(8))]),
+    summary("_ZNSt6thread6detachEv", "vp", &[Writes(Argument(0), Fixed(8))]),
+];
+
+impl Effect {
+    /// Is something to be reported before the call?
+    pub fn is_any_before(self) -> bool {
+        self.is_before() || matches!(self, Takes(..))
+    }
+
+    /// Is it reported before the call? What depends on the result, or is about what the function leaves, is
+    /// reported after it.
+    pub fn is_before(self) -> bool {
+        match self {
+            Reads(_, extent) => {
+                !matches!(extent, ResultText | ResultWithin(_) | ResultTimes(_) | Found(_))
+            }
+            Formats(..) => true,
+            // The text is read before, the end of the token written after.
+            Writes(..) | Copies(..) | Appends(..) | Takes(..) => false,
+        }
+    }
+}
+
+/// The position of a function in [`SUMMARIES`].
+pub fn number_of(name: &str) -> Option<usize> {
+    SUMMARIES.iter().position(|summary| summary.name == name)
+}

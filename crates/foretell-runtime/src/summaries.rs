@@ -1,0 +1,235 @@
+//! Accesses of the C library's functions, as the table in `foretell-abi` has them.
+
+use foretell_abi::summaries::{Effect, Extent, Place, SUMMARIES, TOLD};
+use foretell_abi::{COPY_SYMBOLIC, Site};
+use libc::{c_char, size_t};
+
+use crate::hooks::{copy, read_range, write_range};
+use crate::thread::{Session, peek};
+
+/// A call of a function in the table.
+pub struct Call {
+    /// Its number there.
+    pub number: usize,
+    /// It has returned.
+    pub is_over: bool,
+    /// The caller was compiled for expressions.
+    pub is_symbolic: bool,
+    /// What it was given; 0 where that is no pointer or integer.
+    pub arguments: [u64; TOLD],
+    /// What it gave.
+    pub result: u64,
+    /// Who called it.
+    pub site: *const Site,
+}
+
+/// Reports what the function does before or after this moment.
+pub fn report(session: &mut Session, call: &Call) {
+    let Some(summary) = SUMMARIES.get(call.number) else { return };
+    let gives_pointer = summary.signature.starts_with('p');
+    for &effect in summary.effects {
+        match effect {
+            Effect::Takes(text, kept) => call.take_token(session, text, kept),
+            effect if effect.is_before() == call.is_over => {}
+            Effect::Reads(place, extent) => call.read(session, call.at(place), extent),
+            // One that fails has written nothing.
+            Effect::Writes(..) if gives_pointer && call.result == 0 => {}
+            Effect::Writes(place, extent) => {
+                let at = call.at(place);
+                call.write(session, at, call.size(at, extent));
+            }
+            Effect::Copies(to, from, most) => call.copy_text(session, to, from, most),
+            Effect::Appends(to, from, most) => call.append_text(session, to, from, most),
+            Effect::Formats(format, first) => call.read_texts(session, format, first),
+        }
+    }
+}
+
+/// The length of a text of which at most so many bytes are looked at.
+fn length(text: u64, most: Option<u64>) -> u64 {
+    let text = text as *const c_char;
+    // SAFETY: the program gave it to a function that looks at it.
+    match most {
+        Some(most) => unsafe { libc::strnlen(text, most as size_t) as u64 },
+        None => unsafe { libc::strlen(text) as u64 },
+    }
+}
+
+impl Call {
+    fn argument(&self, position: u8) -> u64 {
+        self.arguments.get(usize::from(position)).copied().unwrap_or(0)
+    }
+
+    /// Where the access begins; 0: nowhere.
+    fn at(&self, place: Place) -> u64 {
+        match place {
+            Place::Argument(position) => self.argument(position),
+            Place::Pointed(position) => match self.argument(position) {
+                0 => 0,
+                // SAFETY: the function uses the pointer there.
+                at => unsafe { peek(at, 8) },
+            },
+            Place::Returned => self.result,
+        }
+    }
+
+    /// How many bytes from there on are accessed.
+    fn size(&self, at: u64, extent: Extent) -> u64 {
+        if at == 0 {
+            return 0;
+        }
+        // A count below zero is a failure.
+        let told = u64::try_from(self.result as i64).ok();
+        let end = |length: u64, most: Option<u64>| match most {
+            Some(most) => (length + 1).min(most),
+            None => length + 1,
+        };
+        match extent {
+            Extent::Fixed(size) => size,
+            Extent::Bytes(position) => self.argument(position),
+            Extent::Text => end(length(at, None), None),
+            Extent::TextWithin(position) => {
+                let most = Some(self.argument(position));
+                end(length(at, most), most)
+            }
+            Extent::Shorter(other, limit) => {
+                let most = limit.map(|position| self.argument(position));
+                let shorter = length(at, most).min(length(self.argument(other), most));
+                end(shorter, most)
+            }
+            Extent::ResultText => told.map_or(0, |length| length + 1),
+            Extent::ResultWithin(position) => {
+                told.map_or(0, |length| end(length, Some(self.argument(position))))
+            }
+            Extent::ResultTimes(position) => {
+                told.map_or(0, |count| count.saturating_mul(self.argument(position)))
+            }
+            Extent::Found(limit) => match self.result {
+                0 => limit.map_or_else(|| end(length(at, None), None), |at| self.argument(at)),
+                found => found.saturating_sub(at) + 1,
+            },
+            Extent::Family(_) if self.is_over && self.result != 1 => 0,
+            Extent::Family(position) => match self.argument(position) as i32 {
+                libc::AF_INET => 4,
+                libc::AF_INET6 => 16,
+                _ => 0,
+            },
+        }
+    }
+
+    fn read(&self, session: &mut Session, at: u64, extent: Extent) {
+        read_range(session, self.site as u64, at, self.size(at, extent), self.is_symbolic);
+    }
+
+    fn read_bytes(&self, session: &mut Session, at: u64, size: u64) {
+        read_range(session, self.site as u64, at, size, self.is_symbolic);
+    }
+
+    fn write(&self, session: &mut Session, at: u64, size: u64) {
+        write_range(session, self.site as u64, at, size);
+    }
+
+    fn copy(&self, session: &mut Session, to: u64, from: u64, size: u64) {
+        let flags = if self.is_symbolic { COPY_SYMBOLIC } else { 0 };
+        copy(session, self.site as u64, to, from, size, flags);
+    }
+
+    fn copy_text(&self, session: &mut Session, to: u8, from: u8, limit: Option<u8>) {
+        let (to, from) = (self.argument(to), self.argument(from));
+        let most = limit.map(|position| self.argument(position));
+        let copied = length(from, most) + 1;
+        match most {
+            Some(most) => {
+                let copied = copied.min(most);
+                self.copy(session, to, from, copied);
+                self.write(session, to + copied, most - copied);
+            }
+            None => self.copy(session, to, from, copied),
+        }
+    }
+
+    fn append_text(&self, session: &mut Session, to: u8, from: u8, limit: Option<u8>) {
+        let (to, from) = (self.argument(to), self.argument(from));
+        let appended = length(from, limit.map(|position| self.argument(position)));
+        let before = length(to, None).saturating_sub(appended);
+        // Its end is not there any more; what stands before it is as it was.
+        self.read_bytes(session, to, before);
+        self.copy(session, to + before, from, appended);
+        self.write(session, to + before + appended, 1);
+    }
+
+    /// The text is looked at before; then the delimiter behind the token becomes its end, and what follows is
+    /// remembered.
+    fn take_token(&self, session: &mut Session, text: Option<u8>, kept: u8) {
+        let place = match text.map(|position| self.argument(position)) {
+            Some(text) if text != 0 => text,
+            _ => self.at(Place::Pointed(kept)),
+        };
+        if !self.is_over {
+            if text.is_none_or(|position| self.argument(position) == 0) {
+                self.read_bytes(session, self.argument(kept), 8);
+            }
+            return self.read(session, place, Extent::Text);
+        }
+        let next = self.at(Place::Pointed(kept));
+        if self.result != 0 && next == self.result + length(self.result, None) + 1 {
+            self.write(session, next - 1, 1);
+        }
+        self.write(session, self.argument(kept), 8);
+    }
+
+    /// The texts that a format of `printf` asks for.
+    fn read_texts(&self, session: &mut Session, format: u8, first: u8) {
+        let mut at = self.argument(format);
+        if at == 0 {
+            return;
+        }
+        self.read(session, at, Extent::Text);
+        let mut position = usize::from(first);
+        let mut next = || {
+            position += 1;
+            self.arguments.get(position - 1).copied().unwrap_or(0)
+        };
+        // SAFETY: the format is a text, and nothing behind its end is looked at.
+        let mut byte = || unsafe {
+            let byte = peek(at, 1) as u8;
+            at += u64::from(byte != 0);
+            byte
+        };
+        loop {
+            match byte() {
+                0 => return,
+                b'%' => {}
+                _ => continue,
+            }
+            let (mut precision, mut in_precision) = (None, false);
+            let text = loop {
+                match byte() {
+                    0 => return,
+                    b'.' => (precision, in_precision) = (Some(0), true),
+                    b'*' if in_precision => precision = u64::try_from(next() as i32).ok(),
+                    b'*' => _ = next(),
+                    digit @ b'0'..=b'9' if in_precision => {
+                        precision =
+                            precision.map(|digits: u64| digits * 10 + u64::from(digit - b'0'));
+                    }
+                    b'-' | b'+' | b' ' | b'#' | b'\'' | b'I' | b'0'..=b'9' => {}
+                    b'h' | b'l' | b'L' | b'q' | b'j' | b'z' | b't' => {}
+                    b'%' | b'm' => break 0,
+                    b's' => break next(),
+                    _ => {
+                        break {
+                            _ = next();
+                            0
+                        };
+                    }
+                }
+            };
+            if text != 0 {
+                let size = length(text, precision);
+                let with_end = precision.map_or(size + 1, |most| (size + 1).min(most));
+                self.read_bytes(session, text, with_end);
+            }
+        }
+    }
+}

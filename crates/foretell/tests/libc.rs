@@ -1,0 +1,143 @@
+//! Functions of the C library that read and write the program's memory: each of the table in `foretell-abi` is
+//! called on memory that two threads write. Where the order of the threads decides, the other order is found;
+//! where it does not, all behaviours are covered and everything was seen.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use foretell_abi::summaries::SUMMARIES;
+
+/// Functions that another row stands for: the same function by another name, or one that other tests have.
+const ELSEWHERE: [&str; 15] = [
+    "__getdelim",
+    "__isoc23_strtol",
+    "__isoc23_strtoll",
+    "__isoc23_strtoul",
+    "__isoc23_strtoull",
+    "__snprintf_chk",
+    "__sprintf_chk",
+    "__strcat_chk",
+    "__strcpy_chk",
+    "__strncat_chk",
+    "__strncpy_chk",
+    "__strtok_r",
+    "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE",
+    "_ZNSt6thread4joinEv",
+    "_ZNSt6thread6detachEv",
+];
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/libc/functions.c")
+}
+
+fn foretell(folder: &Path, words: &[&str]) -> Output {
+    // Cargo leaves the plugin and the runtime beside the test.
+    let test = std::env::current_exe().expect("path of the test");
+    Command::new(env!("CARGO_BIN_EXE_foretell"))
+        .args(words)
+        .current_dir(folder)
+        .env("FORETELL_LIB_DIR", test.parent().expect("a folder"))
+        .output()
+        .expect("foretell runs")
+}
+
+/// The rows of the program.
+fn rows() -> Vec<String> {
+    let text = std::fs::read_to_string(source()).expect("the program");
+    let starts = ["  READS(", "  WRITES(", "  TIMES(", "  CASE("];
+    let name = |line: &str| {
+        let rest = starts.iter().find_map(|start| line.strip_prefix(start))?;
+        rest.split(',').next().map(str::to_owned)
+    };
+    text.lines().filter_map(name).collect()
+}
+
+#[test]
+fn every_function_of_the_table_has_a_row() {
+    let rows = rows();
+    for summary in SUMMARIES {
+        let has = rows.iter().any(|row| row == summary.name) || ELSEWHERE.contains(&summary.name);
+        assert!(has, "{} has no row in {}", summary.name, source().display());
+    }
+}
+
+#[test]
+fn what_functions_read_and_write_is_seen() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libc");
+    _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let source = source().display().to_string();
+    let built = foretell(
+        &folder,
+        &[
+            "cc",
+            "--as-written",
+            "-O1",
+            "-g",
+            "-fno-builtin",
+            "-pthread",
+            &source,
+            "-o",
+            "functions",
+        ],
+    );
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let mut wrong = Vec::new();
+    for row in rows() {
+        for (ordered, expected) in [(false, 10), (true, 0)] {
+            let mut words = vec!["test", "--jobs", "1", "./functions", row.as_str()];
+            words.extend(ordered.then_some("ordered"));
+            let tested = foretell(&folder, &words);
+            let said = String::from_utf8_lossy(&tested.stdout).into_owned();
+            let recorded = said.contains("the recorded run itself");
+            if tested.status.code() != Some(expected) || recorded {
+                let last = said.lines().rev().take(6).collect::<Vec<_>>().join(" | ");
+                wrong.push(format!(
+                    "{row} (ordered: {ordered}): {:?}: {last}",
+                    tested.status.code()
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn code_that_is_not_instrumented_and_is_given_memory_is_said() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libc-foreign");
+    _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("written");
+    write("library.c", "int is_two(int *value) { return *value == 2; }\n");
+    write(
+        "main.c",
+        "#include <assert.h>\n#include <pthread.h>\n\
+         int is_two(int *value);\n\
+         static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;\n\
+         static int value;\n\
+         static void *twice(void *unused) {\n\
+           pthread_mutex_lock(&mutex); value *= 2; pthread_mutex_unlock(&mutex); return unused;\n\
+         }\n\
+         int main(void) {\n\
+           pthread_t other;\n\
+           pthread_create(&other, 0, twice, 0);\n\
+           pthread_mutex_lock(&mutex); value += 1; pthread_mutex_unlock(&mutex);\n\
+           pthread_join(other, 0);\n\
+           assert(is_two(&value));\n\
+         }\n",
+    );
+    let plain = Command::new("cc").args(["-c", "library.c"]).current_dir(&folder).status();
+    assert!(plain.expect("a compiler").success());
+    let built =
+        foretell(&folder, &["cc", "-g", "-O1", "-pthread", "main.c", "library.o", "-o", "main"]);
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    // In the other order the assertion fails, and only the library looks at the value.
+    let tested = foretell(&folder, &["test", "./main"]);
+    let said = String::from_utf8_lossy(&tested.stdout);
+    assert_eq!(tested.status.code(), Some(12), "{said}");
+    assert!(said.contains("is_two (main) is not instrumented"), "{said}");
+    let looked_at = foretell(&folder, &["doctor", "./main"]);
+    let said = String::from_utf8_lossy(&looked_at.stdout);
+    assert_eq!(looked_at.status.code(), Some(12), "{said}");
+    assert!(said.contains("1 calls of is_two (main): not instrumented"), "{said}");
+}
