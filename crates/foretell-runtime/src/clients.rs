@@ -15,20 +15,26 @@
 //!
 //! Not played: datagrams. Not seen: what is sent without a copy (`sendfile`, `splice`).
 
+mod ending;
+mod sockets;
+
 use std::collections::{BTreeMap, VecDeque};
 
+use foretell_wire::ObjectKind;
 use foretell_wire::traffic::{Act, Script, Seen, Step};
-use foretell_wire::{End, ObjectKind};
 use libc::c_int;
 
 use crate::channels;
-use crate::objects::{self, Model};
 use crate::recorder::recorder;
-use crate::scheduler;
 use crate::sys;
-use crate::thread::{Session, State, Thread, Wait};
+use crate::thread::{Session, Thread};
 use crate::turn::TurnCell;
-use crate::wrappers::process;
+pub use ending::end;
+use ending::tell;
+use sockets::{
+    OUR_DESCRIPTORS, PATIENCE, await_that, connect, group_of, is_ready, look, move_away, peer_of,
+    reachable, readable,
+};
 
 /// What is known of clients; nothing unless the recorder asks for it.
 static CLIENTS: TurnCell<Option<Clients>> = TurnCell::new(None);
@@ -91,10 +97,6 @@ struct Connection {
 /// Ports that programs wanted, by descriptor, until they listen.
 static WANTED: TurnCell<BTreeMap<c_int, u16>> = TurnCell::new(BTreeMap::new());
 
-/// Our descriptors are out of the program's way.
-const OUR_DESCRIPTORS: u64 = 800;
-/// How long the kernel may take from one end of a connection to the other, in steps of a millisecond.
-const PATIENCE: u32 = 1_000;
 /// Time may pass so often without a step of a client before one is made anyway.
 const MOST_WAITS: u32 = 50;
 
@@ -160,20 +162,6 @@ fn begin(mode: Mode) {
 pub fn after_fork() {
     // SAFETY: the only thread.
     unsafe { *CLIENTS.get() = None };
-}
-
-/// The descriptor, with a number that the program does not come to.
-fn move_away(file: c_int) -> c_int {
-    // SAFETY: calls on our own descriptor.
-    unsafe {
-        let arguments = [file as u64, libc::F_DUPFD_CLOEXEC as u64, OUR_DESCRIPTORS, 0, 0, 0];
-        let moved = sys::call(libc::SYS_fcntl, arguments) as c_int;
-        if moved < 0 {
-            return file;
-        }
-        sys::close(file);
-        moved
-    }
 }
 
 /// The address that the program's socket is bound to: with a port of its own where a script is played.
@@ -582,169 +570,11 @@ pub fn when_idle(threads: &[*mut Thread], time_can_pass: bool) -> bool {
 /// What a trace lacks in which the server's answers were not those that the clients once got.
 const ANSWERED_OTHERWISE: &str = "what a client would have sent after an answer that was another than in the run with live clients";
 
-/// Tells the server to end. Says whether that may have woken somebody.
-fn tell(threads: &[*mut Thread], signal: c_int) -> bool {
-    // SAFETY: live threads, whose state belongs to us.
-    let main = threads.iter().find(|&&thread| unsafe { (*thread).path.is_empty() });
-    // SAFETY: as above.
-    let main = main.map(|&main| unsafe { &mut *main });
-    let masked = main.as_ref().is_some_and(|main| main.mask >> (signal - 1) & 1 != 0);
-    match main {
-        // Its handler runs where the thread waits, as if the kernel had called it there.
-        Some(main) if process::has_handler(signal) && !masked && main.state == State::Blocked => {
-            main.signals |= 1 << (signal - 1);
-            main.state = State::Runnable;
-            true
-        }
-        _ if process::has_handler(signal) || masked => {
-            // SAFETY: a signal to ourselves, for which the program is prepared.
-            unsafe {
-                let process = u64::from(sys::process());
-                sys::call(libc::SYS_kill, [process, signal as u64, 0, 0, 0, 0]);
-            }
-            true
-        }
-        _ => end(threads),
-    }
-}
-
-/// The server would be ended by the signal, or has been told to end and does not.
-pub fn end(threads: &[*mut Thread]) -> ! {
-    let stuck = |&thread: &*mut Thread| {
-        // SAFETY: live threads.
-        let thread = unsafe { &*thread };
-        let locked = |number| match &objects::by_number(number).model {
-            Model::Mutex(mutex) => mutex.owner,
-            Model::ReaderWriter(lock) => lock.writer,
-            _ => None,
-        };
-        match thread.wait {
-            Wait::Object(number) if thread.state == State::Blocked && thread.deadline.is_none() => {
-                locked(number)
-            }
-            _ => None,
-        }
-    };
-    // A thread that waits for a lock whose holder does so too will never go on.
-    let holders: Vec<u32> = threads.iter().filter_map(stuck).collect();
-    let is_stuck = |thread: &&*mut Thread| {
-        // SAFETY: as above.
-        stuck(thread).is_some() && holders.contains(&unsafe { (***thread).number })
-    };
-    if threads.iter().any(|thread| is_stuck(&thread)) {
-        scheduler::stop_in_deadlock();
-    }
-    // SAFETY: callers have the turn.
-    unsafe { recorder() }.end(End::Exit, "");
-    sys::exit(0)
-}
-
 /// Whether the server was told to end, and nobody goes on.
 pub fn was_told() -> bool {
     // SAFETY: callers have the turn.
     unsafe { clients() }
         .is_some_and(|clients| matches!(&clients.mode, Mode::Play(play) if play.told))
-}
-
-// Sockets
-
-fn look(file: c_int, events: i16) -> i16 {
-    let mut files = [libc::pollfd { fd: file, events, revents: 0 }];
-    sys::poll(&mut files, 0);
-    files[0].revents
-}
-
-fn is_ready(file: c_int) -> bool {
-    look(file, libc::POLLIN) != 0
-}
-
-/// How many bytes can be read.
-fn readable(file: c_int) -> u64 {
-    let mut count: c_int = 0;
-    // SAFETY: the number is writable.
-    let asked = unsafe {
-        sys::call(libc::SYS_ioctl, [file as u64, libc::FIONREAD, (&raw mut count) as u64, 0, 0, 0])
-    };
-    if asked == 0 { count as u64 } else { u64::MAX }
-}
-
-/// Waits for the kernel, which does at once what is asked of it here unless it is busy.
-fn await_that(is_so: impl Fn() -> bool) {
-    let mut waited = 0;
-    while !is_so() && waited < PATIENCE {
-        waited += 1;
-        sys::sleep(1_000_000);
-    }
-}
-
-/// The address at which this host reaches a socket that is bound to this one.
-fn reachable(mut address: Vec<u8>) -> Vec<u8> {
-    match c_int::from(u16::from_le_bytes([address[0], address[1]])) {
-        libc::AF_INET if address[4..8] == [0; 4] => {
-            address[4..8].copy_from_slice(&[127, 0, 0, 1]);
-        }
-        libc::AF_INET6 if address.get(8..24) == Some(&[0; 16]) => address[23] = 1,
-        _ => {}
-    }
-    address
-}
-
-/// A socket of ours that is connected with the address.
-fn connect(address: &[u8]) -> Option<c_int> {
-    let family = u64::from(u16::from_le_bytes(*address.first_chunk::<2>()?));
-    let kind = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC) as u64;
-    // SAFETY: the address is readable.
-    unsafe {
-        let socket = sys::call(libc::SYS_socket, [family, kind, 0, 0, 0, 0]) as c_int;
-        if socket < 0 {
-            return None;
-        }
-        let socket = move_away(socket);
-        let arguments = [socket as u64, address.as_ptr() as u64, address.len() as u64, 0, 0, 0];
-        if sys::call(libc::SYS_connect, arguments) < 0 {
-            sys::close(socket);
-            return None;
-        }
-        Some(socket)
-    }
-}
-
-/// The process that has the other end of the connection.
-fn peer_of(socket: c_int) -> Option<u32> {
-    let (local, remote) =
-        (channels::address_of(socket, false)?, channels::address_of(socket, true)?);
-    let family = c_int::from(u16::from_le_bytes(*local.first_chunk::<2>()?));
-    if family == libc::AF_UNIX {
-        return channels::peer_process(socket);
-    }
-    let port = |address: &[u8]| Some(u16::from_be_bytes([*address.get(2)?, *address.get(3)?]));
-    let (ours, theirs) = (port(&local)?, port(&remote)?);
-    let inode = ["/proc/net/tcp\0", "/proc/net/tcp6\0"].iter().find_map(|path| {
-        let text = String::from_utf8(sys::read_file(path.as_bytes())?).ok()?;
-        text.lines().skip(1).find_map(|line| {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let port = |word: &str| u16::from_str_radix(word.rsplit(':').next()?, 16).ok();
-            let is_theirs = port(words.get(1)?)? == theirs && port(words.get(2)?)? == ours;
-            is_theirs.then(|| words.get(9)?.parse::<u64>().ok()).flatten()
-        })
-    })?;
-    let wanted = format!("socket:[{inode}]");
-    crate::outside::numbers_in(b"/proc\0")?.into_iter().find(|&process| {
-        let folder = format!("/proc/{process}/fd\0");
-        let files = crate::outside::numbers_in(folder.as_bytes()).unwrap_or_default();
-        files.into_iter().any(|file| {
-            crate::outside::link_at(&format!("/proc/{process}/fd/{file}\0"))
-                .is_some_and(|link| link == wanted.as_bytes())
-        })
-    })
-}
-
-/// The process group of a process.
-fn group_of(process: u32) -> Option<u32> {
-    let status = sys::read_file(format!("/proc/{process}/stat\0").as_bytes())?;
-    let text = String::from_utf8_lossy(&status).into_owned();
-    // After the name: state, parent, group.
-    text.rsplit_once(')')?.1.split_whitespace().nth(2)?.parse().ok()
 }
 
 /// How a client that has several connections is called.

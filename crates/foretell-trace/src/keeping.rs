@@ -55,7 +55,7 @@ impl Trace {
             number => Some(EventId(number)),
         };
         let pair = |&(one, two): &(EventId, EventId)| Some((number(one)?, number(two)?));
-        let label = |(&event, label): (&EventId, &Box<str>)| Some((number(event)?, label.clone()));
+        let labels = self.labels.iter();
         let trace = Trace {
             metadata: self.metadata.clone(),
             threads: self.threads.clone(),
@@ -64,7 +64,9 @@ impl Trace {
             sites: self.sites.clone(),
             orders: self.orders.iter().filter_map(pair).collect(),
             atomic_sections: self.atomic_sections.iter().filter_map(pair).collect(),
-            labels: self.labels.iter().filter_map(label).collect(),
+            labels: labels
+                .filter_map(|(&event, name)| Some((number(event)?, name.clone())))
+                .collect(),
             terms,
             events,
             precondition,
