@@ -179,6 +179,7 @@ mod tests {
         let (end, path) = (RunEnd::Exit(0), ExecutionPath::default());
         Run {
             end,
+            is_test: false,
             crash: None,
             outside: Vec::new(),
             cuts: Vec::new(),
