@@ -95,7 +95,7 @@ static uint64_t peek(const void *address, uint32_t size) {
 }
 
 void __foretell_module(const uint32_t *module) {
-  if (module[0] != 3) fail("version", NULL);
+  if (module[0] != 4) fail("version", NULL);
 }
 
 uint32_t __foretell_load(const void *a, uint32_t info, uint64_t v, uint32_t as, const Site *site, void *met) {
@@ -278,7 +278,7 @@ void __foretell_assert(uint32_t s, uint32_t outcome, uint32_t wanted, const Site
 void __foretell_pin(uint32_t s, uint32_t w, uint64_t v, uint32_t reason, const Site *site) {
   check_site(site);
   agree(s, v, w, "pin", site);
-  if (reason > 5) fail("reason of pin", site);
+  if (reason > 6) fail("reason of pin", site);
 }
 
 static void leave_inner(const char *frame) {

@@ -90,7 +90,7 @@ static uint64_t mask(uint64_t value, uint32_t width) {
 }
 
 void __foretell_module(const Module *module) {
-  if (module->abi != 3 || module_count == MODULES) abort();
+  if (module->abi != 4 || module_count == MODULES) abort();
   modules[module_count++] = module;
   fprintf(out(), "module %s\n", module->flags & 1 ? "symbolic" : "concrete");
 }
@@ -251,7 +251,7 @@ void __foretell_assert(uint32_t shadow, uint32_t outcome, uint32_t wanted, const
 }
 
 void __foretell_pin(uint32_t shadow, uint32_t width, uint64_t value, uint32_t reason, const Site *site) {
-  static const char *reasons[] = {"other", "float", "wide", "external", "address", "argument"};
+  static const char *reasons[] = {"other", "float", "wide", "external", "address", "argument", "status"};
   if (!shadow) return;
   fprintf(out(), "pin %s %llu %s line %u\n", expressions[shadow], (unsigned long long)value, reasons[reason], site->line);
   (void)width;
