@@ -368,6 +368,12 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     if counts.untried > 0 {
         unseen.push(format!("{} predictions were not tried: the budget is spent", counts.untried));
     }
+    if program.traffic.is_some() {
+        unseen.push(
+            "clients sent each request as early as they could: that one comes later was not tried"
+                .into(),
+        );
+    }
     unseen.extend(errors.iter().map(|error| format!("a fault of foretell: {error}")));
     let mut said = HashSet::new();
     unseen.retain(|sentence| said.insert(sentence.clone()));

@@ -164,6 +164,13 @@ impl FunctionContext<'_> {
             if !output_only {
                 self.pin_arguments(call, 0, PinReason::External, call);
             }
+            if (0..call.argument_count()).any(|position| is_pointer(call.operand(position))) {
+                // It may call back.
+                self.module.builder.place_before(call);
+                let slot = self.slot(offset_of!(CallSlots, callee));
+                let builder = &self.module.builder;
+                builder.store(builder.widen(callee), slot);
+            }
             return false;
         }
         let handed = call.call_fixed_parameters().min(ARGUMENT_SLOTS as u32);

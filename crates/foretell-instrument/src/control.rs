@@ -153,7 +153,31 @@ impl FunctionContext<'_> {
             }
             self.leave_result(leave, leave.operand(0));
         }
+        self.go_back(leave);
         self.exit();
+    }
+
+    /// Code that is not instrumented and called this function back goes by its result: that had to be what it
+    /// was. And it is still the one that was called and took nothing, for whoever called it.
+    fn go_back(&mut self, leave: Value) {
+        let Some(caller) = self.called_back_by else { return };
+        let site = self.site(leave);
+        let builder = &self.module.builder;
+        builder.place_before(leave);
+        let called_back = builder.differ(caller, self.module.module.constant64(0));
+        let end = builder.place_in_if(called_back, leave, true);
+        builder.store(caller, self.slot(offset_of!(CallSlots, callee)));
+        if leave.operand_count() == 1 {
+            let result = leave.operand(0);
+            match result.ty().scalar_width() {
+                Some(_) if self.has_shadow(result) => {
+                    self.pin(result, PinReason::External, site, end);
+                }
+                Some(_) => {}
+                None => self.pin_parts(leave, PinReason::External, end),
+            }
+        }
+        self.module.builder.place_before(leave);
     }
 
     fn leave_result(&mut self, leave: Value, value: Value) {

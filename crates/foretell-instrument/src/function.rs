@@ -41,6 +41,8 @@ pub struct FunctionContext<'m> {
     parts: HashMap<Value, Vec<Value>>,
     /// Stack variables that hold the shadows of scalar local variables.
     pub local_shadows: HashMap<Value, Value>,
+    /// The function that is not instrumented and called this one back, or 0; absent where nothing has shadows.
+    pub called_back_by: Option<Value>,
 }
 
 /// Instruments a function.
@@ -95,6 +97,7 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
         shadows: HashMap::new(),
         parts: HashMap::new(),
         local_shadows: HashMap::new(),
+        called_back_by: None,
     };
     context.describe_locals(&instructions);
     context.take_arguments();
@@ -314,17 +317,17 @@ impl FunctionContext<'_> {
             .take(ARGUMENT_SLOTS)
             .filter(|(_, p)| p.is_used() && self.may.contains(*p))
             .collect();
+        let tag = builder.load(int64, callee);
+        let own = builder.widen(self.function);
+        let meant = builder.equal(tag, own);
         let mut taken = Vec::new();
-        if !parameters.is_empty() {
-            let tag = builder.load(int64, callee);
-            let own = builder.widen(self.function);
-            let meant = builder.equal(tag, own);
-            for (position, parameter) in parameters {
-                let shadow = builder.load(self.module.module.int32, self.argument_slot(position));
-                taken.push((parameter, builder.select(meant, shadow, self.concrete())));
-            }
+        for (position, parameter) in parameters {
+            let shadow = builder.load(self.module.module.int32, self.argument_slot(position));
+            taken.push((parameter, builder.select(meant, shadow, self.concrete())));
         }
-        builder.store(self.module.module.constant64(0), callee);
+        let nobody = self.module.module.constant64(0);
+        builder.store(nobody, callee);
+        self.called_back_by = Some(builder.select(meant, nobody, tag));
         for (parameter, shadow) in taken {
             self.set_shadow(parameter, shadow);
         }

@@ -44,6 +44,7 @@ pub mod sample;
 mod stale;
 mod store_buffer;
 mod together;
+mod unseen;
 mod weak_order;
 pub mod window;
 pub mod witness;

@@ -6,13 +6,12 @@ use std::time::Instant;
 use foretell_model::assertions::Assertions;
 use foretell_model::build::BuildError;
 use foretell_model::ctp::ConcurrentTraceProgram;
-use foretell_model::kept::{KeptOrder, kept_orders};
 use foretell_model::lockset::Locksets;
 use foretell_model::must_order::{CyclicOrder, MustOrder};
 use foretell_model::validate::Witness;
 use foretell_solve::SolveError;
 use foretell_solve::encode::Mode;
-use foretell_trace::{EventId, Op, Trace};
+use foretell_trace::{EventId, Trace};
 
 use crate::access::Accesses;
 use crate::asking::{self, Answered, Asker, Way, in_windows};
@@ -32,7 +31,9 @@ use crate::progress::{Found, Phase};
 use crate::question::{FindingKind, Instance, Question, Shape, Subject};
 use crate::rest::{self, Listener, Rest};
 use crate::witness::context_switches;
-use crate::{assertion, crash, deadlock, misuse, order, private, race, store_buffer, weak_order};
+use crate::{
+    assertion, crash, deadlock, misuse, order, private, race, store_buffer, unseen, weak_order,
+};
 
 /// Instances of one question.
 const MOST_INSTANCES: usize = 1 << 16;
@@ -167,57 +168,10 @@ pub(crate) fn retain_part<Q>(questions: &mut Vec<Q>, options: &Options) {
     });
 }
 
-/// Threads that were created and did nothing before the run ended: what they would have done, no
-/// interleaving of these events tells. One that was joined has ended, and had nothing to do.
-fn never_ran(trace: &Trace) -> Option<String> {
-    let mut waiting = vec![false; trace.threads.len()];
-    for event in &trace.events {
-        if let Op::Fork(thread) = event.op {
-            waiting[thread.index()] = true;
-        }
-    }
-    for event in &trace.events {
-        waiting[event.thread.index()] = false;
-        if let Op::Join(thread) = event.op {
-            waiting[thread.index()] = false;
-        }
-    }
-    match waiting.into_iter().filter(|&waits| waits).count() {
-        0 => None,
-        1 => Some("a thread was created and never ran before the run ended".into()),
-        count => Some(format!("{count} threads were created and never ran before the run ended")),
-    }
-}
-
-/// What was not looked at because a channel keeps its recorded order.
-fn kept_order(trace: &Trace, kept: &KeptOrder) -> String {
-    let step = |event: EventId| {
-        let event = trace.event(event);
-        let verb = match event.op {
-            Op::Send { .. } => "sends to",
-            Op::Receive { .. } => "receives from",
-            _ => "looks at",
-        };
-        let thread = &trace.threads[event.thread.index()].name;
-        let at = event.site.map(|site| &trace.sites[site.index()]);
-        let at = at.filter(|site| site.line > 0);
-        let at = at.map_or(String::new(), |site| format!(" at {}:{}", site.file, site.line));
-        (format!("{thread} {verb}"), at)
-    };
-    let name = &trace.objects[kept.channel.index()].name;
-    let ((first, first_at), (second, second_at)) = (step(kept.first), step(kept.second));
-    format!(
-        "steps on a channel were only tried in their recorded order: {first} {name}{first_at} before \
-         {second} it{second_at}"
-    )
-}
-
 /// What is known before anything is asked.
 pub(crate) fn first_words(trace: &Trace) -> Prediction {
     let mut prediction = Prediction::default();
-    prediction.unseen.extend(trace.metadata.gaps.iter().map(|gap| gap.to_string()));
-    prediction.unseen.extend(never_ran(trace));
-    prediction.unseen.extend(kept_orders(trace).iter().map(|kept| kept_order(trace, kept)));
+    prediction.unseen = unseen::sentences(trace);
     prediction.statistics = Statistics {
         threads: trace.threads.len(),
         events: trace.events.len(),

@@ -18,6 +18,7 @@ use foretell_guard::process::Guarded;
 use foretell_wire::traffic::{Script, Seen, script};
 
 use crate::RecordOptions;
+use crate::process_end::has_ended;
 
 /// Who talks to a server.
 #[derive(Clone, Debug)]
@@ -181,7 +182,7 @@ impl Beside {
                     clients.push(client);
                 }
             }
-            let all = clients.iter_mut().all(|client| has_ended(client.child().id()));
+            let all = clients.iter_mut().all(|client| has_ended(client.child().id() as i32));
             if !groups.is_empty() && all {
                 match told {
                     None => {
@@ -196,7 +197,7 @@ impl Beside {
         }
         self.read()?;
         for (client, command) in clients.iter_mut().zip(&self.live.commands) {
-            let ended = has_ended(client.child().id());
+            let ended = has_ended(client.child().id() as i32);
             if !ended {
                 failed.push((command.clone(), "the server ended before it".into()));
                 continue;
@@ -249,16 +250,5 @@ impl Beside {
                 0,
             );
         }
-    }
-}
-
-/// Whether a child of ours, which was not waited for, has ended.
-fn has_ended(process: u32) -> bool {
-    // SAFETY: the structure is only written to.
-    unsafe {
-        let mut information: libc::siginfo_t = std::mem::zeroed();
-        let flags = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
-        libc::waitid(libc::P_PID, process, &mut information, flags) == 0
-            && information.si_pid() != 0
     }
 }

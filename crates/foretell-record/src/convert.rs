@@ -720,7 +720,10 @@ impl<O: Output> Converter<O> {
     /// The site at a place. Where a library was unloaded, another one's may take the place of one.
     fn define_site(&mut self, place: u64, site: foretell_trace::Site) -> SiteId {
         let next = SiteId(self.defined.len() as u32);
-        let id = *self.defined.entry((place, site.clone())).or_insert(next);
+        // Nothing tells places apart of which nothing is known.
+        let is_known = !site.file.is_empty() || !site.function.is_empty();
+        let by_place = if is_known { place } else { 0 };
+        let id = *self.defined.entry((by_place, site.clone())).or_insert(next);
         self.recent_sites[site_way(place)] = (place, id);
         if id != next {
             self.sites.insert(place, (id, site.function));

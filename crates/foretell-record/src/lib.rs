@@ -21,6 +21,7 @@ mod names;
 mod output;
 mod outside;
 mod path;
+mod process_end;
 mod processor;
 mod read;
 mod recording;

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -24,6 +24,7 @@ use crate::emulator::Emulator;
 use crate::forced::{self, Comparison, Divergence};
 use crate::log::About;
 use crate::outside::{Cause, Noted};
+use crate::process_end::ProcessEnd;
 use crate::processor::Seat;
 use crate::ring::{DAMAGED, Ring};
 use crate::server::ForkServer;
@@ -561,45 +562,5 @@ impl Running<'_> {
 
     fn is_too_long(&self, sink: &Sink) -> bool {
         self.options.event_limit.is_some_and(|limit| sink.events() > limit)
-    }
-}
-
-/// The end of a process, which is left to be waited for.
-struct ProcessEnd {
-    process: i32,
-    /// Ready when it has ended; absent on old kernels.
-    file: Option<OwnedFd>,
-}
-
-impl ProcessEnd {
-    fn of(process: i32) -> Self {
-        // SAFETY: a child that was not waited for; the file is ours.
-        let file = unsafe {
-            let file = libc::syscall(libc::SYS_pidfd_open, process, 0) as i32;
-            (file >= 0).then(|| OwnedFd::from_raw_fd(file))
-        };
-        Self { process, file }
-    }
-
-    fn is_reached(&self) -> bool {
-        // SAFETY: the structure is only written to.
-        unsafe {
-            let mut information: libc::siginfo_t = std::mem::zeroed();
-            let flags = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
-            let asked = libc::waitid(libc::P_PID, self.process as u32, &mut information, flags);
-            match asked {
-                0 => information.si_pid() != 0,
-                // Nobody else waits for it: there is no such child.
-                _ => io::Error::last_os_error().kind() != io::ErrorKind::Interrupted,
-            }
-        }
-    }
-
-    /// Sleeps until then, at most so long.
-    fn wait(&self, most: Duration) {
-        let Some(file) = &self.file else { return std::thread::sleep(Duration::from_millis(1)) };
-        let mut file = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one structure, which lives here.
-        unsafe { libc::poll(&mut file, 1, most.as_millis() as i32) };
     }
 }

@@ -54,7 +54,8 @@ pub fn state(function: u64, name: &CStr, object: u64) -> Option<u64> {
     match *owners.entry(function).or_insert_with(|| owner(function, name)) {
         Owner::Known => None,
         Owner::Cpp => {
-            let is_member = name.to_bytes().starts_with(b"_Z");
+            // Names are demangled: one of C++ has its parameters.
+            let is_member = name.to_bytes().contains(&b'(');
             (is_member && object != 0 && !is_standard(object)).then_some(object)
         }
         Owner::Objects => (object != 0).then_some(object),

@@ -54,7 +54,7 @@ pub fn malformed(path: &Path, text: &str, error: &toml::de::Error) -> String {
 
 /// Options that a project's file may set: they neither run a command nor write a file. An option
 /// that is new is not among them until somebody has thought about it.
-const HARMLESS: [&str; 49] = [
+const HARMLESS: [&str; 52] = [
     "abstraction",
     "after",
     "binary",
@@ -88,6 +88,7 @@ const HARMLESS: [&str; 49] = [
     "paths",
     "property",
     "questions",
+    "ready",
     "refine",
     "regions",
     "replay",
@@ -98,10 +99,12 @@ const HARMLESS: [&str; 49] = [
     "solver",
     "source",
     "states",
+    "stop",
     "suppressions",
     "symbolic",
     "sync-only",
     "time-limit",
+    "traffic",
     "whole",
     "window",
 ];
@@ -453,8 +456,9 @@ mod tests {
 
     /// Options that run a command or write a file. With [`HARMLESS`] these are all options: whoever
     /// adds one has to think about it.
-    const DANGEROUS: [&str; 20] = [
+    const DANGEROUS: [&str; 21] = [
         "apply",
+        "client",
         "dump-smt2",
         "gdb",
         "html",

@@ -219,3 +219,49 @@ fn what_the_cpp_library_keeps_is_found_or_said() {
         }
     }
 }
+
+/// Code that is not instrumented goes by what functions return that it calls back.
+#[test]
+fn what_a_callback_returns_counts() {
+    let workshop = Workshop::new();
+    let here = workshop.path();
+    let library = "int apply(int (*f)(int), int x) { return f(x) > 3 ? 1 : 2; }\n\
+        int twice(int (*f)(int), int x) { return f(x) + f(x) > 9; }\n\
+        long pair(struct pair { long a, b; } (*f)(void)) { return f().b; }\n";
+    std::fs::write(here.join("calls.c"), library).expect("a file");
+    let object = here.join("calls.o");
+    let mut compiler = std::process::Command::new("cc");
+    let compiler = compiler.args(["-c", "-O1", "calls.c", "-o"]).arg(&object).current_dir(here);
+    assert!(compiler.status().is_ok_and(|status| status.success()));
+    let cases = [
+        ("qsort", "a[0] = 1, a[1] = 2; qsort(a, 2, sizeof *a, compare);", "a[0] == 1"),
+        ("bsearch", "found = bsearch(a, a, 1, sizeof *a, compare);", "found"),
+        ("apply", "a[0] = apply(plus, 0);", "a[0] == 2"),
+        ("twice", "a[0] = twice(inner, 0);", "!a[0]"),
+        ("pair", "a[0] = pair(both);", "a[0] == 0"),
+    ];
+    for (name, step, holds) in cases {
+        let code = format!(
+            "#include <assert.h>\n#include <pthread.h>\n#include <stdlib.h>\n\
+             struct pair {{ long a, b; }};\n\
+             int apply(int (*)(int), int), twice(int (*)(int), int); long pair(struct pair (*)(void));\n\
+             static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int shared; static void *found; static int a[2];\n\
+             static int get(void) {{ pthread_mutex_lock(&m); int s = shared; pthread_mutex_unlock(&m); return s; }}\n\
+             static int compare(const void *x, const void *y) {{ int s = get(); return (*(const int *)x - *(const int *)y) * (1 - 2 * s) + (x == y) * s; }}\n\
+             static int plus(int x) {{ return x + 5 * get(); }}\n\
+             static int inner(int x) {{ return plus(x); }}\n\
+             static struct pair both(void) {{ struct pair p = {{1, get()}}; return p; }}\n\
+             static void *set(void *_) {{ pthread_mutex_lock(&m); shared = 1; pthread_mutex_unlock(&m); return _; }}\n\
+             int main(void) {{ (void)compare, (void)plus, (void)inner, (void)both, (void)found;\n\
+             pthread_t t; pthread_create(&t, 0, set, 0); {step} pthread_join(t, 0); assert({holds}); return 0; }}\n"
+        );
+        let source = here.join(name).with_extension("c");
+        std::fs::write(&source, code).expect("a file");
+        for level in ["-O0", "-O2"] {
+            let program = workshop.build(&source, &[level, &object.display().to_string()]);
+            let answer = workshop.test(&program, &["--time-limit", "20"], &[]);
+            let said = format!("{name} {level}: {:#}\n{}", answer.report, answer.stderr);
+            assert!(matches!(answer.code, Some(10 | 12)), "{said}");
+        }
+    }
+}
