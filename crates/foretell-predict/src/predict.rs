@@ -170,15 +170,13 @@ pub(crate) fn retain_part<Q>(questions: &mut Vec<Q>, options: &Options) {
 
 /// What is known before anything is asked.
 pub(crate) fn first_words(trace: &Trace) -> Prediction {
-    let mut prediction = Prediction::default();
-    prediction.unseen = unseen::sentences(trace);
-    prediction.statistics = Statistics {
+    let statistics = Statistics {
         threads: trace.threads.len(),
         events: trace.events.len(),
         shared_variables: shared_variables(trace),
         ..Statistics::default()
     };
-    prediction
+    Prediction { unseen: unseen::sentences(trace), statistics, ..Prediction::default() }
 }
 
 /// The entry for a kind, made when it is first asked for.
