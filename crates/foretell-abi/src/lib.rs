@@ -66,7 +66,7 @@ use core::ffi::c_char;
 pub mod summaries;
 
 /// The version of this contract; a module says which one it was compiled for.
-pub const ABI_VERSION: u32 = 4;
+pub const ABI_VERSION: u32 = 5;
 
 /// A place in the source. Sites are constants in the instrumented module; one site has one address
 /// for the life of the process, which serves as its identity.
@@ -222,6 +222,9 @@ pub struct CallSlots {
     pub path: u32,
     /// The function for which `arguments` are meant, 0 for none.
     pub callee: usize,
+    /// The function that was called and may not be instrumented, 0 for none. Who is entered and is not the
+    /// callee was called back by it.
+    pub outside: usize,
     /// The function that left `results`, 0 for none.
     pub returned_by: usize,
     /// Shadows by position of the argument.

@@ -167,7 +167,7 @@ impl FunctionContext<'_> {
             if (0..call.argument_count()).any(|position| is_pointer(call.operand(position))) {
                 // It may call back.
                 self.module.builder.place_before(call);
-                let slot = self.slot(offset_of!(CallSlots, callee));
+                let slot = self.slot(offset_of!(CallSlots, outside));
                 let builder = &self.module.builder;
                 builder.store(builder.widen(callee), slot);
             }
@@ -193,6 +193,7 @@ impl FunctionContext<'_> {
             self.module.module.constant64(0)
         };
         builder.store(tag, self.slot(offset_of!(CallSlots, callee)));
+        builder.store(tag, self.slot(offset_of!(CallSlots, outside)));
         if self.may.contains(call) {
             let returned_by = self.slot(offset_of!(CallSlots, returned_by));
             builder.store(self.module.module.constant64(0), returned_by);

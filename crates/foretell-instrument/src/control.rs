@@ -158,7 +158,7 @@ impl FunctionContext<'_> {
     }
 
     /// Code that is not instrumented and called this function back goes by its result: that had to be what it
-    /// was. And it is still the one that was called and took nothing, for whoever called it.
+    /// was. And it may call back again.
     fn go_back(&mut self, leave: Value) {
         let Some(caller) = self.called_back_by else { return };
         let site = self.site(leave);
@@ -166,7 +166,7 @@ impl FunctionContext<'_> {
         builder.place_before(leave);
         let called_back = builder.differ(caller, self.module.module.constant64(0));
         let end = builder.place_in_if(called_back, leave, true);
-        builder.store(caller, self.slot(offset_of!(CallSlots, callee)));
+        builder.store(caller, self.slot(offset_of!(CallSlots, outside)));
         if leave.operand_count() == 1 {
             let result = leave.operand(0);
             match result.ty().scalar_width() {

@@ -327,7 +327,11 @@ impl FunctionContext<'_> {
         }
         let nobody = self.module.module.constant64(0);
         builder.store(nobody, callee);
-        self.called_back_by = Some(builder.select(meant, nobody, tag));
+        let outside = builder.load(int64, self.slot(offset_of!(CallSlots, outside)));
+        // What a library hands to its own compiled part is left alone, as all that goes on there.
+        if !self.function.is_of_library() {
+            self.called_back_by = Some(builder.select(meant, nobody, outside));
+        }
         for (parameter, shadow) in taken {
             self.set_shadow(parameter, shadow);
         }

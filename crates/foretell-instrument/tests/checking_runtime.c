@@ -14,7 +14,7 @@ static const void *const nowhere[3];
 typedef struct {
   const void *cursor;
   uint32_t index, entered, shadow_mask, path;
-  uint64_t callee, returned_by;
+  uint64_t callee, outside, returned_by;
   uint32_t arguments[12], results[4], local_shadows, pad;
 } Slots;
 typedef struct { const unsigned char *address; uint32_t shadow, offset, size; } Byte;
@@ -95,7 +95,7 @@ static uint64_t peek(const void *address, uint32_t size) {
 }
 
 void __foretell_module(const uint32_t *module) {
-  if (module[0] != 4) fail("version", NULL);
+  if (module[0] != 5) fail("version", NULL);
 }
 
 uint32_t __foretell_load(const void *a, uint32_t info, uint64_t v, uint32_t as, const Site *site, void *met) {

@@ -13,7 +13,7 @@ static const void *const nowhere[3];
 typedef struct {
   const void *cursor;
   uint32_t index, entered, shadow_mask, path;
-  uint64_t callee, returned_by;
+  uint64_t callee, outside, returned_by;
   uint32_t arguments[12], results[4], local_shadows, pad;
 } Slots;
 
@@ -90,7 +90,7 @@ static uint64_t mask(uint64_t value, uint32_t width) {
 }
 
 void __foretell_module(const Module *module) {
-  if (module->abi != 4 || module_count == MODULES) abort();
+  if (module->abi != 5 || module_count == MODULES) abort();
   modules[module_count++] = module;
   fprintf(out(), "module %s\n", module->flags & 1 ? "symbolic" : "concrete");
 }

@@ -168,6 +168,7 @@ pub const EMPTY_SLOTS: CallSlots = CallSlots {
     shadow_mask: 0,
     path: 0,
     callee: 0,
+    outside: 0,
     returned_by: 0,
     arguments: [0; foretell_abi::ARGUMENT_SLOTS],
     results: [0; foretell_abi::RESULT_SLOTS],
