@@ -370,7 +370,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     }
     if program.traffic.is_some() {
         unseen.push(
-            "clients sent each request as early as they could: that one comes later was not tried"
+            "in every run the clients sent their requests as early as possible; later arrival was not tried"
                 .into(),
         );
     }

@@ -41,7 +41,8 @@ pub struct FunctionContext<'m> {
     parts: HashMap<Value, Vec<Value>>,
     /// Stack variables that hold the shadows of scalar local variables.
     pub local_shadows: HashMap<Value, Value>,
-    /// The function that is not instrumented and called this one back, or 0; absent where nothing has shadows.
+    /// The function that is not instrumented and called this one back, or 0; absent where nothing has shadows,
+    /// and in functions of the language's library.
     pub called_back_by: Option<Value>,
 }
 

@@ -84,7 +84,7 @@ fn what_a_client_sends_after_an_answer_never_comes_before_it() {
     let said = text(&tested.stdout);
     assert_eq!(tested.status.code(), Some(12), "{said}");
     assert!(!said.contains("[atomicity]"), "{said}{}", text(&tested.stderr));
-    assert!(said.contains("that one comes later was not tried"), "{said}");
+    assert!(said.contains("later arrival was not tried"), "{said}");
     let traffic = folder.path().join("foretell-schedules/clients.traffic");
     let traffic = std::fs::read_to_string(traffic).expect("what the clients did");
     // The second connection is asked for when the server has answered on the first and closed it.
