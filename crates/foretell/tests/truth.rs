@@ -231,8 +231,8 @@ fn check_programs(compiled: Compiled, programs: u64) {
     let Tally { found, clear, open, covered } = tally.into_inner().expect("no panic");
     println!("{found} confirmed, {clear} clear, {open} open; {covered} covered");
     let faults = faults.into_inner().expect("no panic");
-    assert!(covered > open, "few explorations are complete");
     assert!(faults.is_empty(), "{} wrong answers:\n{}", faults.len(), faults.join("\n\n"));
+    assert!(covered > open, "few explorations are complete");
 }
 
 #[test]
