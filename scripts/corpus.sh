@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles all C and C++ of Debian source packages with the plugin at -O0 to -O3, symbolic and
-# concrete, and has LLVM's verifier look at what the plugin made of them. Files that plain clang
+# Compiles all C and C++ of Debian source packages with the plugin at -O0 to -O3, symbolic, concrete
+# and as written, and has LLVM's verifier look at what the plugin made of them. Files that plain clang
 # refuses (other systems, missing headers) are counted and left out. Without a network it is skipped.
 #
 # usage: scripts/corpus.sh [PACKAGE...]     (default: zlib bzip2 re2)
@@ -32,9 +32,11 @@ compile() {
     echo "left out $file"
     return
   fi
-  for mode in symbolic concrete; do
+  for mode in symbolic concrete as-written; do
+    local settings=(FORETELL_INSTRUMENT="$mode" FORETELL_VERIFY_IR=1)
+    [ "$mode" != as-written ] || settings=(FORETELL_INSTRUMENT=symbolic FORETELL_AS_WRITTEN=1 FORETELL_VERIFY_IR=1)
     for level in 0 1 2 3; do
-      if FORETELL_INSTRUMENT=$mode FORETELL_VERIFY_IR=1 timeout 1800 "${compiler[@]}" "-O$level" \
+      if env "${settings[@]}" timeout 1800 "${compiler[@]}" "-O$level" \
         -fpass-plugin="$PLUGIN" -c "$file" -o "$object" 2> "$object.err"; then
         echo "valid"
       else

@@ -86,6 +86,7 @@ mod question;
 
 use std::collections::{HashMap, VecDeque};
 
+use foretell_model::count::interleavings;
 use foretell_solve::Budget;
 use foretell_trace::schedule::{Schedule, Step};
 use foretell_trace::{EventId, Op, Trace};
@@ -227,8 +228,14 @@ pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> E
         }
     }
     explorer.result.classes = explorer.classes.len();
+    if explorer.result.is_complete() {
+        explorer.result.interleavings = explorer.interleavings();
+    }
     explorer.result
 }
+
+/// So many configurations are looked at to count interleavings.
+const COUNTED: usize = 20_000;
 
 /// A random walk comes after so many probes.
 const WALK_AFTER: usize = 4;
@@ -285,6 +292,13 @@ impl Explorer<'_> {
         let open = self.todo.iter().enumerate().filter(|(_, todo)| !todo.is_done);
         open.min_by_key(|&(number, todo)| (todo.visits, std::cmp::Reverse(number)))
             .map(|(number, _)| number)
+    }
+
+    /// How many interleavings the classes stand for.
+    fn interleavings(&self) -> Option<f64> {
+        let mut left = COUNTED;
+        let mut all = self.classes.iter();
+        all.try_fold(0.0, |sum, class| Some(sum + interleavings(&class.open().ctp, &mut left)?))
     }
 
     /// How many questions wait, besides those about the class that is asked about.

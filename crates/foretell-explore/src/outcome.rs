@@ -60,10 +60,12 @@ impl fmt::Display for Doubt {
 }
 
 /// What an exploration came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exploration {
     /// Classes that were found.
     pub classes: usize,
+    /// How many interleavings they stand for, if they cover everything and that could be counted.
+    pub interleavings: Option<f64>,
     /// Questions that were asked.
     pub asked: usize,
     /// Runs that were random walks.

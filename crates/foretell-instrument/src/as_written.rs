@@ -10,6 +10,9 @@
 //! mark is taken off again where inlining shows a variable to be local; iterators and other small objects of
 //! C++ are then kept in registers as usual.
 //!
+//! A load is atomic, too, where it can be: InstCombine makes one of two volatile loads whose values meet in a
+//! phi, which then has no line of its own. No source has this order (`unordered`).
+//!
 //! The mark is a piece of metadata. Where LLVM drops it (two accesses made one), the access stays
 //! volatile, which nobody minds at the end.
 
@@ -39,6 +42,9 @@ pub fn keep(function: Value) {
         if is_plain && !instruction.is_volatile() && !is_local(instruction, &locals) {
             instruction.set_volatile(true);
             instruction.set_metadata(MARK);
+            if instruction.opcode() == Opcode::LLVMLoad && can_be_atomic(instruction) {
+                instruction.set_unordered(true);
+            }
         }
     }
 }
@@ -58,13 +64,23 @@ pub fn release_all(function: Value) {
 fn release(function: Value, wanted: impl Fn(Value) -> bool) -> bool {
     let mut released = false;
     for instruction in instructions(function) {
-        if instruction.has_metadata(MARK) && wanted(instruction) {
+        let is_unordered = instruction.opcode() == Opcode::LLVMLoad && instruction.is_unordered();
+        if (is_unordered || instruction.has_metadata(MARK)) && wanted(instruction) {
             instruction.set_volatile(false);
             instruction.clear_metadata(MARK);
+            if is_unordered {
+                instruction.set_unordered(false);
+            }
             released = true;
         }
     }
     released
+}
+
+/// Does the machine load it in one piece?
+fn can_be_atomic(load: Value) -> bool {
+    let width = load.ty().scalar_width().unwrap_or(0);
+    [8, 16, 32, 64].contains(&width) && load.alignment() * 8 >= width
 }
 
 fn instructions(function: Value) -> impl Iterator<Item = Value> {

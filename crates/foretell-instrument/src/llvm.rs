@@ -511,6 +511,25 @@ impl Value {
         }
     }
 
+    /// The alignment of a load or store, in bytes.
+    pub fn alignment(self) -> u32 {
+        unsafe { LLVMGetAlignment(self.0) }
+    }
+
+    /// Has the load or store the weakest atomic order?
+    pub fn is_unordered(self) -> bool {
+        let order = unsafe { LLVMGetOrdering(self.0) };
+        order == llvm_sys::LLVMAtomicOrdering::LLVMAtomicOrderingUnordered
+    }
+
+    /// Gives a load or store the weakest atomic order, or none.
+    pub fn set_unordered(self, unordered: bool) {
+        use llvm_sys::LLVMAtomicOrdering::*;
+        let order =
+            if unordered { LLVMAtomicOrderingUnordered } else { LLVMAtomicOrderingNotAtomic };
+        unsafe { LLVMSetOrdering(self.0, order) };
+    }
+
     /// Makes a load, store or memory intrinsic volatile, or not.
     pub fn set_volatile(self, volatile: bool) {
         let value = volatile.into();

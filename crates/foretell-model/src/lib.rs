@@ -5,13 +5,14 @@
 //! use names the definitions it may see, [`assertions`] ends runs at an assertion that fails,
 //! [`validate`] is the independent interpreter that accepts or rejects a witness, [`brute`] tries every
 //! interleaving of a small one, [`must_order`] and [`lockset`] are the cheap analyses that come first,
-//! [`kept`] finds what the model of channels leaves out.
+//! [`kept`] finds what the model of channels leaves out, [`count`] counts interleavings.
 //! Nothing here knows a solver.
 
 pub mod assertions;
 pub mod brute;
 pub mod build;
 mod channel;
+pub mod count;
 pub mod cssa;
 pub mod ctp;
 pub mod kept;

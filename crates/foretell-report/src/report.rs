@@ -76,7 +76,7 @@ impl Config {
 }
 
 /// How much of a program's behaviour with one input was covered.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exploration {
     /// Every behaviour was covered: the threads can take no other path under any schedule, and every
     /// property was decided on each.
@@ -84,6 +84,10 @@ pub struct Exploration {
     /// Classes of paths that were found. A class stands for all interleavings in which each thread takes
     /// the same choices.
     pub classes: usize,
+    /// How many interleavings they stand for: orders of the events that several threads can tell apart.
+    /// Absent if not everything was covered, or if they are too many to count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interleavings: Option<f64>,
     /// Questions that were asked whether a thread can take another path.
     pub questions: usize,
     /// Questions that are open.

@@ -214,12 +214,37 @@ pub fn limits(report: &Report) -> Vec<String> {
     limits
 }
 
+/// A number that may be very large: `1,204`, `about 3.1e27`.
+fn many(count: f64) -> String {
+    // Above, a float has not all digits.
+    if count >= 1e15 {
+        return format!("about {count:.1e}");
+    }
+    let digits = format!("{count:.0}");
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// Whether everything that the program can do with its input was covered, as the end of a sentence.
 pub fn coverage(explored: &Exploration) -> String {
     match (explored.covered, explored.classes, explored.open) {
-        (true, 1, _) => "all behaviours of this input were covered (1 class of paths)".into(),
         (true, classes, _) => {
-            format!("all behaviours of this input were covered ({classes} classes of paths)")
+            let classes = match classes {
+                1 => "1 class of paths".to_owned(),
+                classes => format!("{classes} classes of paths"),
+            };
+            let interleavings = match explored.interleavings {
+                Some(1.0) => ", 1 interleaving".to_owned(),
+                Some(count) => format!(", {} interleavings", many(count)),
+                None => String::new(),
+            };
+            format!("all behaviours of this input were covered ({classes}{interleavings})")
         }
         (false, _, 0) => "not all behaviours of this input were covered".into(),
         (false, _, open) => {

@@ -135,6 +135,7 @@ fn merged(parts: Vec<(String, Part, Report)>) -> Report {
     whole.exploration = Some(Exploration {
         covered,
         classes: count,
+        interleavings: None,
         questions: explored.iter().map(|part| part.questions).sum(),
         open: open.values().sum(),
         walks: explored.iter().map(|part| part.walks).sum(),

@@ -359,6 +359,7 @@ fn exploration(session: &Session) -> report::Exploration {
     report::Exploration {
         covered: session.is_covered(),
         classes: explored.classes,
+        interleavings: explored.interleavings.filter(|_| session.is_covered()),
         questions: explored.asked,
         walks: explored.walks,
         open: reasons.iter().map(|open| open.questions).sum(),

@@ -152,3 +152,50 @@ fn values_are_those_of_the_source() {
 fn tested(command: &mut Command) -> crate::common::Answer {
     answer(&command.output().expect("foretell runs")).ends_with(10)
 }
+
+/// Two loads whose values meet; `w` only writes `one`, on a line of its own.
+const TWO_LOADS: &str = r#"
+#include <pthread.h>
+static int which, one, two, seen;
+static void *reads(void *unused) {
+  int value;
+  if (which)
+    value = two;
+  else
+    value = one;
+  seen = value;
+  return unused;
+}
+static void *writes(void *unused) {
+  one = 1;
+  return unused;
+}
+int main(int count, char **words) {
+  (void)words;
+  which = count > 1;
+  pthread_t a, b;
+  pthread_create(&a, 0, reads, 0);
+  pthread_create(&b, 0, writes, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+}
+"#;
+
+#[test]
+fn an_access_keeps_its_line() {
+    let workshop = Workshop::new();
+    let source = workshop.path().join("two.c");
+    std::fs::write(&source, TWO_LOADS).expect("a file");
+    for level in ["-O0", "-O1", "-O2", "-O3"] {
+        let program = workshop.build(&source, &["--as-written", level]);
+        let answer = workshop.test(&program, &[], &[]).ends_with(10);
+        let races = answer.confirmed("race");
+        let lines = |race: &Value| -> Vec<u64> {
+            let accesses = race["accesses"].as_array().into_iter().flatten();
+            accesses.filter_map(|access| access["line"].as_u64()).collect()
+        };
+        let all: Vec<Vec<u64>> = races.iter().map(|race| lines(race)).collect();
+        assert!(!all.is_empty(), "{level}: {:#}", answer.report);
+        assert!(all.iter().flatten().all(|line| [9, 14].contains(line)), "{level}: {all:?}");
+    }
+}
