@@ -166,14 +166,20 @@ impl Bench {
     }
 }
 
-/// Prints the table of families.
-pub fn families() -> Result<(), String> {
+/// Prints the table of families, or the rows of one.
+pub fn families(only: Option<&str>) -> Result<(), String> {
+    if let Some(name) = only
+        && FAMILIES.iter().all(|family| family.name != name)
+    {
+        let names: Vec<&str> = FAMILIES.iter().map(|family| family.name).collect();
+        return Err(format!("no family `{name}`; there are {}", names.join(", ")));
+    }
     let mut bench = Bench::new("explore")?;
     println!(
         "family           n  classes   runs questions    traces reads-from    ends random    PCT   \
          (+: given up after {MOST} traces, of the largest size after {HOPELESS}; random and PCT: ends in {WALKS} runs)"
     );
-    for family in &FAMILIES {
+    for family in FAMILIES.iter().filter(|family| only.is_none_or(|name| family.name == name)) {
         for size in family.sizes {
             bench.row(family, size)?;
         }

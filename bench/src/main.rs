@@ -52,7 +52,8 @@ fn main() -> ExitCode {
         ["trace-binary"] => trace_binary::run(),
         ["predict-families"] => predict::families(),
         ["predict-million"] => predict::million(),
-        ["explore"] => explore::families(),
+        ["explore"] => explore::families(None),
+        ["explore", family] => explore::families(Some(family)),
         ["first-finding"] => explore::first_finding(),
         ["verify"] => verify::table(),
         ["verify", "families"] => families::table(),
@@ -79,7 +80,7 @@ fn main() -> ExitCode {
         ["count", parser, file] => trace_info::count(parser, Path::new(file)),
         _ => Err("usage: foretell-bench trace-info | trace-binary | predict-families | \
                   predict-million | scale | solvers | record | binary [paths] | schedule | runs | order [quick] [NAME] | \
-                  planner [EVENTS] | neighbourhood | thesis [binary] | verify [families] | explore | first-finding | \
+                  planner [EVENTS] | neighbourhood | thesis [binary] | verify [families] | explore [FAMILY] | first-finding | \
                   generate-std EVENTS FILE [clean|racy]"
             .to_owned()),
     };

@@ -33,7 +33,10 @@ fn a_lock_leaves_one_order_for_each_order_of_its_sections() {
 fn what_one_thread_alone_touches_adds_nothing() {
     let body = "thread A, B\nvar x = 0\nvar own = 0\nA write x = 1\nB write x = 2\n";
     assert_eq!(counted(body), Some(2.0));
-    assert_eq!(counted(&format!("{body}A write own = 1\nA read own\nA write own = 2\n")), Some(2.0));
+    assert_eq!(
+        counted(&format!("{body}A write own = 1\nA read own\nA write own = 2\n")),
+        Some(2.0)
+    );
 }
 
 #[test]
