@@ -1,15 +1,14 @@
 //! From a C file to its IR.
 
-use std::collections::{BTreeSet, HashMap};
-use std::ffi::OsString;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::BufReader;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use foretell_guard::{PrivateFolder, process};
 
-use super::syntax::{self, Syntax};
-use super::{Module, Refusal, read, scopes};
+use super::syntax::{self, Member, Syntax};
+use super::{Module, Refusal, files, read, scopes};
 
 /// The compiler whose IR is read.
 pub const CLANG: &str = "clang-22";
@@ -65,6 +64,12 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
         return Err(Refusal { place, what: what.into() });
     }
     let mut module = read(&clang.shown, &ir)?;
+    let defined = module.functions.iter().filter(|function| function.is_defined());
+    let defined: HashSet<&str> = defined.map(|function| &*function.name).collect();
+    if let Some((file, line)) = files::misused(&lines.lines, &defined) {
+        let what = "__FILE__, which depends on how the program is compiled";
+        return Err(Refusal { place: format!("{file}:{line}"), what: what.into() });
+    }
     let said = String::from_utf8_lossy(&output.stderr);
     if let Some(warning) = said.lines().find(|line| line.contains(": warning: "))
         && module.constant_parts
@@ -77,6 +82,15 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
     let syntax = clang.syntax(&preprocessed, &lines)?;
     if let Some((file, line, what)) = syntax.refused {
         return Err(Refusal { place: format!("{file}:{line}"), what });
+    }
+    let unions = syntax.members.into_iter();
+    for Member { place: (file, line), union, name } in unions {
+        if !module.whole_members.contains(&(union, name.clone())) {
+            let what = format!(
+                "an initialiser of the member {name} of a larger union, whose other bytes are unspecified"
+            );
+            return Err(Refusal { place: format!("{file}:{line}"), what });
+        }
     }
     for function in &module.functions {
         let shape = syntax.functions.get(&*function.name);
@@ -100,7 +114,7 @@ const OTHER_MACROS: [&str; 2] = ["-D__OPTIMIZE__=1", "-U__NO_INLINE__"];
 
 /// What compilers define, each in its own way or only if they optimise: a program that asks for them is
 /// another one for each.
-const MACROS_OF_COMPILERS: [&str; 22] = [
+const MACROS_OF_COMPILERS: [&str; 23] = [
     "__OPTIMIZE__",
     "__OPTIMIZE_SIZE__",
     "__NO_INLINE__",
@@ -121,6 +135,7 @@ const MACROS_OF_COMPILERS: [&str; 22] = [
     "__COUNTER__",
     "__INCLUDE_LEVEL__",
     "__BASE_FILE__",
+    "__FILE_NAME__",
     "__TIMESTAMP__",
     "__FAST_MATH__",
 ];
@@ -166,13 +181,7 @@ impl Clang {
         if !self.options.overflow {
             command.arg("-fwrapv");
         }
-        // `__FILE__` without its folder: the same program wherever it lies
-        if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            let mut map = OsString::from("-fmacro-prefix-map=");
-            map.push(folder);
-            map.push("/=");
-            command.arg(map);
-        }
+        command.arg(format!("-D__FILE__=\"{}\"", files::FILE_TEXT));
         let output = self.run(command.arg(file))?;
         String::from_utf8(output.stdout)
             .map_err(|_| self.refuse("the file is no text of UTF-8".into()))

@@ -75,6 +75,19 @@ pub struct Syntax {
     pub functions: HashMap<String, Shape>,
     /// Where compilers differ: file, line and construct.
     pub refused: Option<(String, u32, String)>,
+    /// Members of unions that initialisers of automatic variables set.
+    pub members: Vec<Member>,
+}
+
+/// A member of a union that an initialiser sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// File and line of the initialiser.
+    pub place: (String, u32),
+    /// The union's name, or the line of one without as `@12`.
+    pub union: String,
+    /// The member's name.
+    pub name: String,
 }
 
 #[derive(Debug)]
@@ -310,8 +323,18 @@ impl Reader {
                     self.refuse(node, "sizes of an array that may have an effect, in any order");
                 }
             }
+            "CStyleCastExpr" if node.rest.ends_with("<ToUnion>") => {
+                self.refuse(node, "a cast to a union, whose other bytes are unspecified");
+            }
             // `[0 ... 3] = f()`: as often as there are elements, or once
             "InitListExpr" => {
+                if !is_static(nodes, node)
+                    && let Some((union, name)) = union_member(&node.rest)
+                {
+                    let line = node.range.map_or(0, |range| range.begin.0);
+                    let file = self.files.iter().next().cloned().unwrap_or_default();
+                    self.syntax.members.push(Member { place: (file, line), union, name });
+                }
                 let mut seen = HashSet::new();
                 let twice = node.children.iter().find(|&&child| {
                     let address = &nodes[child].address;
@@ -327,6 +350,34 @@ impl Reader {
             _ => {}
         }
     }
+}
+
+/// Does an initialiser belong to a variable of static lifetime?
+fn is_static(nodes: &[Node], node: &Node) -> bool {
+    if nodes.first().is_none_or(|whole| whole.kind != "FunctionDecl") {
+        return true;
+    }
+    let mut at = node.parent;
+    while let Some(parent) = at {
+        if nodes[parent].kind == "VarDecl" {
+            return nodes[parent].rest.contains("' static");
+        }
+        at = nodes[parent].parent;
+    }
+    false
+}
+
+/// Union and member of `'union u' field Field 0x12 'c' 'char'`.
+fn union_member(rest: &str) -> Option<(String, String)> {
+    let (kind, member) = rest.split_once(" field Field ")?;
+    let kind = kind.rsplit('\'').nth(1).unwrap_or_default();
+    // `union (unnamed at a.c:3:5)`
+    let line = kind.split_once(" at ").and_then(|(_, place)| place.rsplit(':').nth(1));
+    let union = match line {
+        Some(line) => format!("@{line}"),
+        None => kind.rsplit([' ', ':']).next().unwrap_or_default().to_owned(),
+    };
+    Some((union, member.split('\'').nth(1).unwrap_or_default().to_owned()))
 }
 
 /// The name of a function that is declared: `used f 'int (void)'`.
