@@ -7,8 +7,8 @@ use std::process::{Command, Output, Stdio};
 
 use foretell_guard::{PrivateFolder, process};
 
-use super::syntax::{self, Member, Syntax};
-use super::{Module, Refusal, files, read, scopes};
+use super::syntax::{self, Syntax};
+use super::{Module, Refusal, files, read, scopes, unions};
 
 /// The compiler whose IR is read.
 pub const CLANG: &str = "clang-22";
@@ -83,15 +83,6 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
     if let Some((file, line, what)) = syntax.refused {
         return Err(Refusal { place: format!("{file}:{line}"), what });
     }
-    let unions = syntax.members.into_iter();
-    for Member { place: (file, line), union, name } in unions {
-        if !module.whole_members.contains(&(union, name.clone())) {
-            let what = format!(
-                "an initialiser of the member {name} of a larger union, whose other bytes are unspecified"
-            );
-            return Err(Refusal { place: format!("{file}:{line}"), what });
-        }
-    }
     for function in &module.functions {
         let shape = syntax.functions.get(&*function.name);
         if function.is_defined() && shape.is_none() {
@@ -101,6 +92,7 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
         }
         module.shapes.push(shape.cloned().unwrap_or_default());
     }
+    unions::refuse(&mut module).map_err(|what| clang.refuse(what))?;
     scopes::bound(&mut module);
     module.overflow = options.overflow;
     Ok(module)

@@ -33,6 +33,7 @@ mod read;
 mod scopes;
 pub mod syntax;
 mod types;
+mod unions;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -66,6 +66,8 @@ pub struct Shape {
     pub kind: String,
     /// By which type functions are called through pointers, by the first token of the call.
     pub calls: HashMap<Spot, String>,
+    /// Members of unions that initialisers set.
+    pub members: Vec<Member>,
 }
 
 /// What the syntax of a program says.
@@ -75,15 +77,13 @@ pub struct Syntax {
     pub functions: HashMap<String, Shape>,
     /// Where compilers differ: file, line and construct.
     pub refused: Option<(String, u32, String)>,
-    /// Members of unions that initialisers of automatic variables set.
-    pub members: Vec<Member>,
 }
 
-/// A member of a union that an initialiser sets.
+/// A member of a union that the initialiser of an automatic variable or literal sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// File and line of the initialiser.
-    pub place: (String, u32),
+    /// Where code for it may be: the initialiser, those around it, and the variable's name.
+    pub spots: Vec<Spot>,
     /// The union's name, or the line of one without as `@12`.
     pub union: String,
     /// The member's name.
@@ -279,6 +279,12 @@ impl Reader {
                 let called = before.rsplit(' ').next().unwrap_or_default().to_owned();
                 shape.variables.insert(name, (called, block(nodes, id)));
             }
+            if let ("InitListExpr", Some((union, name))) =
+                (nodes[id].kind.as_str(), union_member(&nodes[id].rest))
+                && let Some(spots) = automatic(nodes, id)
+            {
+                shape.members.push(Member { spots, union, name });
+            }
             if nodes[id].kind == "CompoundLiteralExpr"
                 && let Some(whole) = nodes[id].range
             {
@@ -328,13 +334,6 @@ impl Reader {
             }
             // `[0 ... 3] = f()`: as often as there are elements, or once
             "InitListExpr" => {
-                if !is_static(nodes, node)
-                    && let Some((union, name)) = union_member(&node.rest)
-                {
-                    let line = node.range.map_or(0, |range| range.begin.0);
-                    let file = self.files.iter().next().cloned().unwrap_or_default();
-                    self.syntax.members.push(Member { place: (file, line), union, name });
-                }
                 let mut seen = HashSet::new();
                 let twice = node.children.iter().find(|&&child| {
                     let address = &nodes[child].address;
@@ -352,19 +351,23 @@ impl Reader {
     }
 }
 
-/// Does an initialiser belong to a variable of static lifetime?
-fn is_static(nodes: &[Node], node: &Node) -> bool {
-    if nodes.first().is_none_or(|whole| whole.kind != "FunctionDecl") {
-        return true;
-    }
-    let mut at = node.parent;
-    while let Some(parent) = at {
-        if nodes[parent].kind == "VarDecl" {
-            return nodes[parent].rest.contains("' static");
+/// Where code may be of an initialiser in a function; none if it is that of a static variable.
+fn automatic(nodes: &[Node], id: usize) -> Option<Vec<Spot>> {
+    let mut spots = Vec::new();
+    let mut at = Some(id);
+    while let Some(id) = at {
+        let node = &nodes[id];
+        spots.extend(node.range.map(|range| range.begin));
+        if node.kind == "VarDecl" {
+            spots.extend(node.name);
+            return (!node.rest.contains("' static")).then_some(spots);
         }
-        at = nodes[parent].parent;
+        if node.kind.ends_with("Stmt") {
+            break;
+        }
+        at = node.parent;
     }
-    false
+    Some(spots)
 }
 
 /// Union and member of `'union u' field Field 0x12 'c' 'char'`.
