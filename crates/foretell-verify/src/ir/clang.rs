@@ -92,7 +92,7 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
         }
         module.shapes.push(shape.cloned().unwrap_or_default());
     }
-    unions::refuse(&mut module).map_err(|what| clang.refuse(what))?;
+    unions::refuse(&mut module)?;
     scopes::bound(&mut module);
     module.overflow = options.overflow;
     Ok(module)

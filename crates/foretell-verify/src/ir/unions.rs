@@ -2,17 +2,18 @@
 //! 6.2.6.1, 7), and gcc 15 leaves them as they were. clang 22 writes zeros, which nothing may rely on.
 
 use super::syntax::Member;
-use super::{Constant, Module, Op, Operand};
+use super::{Constant, Module, Op, Operand, Place, Refusal};
 
 /// Refuses the instructions that initialise such a member, or the program where there are none.
 ///
 /// What a static variable is initialised with is zero beside the member with gcc, too (it documents that).
-pub(super) fn refuse(module: &mut Module) -> Result<(), String> {
+pub(super) fn refuse(module: &mut Module) -> Result<(), Refusal> {
     let is_write: Vec<bool> = module
         .functions
         .iter()
         .map(|f| f.name.starts_with("llvm.memset.") || f.name.starts_with("llvm.memcpy."))
         .collect();
+    let mut nowhere = None;
     for (function, shape) in module.functions.iter_mut().zip(&module.shapes) {
         for Member { spots, union, name } in &shape.members {
             if module.whole_members.contains(&(union.clone(), name.clone())) {
@@ -37,9 +38,15 @@ pub(super) fn refuse(module: &mut Module) -> Result<(), String> {
                 found |= is_there && matches!(instruction.op, Op::Refused(_));
             }
             if !found {
-                return Err(format!("{}: {what}", function.name));
+                let mut places = function.blocks.iter().flat_map(|block| &block.instructions);
+                let file = places.next().map_or(0, |instruction| instruction.place.file);
+                let line = spots.first().map_or(0, |spot| spot.0);
+                nowhere = Some((Place { file, line, column: 0 }, what));
             }
         }
     }
-    Ok(())
+    match nowhere {
+        Some((place, what)) => Err(Refusal { place: module.show(place), what }),
+        None => Ok(()),
+    }
 }
