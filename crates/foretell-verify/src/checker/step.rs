@@ -946,9 +946,9 @@ fn leaf(kind: &Type, offset: i64) -> Option<&Type> {
     match kind {
         Type::Array(_, element) => leaf(element, offset.checked_rem(element.size()? as i64)?),
         Type::Struct(fields) => {
-            let starts =
+            let mut starts =
                 (0..fields.fields.len()).filter_map(|n| Some((n, fields.offset(n)? as i64)));
-            let (last, start) = starts.filter(|(_, start)| *start <= offset).last()?;
+            let (last, start) = starts.rfind(|(_, start)| *start <= offset)?;
             leaf(fields.fields.get(last)?, offset - start)
         }
         _ => Some(kind),
