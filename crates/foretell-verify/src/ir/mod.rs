@@ -29,6 +29,7 @@ pub mod clang;
 mod declared;
 pub mod files;
 mod lex;
+mod macros;
 mod read;
 mod scopes;
 pub mod syntax;

@@ -329,6 +329,10 @@ impl Reader {
                     self.refuse(node, "sizes of an array that may have an effect, in any order");
                 }
             }
+            // `__builtin_FILE()` and the like
+            "SourceLocExpr" => {
+                self.refuse(node, "a place in the source, which depends on how it is compiled");
+            }
             "CStyleCastExpr" if node.rest.ends_with("<ToUnion>") => {
                 self.refuse(node, "a cast to a union, whose other bytes are unspecified");
             }
