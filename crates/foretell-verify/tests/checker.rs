@@ -159,6 +159,23 @@ fn what_fails_is_never_accepted() {
     assert!(rejected >= 60, "{rejected} rejected");
 }
 
+/// What unoptimised code does not show: the checker accepts none of it either.
+#[test]
+fn what_is_undefined_is_never_accepted() {
+    let mut accepted = Vec::new();
+    for file in files("tests/undefined") {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(module) = module(&file).filter(|_| !name.ends_with("_ok")) else { continue };
+        let answer = answer(&module, &empty_proof(&module).print(), &[Property::Assertion]);
+        match answer {
+            Answer::Holds(_) => accepted.push(name),
+            Answer::Rejected(why) => assert!(!why.contains("says nothing"), "{name}: {why}"),
+            Answer::NotChecked(_) => {}
+        }
+    }
+    assert!(accepted.is_empty(), "{accepted:?}");
+}
+
 /// Each is refused, and the message says what is wrong.
 fn refused(module: &Module, text: &str, asked: Property, word: &str) {
     match answer(module, text, &[asked]) {

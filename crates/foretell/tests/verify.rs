@@ -325,12 +325,40 @@ fn what_fails_is_refuted_or_refused() {
         let output = workshop.foretell(&["verify", &file]);
         let code = output.status.code().unwrap_or(-1);
         let said = text(&output.stdout) + &text(&output.stderr);
-        assert!(matches!(code, 2 | 10 | 11 | 12), "{file}: {code} {said}");
         let name = Path::new(&file).file_name().unwrap().to_string_lossy().into_owned();
+        // those that were proved once are refuted on the compiled program, or refused
+        let is_first = name.starts_with("a") || name.starts_with("verify_");
+        let lacks = said.contains("not found");
+        let is_right = matches!(code, 2 | 10 | 12) || code == 11 && (!is_first || lacks);
+        assert!(is_right, "{file}: {code} {said}");
         let refused = said.lines().any(|line| has_place_and_reason(line, &name));
         assert!(
             matches!(code, 10 | 11) || refused || said.contains("not found"),
             "{file}: {code} {said}"
         );
     }
+}
+
+/// A sum of 6,000 terms took 5 GB once: memory grew with the square of its length.
+#[test]
+fn a_long_expression_costs_memory_in_proportion() {
+    let workshop = Workshop::new("long");
+    let terms = vec!["x"; 12_000].join(" + ");
+    workshop.file(
+        "long.c",
+        &format!(
+            "#include <assert.h>\nunsigned x = 1;\n\
+             int main(void) {{ unsigned y = {terms}; assert(y == 12000); return 0; }}\n"
+        ),
+    );
+    let limited = "ulimit -v 2000000; exec \"$0\" verify long.c";
+    let mut command = Command::new("sh");
+    command.args(["-c", limited, env!("CARGO_BIN_EXE_foretell")]).current_dir(&workshop.0);
+    let output = command.output().unwrap();
+    let said = text(&output.stdout) + &text(&output.stderr);
+    if said.contains("cannot run clang-22") {
+        skip::<()>(&said);
+        return;
+    }
+    assert!(output.status.success() && said.starts_with("proved"), "{said}");
 }

@@ -6,7 +6,7 @@ use super::memory::{Byte, Lock, Object, Value};
 use super::step::{Checker, End, Result, unknown};
 use super::{Doing, State, Thread};
 use crate::certificate::Assumption;
-use crate::ir::{Argument, Instruction, Op, Place, Type};
+use crate::ir::{Argument, Instruction, Op, Operand, Place, Type};
 
 const EPERM: u128 = 1;
 const EBUSY: u128 = 16;
@@ -15,6 +15,16 @@ const EDEADLK: u128 = 35;
 /// Kinds of mutexes, as the C library numbers them in the 17th byte.
 const RECURSIVE: u128 = 1;
 const ERROR_CHECKING: u128 = 2;
+
+/// How functions of locks begin.
+const LOCKS: [&str; 6] = [
+    "pthread_mutex_",
+    "pthread_cond_",
+    "pthread_rwlock_",
+    "pthread_spin_",
+    "sem_",
+    "pthread_barrier_",
+];
 
 type At = (Object, i64);
 
@@ -250,7 +260,18 @@ impl Call<'_, '_> {
                 None => unknown(self.place, "the end of no atomic section"),
             },
             // what is printed is not looked at
-            "printf" | "puts" | "putchar" | "fflush" => Ok(Some(Value::Undefined)),
+            "printf" | "puts" => {
+                let text = self.checker.text(state, self.place, &self.value(state, 0)?)?;
+                let mut arguments = Vec::new();
+                for (index, argument) in self.arguments.iter().enumerate().skip(1) {
+                    arguments.push((argument, self.value(state, index)?));
+                }
+                if name == "printf" {
+                    self.checker.format(state, self.place, &text, &arguments)?;
+                }
+                Ok(Some(Value::Undefined))
+            }
+            "putchar" | "fflush" => Ok(Some(Value::Undefined)),
             "usleep" | "sleep" | "sched_yield" => done(0),
             "malloc" | "calloc" => self.allocate(state, name),
             "free" => self.free(state),
@@ -270,6 +291,16 @@ impl Call<'_, '_> {
                 Ok(None)
             }
             _ if name.starts_with("llvm.") => self.intrinsic(state, name),
+            _ if LOCKS.iter().any(|start| name.starts_with(start)) => {
+                self.checker.use_lock(self.place, self.at(state, 0)?)?;
+                self.lock(state, name, choice)
+            }
+            _ => unknown(self.place, format!("the function {name}")),
+        }
+    }
+
+    fn lock(&self, state: &mut State, name: &str, choice: u32) -> Result<Option<Value>> {
+        match name {
             _ if name.starts_with("pthread_mutex_") => self.mutex(state, name),
             _ if name.starts_with("pthread_cond_") => self.condition(state, name, choice),
             _ if name.starts_with("pthread_rwlock_") => self.reader_writer(state, name),
@@ -622,10 +653,26 @@ impl Call<'_, '_> {
         if name.starts_with("llvm.lifetime.") {
             let at = self.at(state, self.arguments.len().saturating_sub(1))?;
             let bytes = vec![Byte::Undefined; state.memory.size(at.0)];
-            return match state.memory.write(at.0, 0, &bytes) {
-                Some(()) => Ok(Some(Value::Undefined)),
-                None => unknown(self.place, "a lifetime of nothing"),
-            };
+            if state.memory.locks.keys().any(|(object, _)| *object == at.0) {
+                return unknown(self.place, "a lock in a variable that begins or ends");
+            }
+            if state.memory.write(at.0, 0, &bytes).is_none() {
+                return unknown(self.place, "a lifetime of nothing");
+            }
+            // what points to it points to nothing, but for its name
+            if let (true, Some(Operand::Register(local))) = (
+                name.starts_with("llvm.lifetime.end"),
+                self.arguments.last().map(|argument| &argument.value),
+            ) {
+                let size = bytes.len();
+                let padding = state.memory.padding(at.0);
+                self.checker.remove(state, &|object| *object == at.0);
+                state.memory.add(at.0, vec![Byte::Undefined; size]);
+                state.memory.pad(at.0, padding.as_ref());
+                self.checker.top(state, self.thread)?.registers[*local as usize] =
+                    Value::Pointer(at.0, at.1);
+            }
+            return Ok(Some(Value::Undefined));
         }
         if !copies && !name.starts_with("llvm.memset") {
             return unknown(self.place, format!("the intrinsic {name}"));
@@ -643,7 +690,22 @@ impl Call<'_, '_> {
                     return unknown(self.place, "a copy inside an object");
                 }
                 let bytes = state.memory.read(from.0, from.1, length);
-                bytes.map(<[Byte]>::to_vec).ok_or(End::Violation(self.place))?
+                let mut bytes = bytes.map(<[Byte]>::to_vec).ok_or(End::Violation(self.place))?;
+                for (place, byte) in bytes.iter_mut().enumerate() {
+                    // bits without a value have none elsewhere either
+                    let partial =
+                        |(object, at): At| state.memory.is_partial(object, at + place as i64);
+                    if partial(from) && !partial(to) {
+                        *byte = Byte::Undefined;
+                    }
+                }
+                let is_constant = matches!(from.0, Object::Global(id)
+                    if self.checker.module.globals[id as usize].constant);
+                if !is_constant {
+                    self.checker.copy(self.place, from, length)?;
+                    self.checker.copy(self.place, to, length)?;
+                }
+                bytes
             }
             false => vec![Byte::Number(self.integer(state, 1)? as u8); length],
         };

@@ -1,6 +1,9 @@
 //! Bytes, and what locks keep beside them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::ir::Padding;
 
 /// Something that an address points into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,12 +58,36 @@ pub(super) enum Lock {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Memory {
     bytes: BTreeMap<Object, Vec<Byte>>,
+    /// Bytes of variables that have no value, whatever is written there.
+    padding: BTreeMap<Object, Arc<Padding>>,
     pub(super) locks: BTreeMap<(Object, i64), Lock>,
 }
 
 impl Memory {
     pub(super) fn add(&mut self, object: Object, bytes: Vec<Byte>) {
         self.bytes.insert(object, bytes);
+    }
+
+    pub(super) fn pad(&mut self, object: Object, padding: Option<&Arc<Padding>>) {
+        if let Some(padding) = padding {
+            self.padding.insert(object, Arc::clone(padding));
+        }
+    }
+
+    pub(super) fn padding(&self, object: Object) -> Option<Arc<Padding>> {
+        self.padding.get(&object).cloned()
+    }
+
+    /// Has the byte bits without a value?
+    pub(super) fn is_partial(&self, object: Object, at: i64) -> bool {
+        let padding = self.padding.get(&object);
+        padding.is_some_and(|padding| padding.partial.iter().any(|byte| i64::from(*byte) == at))
+    }
+
+    /// Bytes of the variables of a thread.
+    pub(super) fn stack(&self, thread: usize) -> usize {
+        let mine = |object: &Object| matches!(object, Object::Local(owner, ..) if usize::from(*owner) == thread);
+        self.bytes.iter().filter(|(object, _)| mine(object)).map(|(_, bytes)| bytes.len()).sum()
     }
 
     pub(super) fn has(&self, object: Object) -> bool {
@@ -85,7 +112,13 @@ impl Memory {
 
     pub(super) fn write(&mut self, object: Object, offset: i64, new: &[Byte]) -> Option<()> {
         let range = self.range(object, offset, new.len())?;
-        self.bytes.get_mut(&object)?[range].copy_from_slice(new);
+        let bytes = self.bytes.get_mut(&object)?;
+        bytes[range.clone()].copy_from_slice(new);
+        if let Some(padding) = self.padding.get(&object) {
+            for at in padding.whole.iter().map(|at| *at as usize).filter(|at| range.contains(at)) {
+                bytes[at] = Byte::Undefined;
+            }
+        }
         Some(())
     }
 
@@ -141,6 +174,7 @@ impl Memory {
     /// Removes objects; whatever points to them points to nothing.
     pub(super) fn remove(&mut self, is: &dyn Fn(&Object) -> bool) {
         self.bytes.retain(|object, _| !is(object));
+        self.padding.retain(|object, _| !is(object));
         self.locks.retain(|(object, _), _| !is(object));
         for byte in self.bytes.values_mut().flatten() {
             if let Byte::Part(object, offset, _) = byte

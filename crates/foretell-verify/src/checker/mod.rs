@@ -18,12 +18,13 @@
 //!
 //! What the checker does not know it does not accept: the answer is then [`Answer::NotChecked`].
 //!
-//! `memory.rs`: bytes. `step.rs`: instructions. `calls.rs`: threads and locks. `waits.rs`: who waits for
-//! whom, and who races.
+//! `memory.rs`: bytes. `step.rs`: instructions. `calls.rs`: threads and locks. `text.rs`: operands without an
+//! order, formats. `waits.rs`: who waits for whom, and who races.
 
 mod calls;
 mod memory;
 mod step;
+mod text;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};

@@ -4,10 +4,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::memory::{Byte, Memory, Object, Value};
+use super::text::unordered;
 use super::{Doing, Frame, State, Thread};
 use crate::certificate::Assumption;
-use crate::explore::liveness::Lives;
-use crate::explore::order::{Open, Orders, orders};
 use crate::ir::{
     Arithmetic, Cast, Change, Comparison, Constant, Flags, Function, Instruction, Manner, Module,
     Op, Operand, Order, Place, Promises, TagId, Type,
@@ -48,15 +47,18 @@ pub(super) fn unknown<T>(place: Place, what: impl Into<String>) -> Result<T> {
 pub(super) struct Checker<'m> {
     pub(super) module: &'m Module,
     uses: Vec<Uses>,
-    /// Instructions whose operands C evaluates in any order: the one thing that is taken from the
-    /// explorer, because it is about the text and not about states.
-    orders: Vec<Orders>,
+    /// For each function, instructions of operands that C evaluates in any order, and it matters.
+    unordered: Vec<HashSet<(u32, u32)>>,
     /// Signals are kept until they are received: needed to see that nobody can go on.
     pub(super) signals: bool,
     /// What had to be assumed.
     pub(super) assumed: RefCell<BTreeSet<Assumption>>,
     /// By which types variables were accessed, in all states.
     types: RefCell<HashMap<Variable, Accesses>>,
+    /// Where locks were, in all states.
+    used: RefCell<HashSet<(Object, i64)>>,
+    /// What was copied, from and to, in all states: object, first byte, end.
+    copied: RefCell<HashSet<(Object, i64, i64)>>,
 }
 
 /// A global, or one of a function.
@@ -120,11 +122,16 @@ impl Uses {
 impl<'m> Checker<'m> {
     pub(super) fn new(module: &'m Module, signals: bool) -> Self {
         let uses = module.functions.iter().map(Uses::of).collect();
-        let functions = module.functions.iter();
-        let lives: Vec<Lives> = functions.map(|f| Lives::of(module, f, HashMap::new())).collect();
-        let orders = orders(module, &lives);
-        let (assumed, types) = (RefCell::default(), RefCell::default());
-        Self { module, uses, orders, signals, assumed, types }
+        Self {
+            module,
+            uses,
+            unordered: unordered(module),
+            signals,
+            assumed: RefCell::default(),
+            types: RefCell::default(),
+            used: RefCell::default(),
+            copied: RefCell::default(),
+        }
     }
 
     pub(super) fn assume(&self, what: Assumption) {
@@ -148,6 +155,7 @@ impl<'m> Checker<'m> {
             };
             let object = Object::Global(id as u32);
             memory.add(object, vec![Byte::Undefined; size as usize]);
+            memory.pad(object, global.padding.as_ref());
             self.initialise(&mut memory, object, 0, &global.content, initial)?;
         }
         let main = self.module.function("main").filter(|&id| self.function(id).is_defined());
@@ -451,6 +459,21 @@ impl<'m> Checker<'m> {
             _ => return Ok(()),
         };
         let (Some(tag), Some(length)) = (manner.tag, kind.size()) else { return Ok(()) };
+        let content = match variable {
+            (None, id) => Some(&self.module.globals[id as usize].content),
+            (Some(function), number) => {
+                let entry = &self.function(function).blocks[0].instructions;
+                let mut locals = entry.iter().filter_map(|instruction| match &instruction.op {
+                    Op::Allocate { content, .. } => Some(content),
+                    _ => None,
+                });
+                locals.nth(number as usize - 1)
+            }
+        };
+        let is_character = content.and_then(|kind| leaf(kind, offset)) == Some(&Type::Integer(8));
+        if is_character && length > 1 && !manner.character {
+            return unknown(place, "an access of characters by another type");
+        }
         let access = (offset, offset + length as i64, tag);
         let mut types = self.types.borrow_mut();
         let known = types.entry(variable).or_default();
@@ -529,11 +552,8 @@ impl<'m> Checker<'m> {
         };
         let place = instruction.place;
         let frame = state.threads[thread].as_ref().and_then(|thread| thread.frames.last());
-        let open = frame.map_or(Open::No, |frame| {
-            self.orders[frame.function as usize].open(frame.block, frame.at)
-        });
-        let beside = state.threads.iter().flatten().filter(|t| !matches!(t.doing, Doing::Ended(_)));
-        if open == Open::Always || open == Open::Beside && beside.count() > 1 {
+        let (caller, spot) = frame.map_or((0, (0, 0)), |f| (f.function, (f.block, f.at)));
+        if self.unordered[caller as usize].contains(&spot) {
             return unknown(place, "C leaves open which operand is evaluated first");
         }
         let value = match &instruction.op {
@@ -548,6 +568,12 @@ impl<'m> Checker<'m> {
                 frame.locals += 1;
                 let object = Object::Local(thread as u8, depth as u16, frame.locals as u16);
                 state.memory.add(object, vec![Byte::Undefined; size as usize]);
+                let padding =
+                    instruction.result.and_then(|r| self.function(caller).padding.get(&r));
+                state.memory.pad(object, padding);
+                if state.memory.stack(thread) as u64 > LARGEST {
+                    return unknown(place, "a stack of this size");
+                }
                 Value::Pointer(object, 0)
             }
             Op::Load { kind, from, order, manner } => {
@@ -555,6 +581,9 @@ impl<'m> Checker<'m> {
                 let at = self.address(state, thread, place, from)?;
                 let value = self.load(state, place, at, kind)?;
                 self.manner(state, place, at, kind, manner)?;
+                if manner.character && state.memory.is_partial(at.0, at.1) {
+                    return unknown(place, "a byte with bits that have no value");
+                }
                 match (&value, manner.below) {
                     (Value::Integer(number), Some(below)) if *number >= below => {
                         return unknown(place, "a truth value that is neither 0 nor 1");
@@ -627,6 +656,9 @@ impl<'m> Checker<'m> {
                     }
                     sum += value * i128::from(index.stride);
                 }
+                if object == Object::Number && sum != i128::from(at) {
+                    return unknown(place, "a computation with a null pointer");
+                }
                 let size = state.memory.size(object) as i128;
                 if *inbounds && state.memory.has(object) && !(0..=size).contains(&sum) {
                     return unknown(place, "an address outside its variable");
@@ -654,6 +686,10 @@ impl<'m> Checker<'m> {
                 }
                 if !function.is_defined() || special {
                     return self.call(state, thread, instruction, &function.name, choice);
+                }
+                let by_pointer = matches!(callee, Operand::Register(_));
+                if !self.is_called_by_type(caller, place, id, by_pointer) {
+                    return unknown(place, "a call by another type than that of the function");
                 }
                 let depth = state.threads[thread].as_ref().map_or(0, |t| t.frames.len());
                 let fits = !function.variadic
@@ -764,6 +800,15 @@ impl<'m> Checker<'m> {
                     Some((kind, value)) => self.operand(state, thread, value, kind)?,
                     None => Value::Undefined,
                 };
+                // a thread's result need not have one
+                let depth = state.threads[thread].as_ref().map_or(0, |t| t.frames.len());
+                let is_thread = thread > 0 && depth == 1;
+                if self.function(caller).result != Type::Void
+                    && value == Value::Undefined
+                    && !is_thread
+                {
+                    return unknown(place, "a result that has no value");
+                }
                 return self.give_back(state, thread, value);
             }
             Op::Float { .. }
@@ -789,6 +834,14 @@ impl<'m> Checker<'m> {
             caller.registers[register as usize] = value;
         }
         let gone = depth as u16 - 1;
+        let place = self.next(state, number).map(|next| next.place).unwrap_or_default();
+        let ends = |object: &Object| {
+            matches!(object, Object::Local(owner, call, _)
+                if usize::from(*owner) == number && *call == gone)
+        };
+        if state.memory.locks.keys().any(|(object, _)| ends(object)) {
+            return unknown(place, "a lock in a variable that ends");
+        }
         self.remove(state, &|object| {
             matches!(object, Object::Local(owner, call, _)
                 if usize::from(*owner) == number && *call == gone)
@@ -809,6 +862,34 @@ impl<'m> Checker<'m> {
         }
     }
 
+    /// Is a function called by its own type, as the source has it? It says so of calls by pointers and of
+    /// casts of functions.
+    fn is_called_by_type(&self, caller: u32, place: Place, callee: u32, by_pointer: bool) -> bool {
+        let shapes = &self.module.shapes;
+        let from = shapes.get(caller as usize);
+        let by = from.and_then(|shape| shape.calls.get(&(place.line, place.column)));
+        by.map_or(!by_pointer, |by| shapes.get(callee as usize).is_some_and(|to| to.kind == *by))
+    }
+
+    /// A lock is used.
+    pub(super) fn use_lock(&self, place: Place, at: (Object, i64)) -> Result<()> {
+        self.used.borrow_mut().insert(at);
+        let copied = self.copied.borrow();
+        let is = |(object, from, to): &(Object, i64, i64)| {
+            *object == at.0 && (*from..*to).contains(&at.1)
+        };
+        if copied.iter().any(is) { unknown(place, "a lock that was copied") } else { Ok(()) }
+    }
+
+    /// Bytes are copied.
+    pub(super) fn copy(&self, place: Place, at: (Object, i64), length: usize) -> Result<()> {
+        let range = at.1..at.1 + length as i64;
+        self.copied.borrow_mut().insert((at.0, range.start, range.end));
+        let used = self.used.borrow();
+        let is = |(object, offset): &(Object, i64)| *object == at.0 && range.contains(offset);
+        if used.iter().any(is) { unknown(place, "a copy of a lock") } else { Ok(()) }
+    }
+
     fn compare(
         &self,
         state: &State,
@@ -819,7 +900,12 @@ impl<'m> Checker<'m> {
         b: Value,
     ) -> Result<bool> {
         let bits = if let Type::Integer(bits) = kind { *bits } else { 64 };
+        // two literals may be one, and one literal that is written twice may be two
+        let merged = |object: Object| matches!(object, Object::Global(id) if self.module.globals[id as usize].mergeable);
         let (a, b) = match (pointer(a), pointer(b)) {
+            (Value::Pointer(a, _), Value::Pointer(b, _)) if merged(a) && merged(b) => {
+                return unknown(place, "a comparison of constants without a name");
+            }
             (Value::Pointer(a, at), Value::Pointer(b, offset)) if a == b && a != Object::Gone => {
                 (at as i128 as u128, offset as i128 as u128)
             }
@@ -831,14 +917,6 @@ impl<'m> Checker<'m> {
                     Object::Function(_) | Object::Thread(_) => true,
                     _ => at >= 0 && (at as usize) < state.memory.size(object),
                 };
-                // the linker may merge constants without a name
-                let merged = |object: Object| {
-                    matches!(object, Object::Global(id)
-                    if self.module.globals[id as usize].mergeable)
-                };
-                if merged(a) && merged(b) {
-                    return unknown(place, "a comparison of constants without a name");
-                }
                 return match comparison {
                     Comparison::Equal if inside(a, at) && inside(b, offset) => Ok(false),
                     Comparison::NotEqual if inside(a, at) && inside(b, offset) => Ok(true),
@@ -860,6 +938,20 @@ impl<'m> Checker<'m> {
                 less || or_equal && a == b
             }
         })
+    }
+}
+
+/// What a type has at an offset; none if that is not known.
+fn leaf(kind: &Type, offset: i64) -> Option<&Type> {
+    match kind {
+        Type::Array(_, element) => leaf(element, offset.checked_rem(element.size()? as i64)?),
+        Type::Struct(fields) => {
+            let mut starts =
+                (0..fields.fields.len()).filter_map(|n| Some((n, fields.offset(n)? as i64)));
+            let (last, start) = starts.rfind(|(_, start)| *start <= offset)?;
+            leaf(fields.fields.get(last)?, offset - start)
+        }
+        _ => Some(kind),
     }
 }
 

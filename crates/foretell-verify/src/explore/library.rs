@@ -17,6 +17,7 @@ use crate::ir::{
     Argument, Cast, Constant, Copied, Flags, FloatOperation, FunctionId, Instruction, Op, Operand,
     Place, Type, mask, signed,
 };
+use crate::program::Visible;
 
 const MUTEX: usize = 40;
 const CONDITION: usize = 48;
@@ -391,6 +392,31 @@ impl<'m> Machine<'m> {
     fn sync(&self, state: &State, at: Pointer) -> Option<Sync> {
         let object = state.object(at.base)?;
         object.sync(usize::try_from(at.offset).ok()?).cloned()
+    }
+
+    /// What a run of the compiled program shows of a call that may be no step of a lock: who holds a mutex
+    /// already, or does not hold it, is only told so; `pthread_once` is taken, and given back by who took it.
+    pub(super) fn shows(
+        &self,
+        state: &State,
+        thread: usize,
+        place: Place,
+        name: &str,
+        at: Pointer,
+    ) -> Option<Visible> {
+        let sync = self.sync(state, at);
+        let mine = matches!(sync, Some(Sync::Held { owner, .. }) if usize::from(owner) == thread);
+        let checks =
+            || self.mutex_kind(state, place, at).is_ok_and(|k| k == MutexKind::ErrorChecking);
+        match name {
+            "pthread_mutex_lock" if mine && checks() => Some(Visible::No),
+            "pthread_mutex_unlock" if !mine => Some(Visible::No),
+            "pthread_once" if sync.is_none() && self.is_zero(state, at, 0, 4) => {
+                Some(Visible::Lock)
+            }
+            "pthread_once" => Some(Visible::Unlock),
+            _ => None,
+        }
     }
 
     fn set_sync(&self, state: &mut State, at: Pointer, length: usize, sync: Option<Sync>) {

@@ -23,7 +23,8 @@ use super::state::{Frame, OWN, State, Status, Thread};
 use crate::certificate::Assumption;
 use crate::ir::{
     Argument, Arithmetic, Cast, Change, Comparison, Constant, Flags, Function, FunctionId,
-    Instruction, Manner, Module, Op, Operand, Order, Place, Promises, Register, Type, mask, signed,
+    Instruction, Manner, Module, Op, Operand, Order, Place, Promises, Register, Type, files, mask,
+    signed,
 };
 
 /// Why a step does not end in another state.
@@ -1812,13 +1813,12 @@ fn ambiguous(module: &Module) -> HashSet<Base> {
         .collect()
 }
 
-/// String literals that are the name of the source file, as `__FILE__` gives it.
+/// String literals that stand for the name of the source file.
 fn file_names(module: &Module) -> HashSet<u32> {
-    let name = module.file_name(0).as_bytes();
     let all = module.globals.iter().enumerate().filter(|(_, global)| {
         global.mergeable
             && matches!(&global.initial, Some(Constant::Bytes(bytes))
-                if bytes.strip_suffix(&[0]).is_some_and(|bytes| bytes.ends_with(name)))
+                if bytes.strip_suffix(&[0]) == Some(files::FILE_TEXT.as_bytes()))
     });
     all.map(|(id, _)| id as u32).collect()
 }

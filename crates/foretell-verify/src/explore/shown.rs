@@ -197,7 +197,17 @@ fn describe(
             let function = &*machine.function(id).name;
             let first = arguments.first().map(|argument| name_of(&argument.value));
             let first = first.unwrap_or_default();
+            let object = arguments.first().map(|argument| &argument.value);
+            let object =
+                object.and_then(|o| machine.operand(state, thread, o, &Type::Pointer).ok());
+            let shows = match object {
+                Some(Value::Pointer(at)) => {
+                    machine.shows(state, thread, instruction.place, function, at)
+                }
+                _ => None,
+            };
             let does = match function {
+                _ if let Some(shows) = shows => shows,
                 _ if !machine.accesses(state, thread, instruction).is_empty() => Visible::Copy,
                 "pthread_create" => Visible::Fork,
                 "pthread_join" => Visible::Join,

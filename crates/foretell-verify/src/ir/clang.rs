@@ -1,15 +1,15 @@
 //! From a C file to its IR.
 
-use std::collections::{BTreeSet, HashMap};
-use std::ffi::OsString;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::BufReader;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use foretell_guard::{PrivateFolder, process};
 
+use super::macros::identifiers;
 use super::syntax::{self, Syntax};
-use super::{Module, Refusal, read, scopes};
+use super::{Module, Refusal, files, macros, read, scopes, unions};
 
 /// The compiler whose IR is read.
 pub const CLANG: &str = "clang-22";
@@ -65,6 +65,12 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
         return Err(Refusal { place, what: what.into() });
     }
     let mut module = read(&clang.shown, &ir)?;
+    let defined = module.functions.iter().filter(|function| function.is_defined());
+    let defined: HashSet<&str> = defined.map(|function| &*function.name).collect();
+    if let Some((file, line)) = files::misused(&lines.lines, &defined) {
+        let what = "__FILE__, which depends on how the program is compiled";
+        return Err(Refusal { place: format!("{file}:{line}"), what: what.into() });
+    }
     let said = String::from_utf8_lossy(&output.stderr);
     if let Some(warning) = said.lines().find(|line| line.contains(": warning: "))
         && module.constant_parts
@@ -87,6 +93,7 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
         }
         module.shapes.push(shape.cloned().unwrap_or_default());
     }
+    unions::refuse(&mut module)?;
     scopes::bound(&mut module);
     module.overflow = options.overflow;
     Ok(module)
@@ -97,33 +104,6 @@ const OWN_MACROS: [&str; 2] = ["-U__OPTIMIZE__", "-D__NO_INLINE__=1"];
 
 /// As optimisation has them.
 const OTHER_MACROS: [&str; 2] = ["-D__OPTIMIZE__=1", "-U__NO_INLINE__"];
-
-/// What compilers define, each in its own way or only if they optimise: a program that asks for them is
-/// another one for each.
-const MACROS_OF_COMPILERS: [&str; 22] = [
-    "__OPTIMIZE__",
-    "__OPTIMIZE_SIZE__",
-    "__NO_INLINE__",
-    "__clang__",
-    "__clang_major__",
-    "__clang_minor__",
-    "__clang_patchlevel__",
-    "__clang_version__",
-    "__llvm__",
-    "__GNUC_MINOR__",
-    "__GNUC_PATCHLEVEL__",
-    "__VERSION__",
-    "__has_feature",
-    "__has_extension",
-    "__has_builtin",
-    "__has_attribute",
-    "__has_warning",
-    "__COUNTER__",
-    "__INCLUDE_LEVEL__",
-    "__BASE_FILE__",
-    "__TIMESTAMP__",
-    "__FAST_MATH__",
-];
 
 /// How clang is called for one file.
 struct Clang {
@@ -166,13 +146,7 @@ impl Clang {
         if !self.options.overflow {
             command.arg("-fwrapv");
         }
-        // `__FILE__` without its folder: the same program wherever it lies
-        if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            let mut map = OsString::from("-fmacro-prefix-map=");
-            map.push(folder);
-            map.push("/=");
-            command.arg(map);
-        }
+        command.arg(format!("-D__FILE__=\"{}\"", files::FILE_TEXT));
         let output = self.run(command.arg(file))?;
         String::from_utf8(output.stdout)
             .map_err(|_| self.refuse("the file is no text of UTF-8".into()))
@@ -197,23 +171,22 @@ impl Clang {
         lines: &Preprocessed<'_>,
     ) -> Result<(), Refusal> {
         let mut pastes = false;
+        let mut command = self.command();
+        let output = self.run(command.args(["-x", "c", "-dM", "-E", "/dev/null"]))?;
+        let all = String::from_utf8_lossy(&output.stdout).into_owned();
+        let defined: HashSet<&str> =
+            all.lines().filter_map(|line| line.split([' ', '(']).nth(1)).collect();
         for &own in &lines.own {
             let path = Path::new(own);
             // the main file by the name that we were given
             let path = if own == lines.first { file } else { path };
             let Ok(source) = std::fs::read_to_string(path) else { continue };
             pastes |= source.contains("##");
-            for (number, line) in (1..).zip(source.lines()) {
-                let compares = line.trim_start().starts_with("#if ") && !line.contains("defined");
-                let word = identifiers(line).find(|word| {
-                    MACROS_OF_COMPILERS.contains(word) || (*word == "__GNUC__" && compares)
+            if let Some((number, word)) = macros::of_compilers(&source, &defined) {
+                return Err(Refusal {
+                    place: format!("{}:{number}", path.display()),
+                    what: format!("{word}, which each compiler has in its own way"),
                 });
-                if let Some(word) = word {
-                    return Err(Refusal {
-                        place: format!("{}:{number}", path.display()),
-                        what: format!("{word}, which each compiler has in its own way"),
-                    });
-                }
             }
         }
         // a name that is put together is not found by looking for it
@@ -307,10 +280,6 @@ impl<'t> Preprocessed<'t> {
             .find(|(_, _, line)| identifiers(line).any(|word| words.contains(&word)))?;
         Some(format!("{file}:{number}"))
     }
-}
-
-fn identifiers(line: &str) -> impl Iterator<Item = &str> {
-    line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
 }
 
 /// Is it an instruction that calls a function by a pointer?

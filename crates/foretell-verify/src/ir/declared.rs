@@ -154,6 +154,34 @@ impl<'t> Declared<'t> {
         Some((field(wide, " name: ").unwrap_or("?").trim_matches('"'), line))
     }
 
+    /// Members of unions that are as large as their union, in every union of that name, line or typedef.
+    pub(super) fn whole_members(&self) -> HashSet<(String, String)> {
+        let (mut whole, mut narrow) = (HashSet::new(), HashSet::new());
+        let called = |entry: &str| Some(field(entry, " name: ")?.trim_matches('"').to_owned());
+        for entry in self.entries.values() {
+            // `typedef union { ... } name`
+            let is_typedef = entry.contains("DW_TAG_typedef");
+            let base = field(entry, "baseType: !").filter(|_| is_typedef);
+            let whole_type = base.and_then(|base| self.entries.get(base)).unwrap_or(entry);
+            let (name, entry) = (called(entry), whole_type);
+            if !tagged(entry, &["union"]) {
+                continue;
+            }
+            let line = || format!("@{}", number_of(entry, " line: ").unwrap_or(0));
+            let name = name.unwrap_or_else(line);
+            for member in self.members(entry) {
+                let Some(member) = self.entries.get(member) else { continue };
+                let own = field(member, " name: ").map_or("", |name| name.trim_matches('"'));
+                let is_whole = number_of(member, " size: ") == number_of(entry, " size: ")
+                    && !member.contains("DIFlagBitField");
+                let set = if is_whole { &mut whole } else { &mut narrow };
+                set.insert((name.clone(), own.to_owned()));
+            }
+        }
+        whole.retain(|member| !narrow.contains(member));
+        whole
+    }
+
     fn bits(&self, kind: &str) -> Option<u64> {
         let entry = self.entries.get(kind)?;
         number_of(entry, " size: ").or_else(|| self.bits(field(entry, "baseType: !")?))

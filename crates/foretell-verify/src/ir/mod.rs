@@ -27,13 +27,16 @@
 pub mod alias;
 pub mod clang;
 mod declared;
+pub mod files;
 mod lex;
+mod macros;
 mod read;
 mod scopes;
 pub mod syntax;
 mod types;
+mod unions;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub use alias::{Aliases, TagId};
@@ -99,6 +102,9 @@ pub struct Module {
     pub aliases: Aliases,
     /// A local structure or array is `const`, as a whole or in part.
     pub constant_parts: bool,
+    /// Members of unions that are as large as their union: the union's name, or its line as `@12`, and
+    /// the member's.
+    pub whole_members: HashSet<(String, String)>,
     /// What the syntax of each function says; absent if only IR was read.
     pub shapes: Vec<syntax::Shape>,
 }
@@ -222,7 +228,18 @@ pub struct Function {
     /// What of its locals has no value.
     pub padding: HashMap<Register, Arc<Padding>>,
     /// Where its locals are declared.
-    pub declared: HashMap<Register, syntax::Spot>,
+    pub declared: HashMap<Register, Declaration>,
+}
+
+/// Where a local is declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Declaration {
+    /// Its name in the source.
+    pub spot: syntax::Spot,
+    /// The declaration is reached in this block,
+    pub block: usize,
+    /// before this instruction.
+    pub at: usize,
 }
 
 impl Function {

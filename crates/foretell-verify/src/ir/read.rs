@@ -12,9 +12,9 @@ use super::alias::{number, parts};
 use super::declared::{Constness, Declared};
 use super::lex::{Token, words};
 use super::{
-    Argument, Arithmetic, Block, Cast, Change, Comparison, Constant, Copied, Flags, FloatOperation,
-    Function, Global, Index, Instruction, Manner, Module, Op, Operand, Order, Parameter, Place,
-    Promises, Refusal, Register, Struct, Type,
+    Argument, Arithmetic, Block, Cast, Change, Comparison, Constant, Copied, Declaration, Flags,
+    FloatOperation, Function, Global, Index, Instruction, Manner, Module, Op, Operand, Order,
+    Parameter, Place, Promises, Refusal, Register, Struct, Type,
 };
 use crate::sha256;
 
@@ -50,6 +50,7 @@ pub fn read(source: &str, text: &str) -> Result<Module, Refusal> {
         global.padding = number.and_then(|number| declared.padding(number));
     }
     reader.module.aliases.find_padding(&declared);
+    reader.module.whole_members = declared.whole_members();
     identify(&mut reader.module, text);
     Ok(reader.module)
 }
@@ -888,8 +889,13 @@ impl<'a> Reader<'a> {
                 let variable = rest.split(',').next().unwrap_or_default();
                 let place = rest.rsplit_once('!').map(|(_, number)| number.trim_end_matches(')'));
                 if let Some(place) = place.and_then(|number| self.places.get(number)) {
-                    let spot = (place.line, place.column);
-                    declared_at.push((local.trim_matches('"').to_owned(), spot));
+                    let before = parsed.last().map_or(0, Vec::len);
+                    let declaration = Declaration {
+                        spot: (place.line, place.column),
+                        block: parsed.len().saturating_sub(1),
+                        at: before,
+                    };
+                    declared_at.push((local.trim_matches('"').to_owned(), declaration));
                 }
                 if let Some(padding) = declared.padding(variable) {
                     paddings.push((local.trim_matches('"').to_owned(), padding));
@@ -974,9 +980,9 @@ impl<'a> Reader<'a> {
             blocks.push(Block { instructions });
         }
         body.function.blocks = blocks;
-        for (local, spot) in declared_at {
+        for (local, declaration) in declared_at {
             if let Some(&register) = body.registers.get(&local) {
-                body.function.declared.insert(register, spot);
+                body.function.declared.insert(register, declaration);
             }
         }
         for (local, padding) in paddings {

@@ -1,5 +1,6 @@
 //! Lifetimes that clang does not write: a compound literal ends with its block (C17 6.5.2.5, 5), and so does
-//! a variable whose declaration a jump may pass by.
+//! a variable whose declaration a jump may pass by. Each time the declaration of such a variable is reached,
+//! its value is indeterminate again (C17 6.2.4, 6).
 //!
 //! clang keeps its memory until the function returns. Here it begins where the literal is evaluated and
 //! ends where control leaves the block, by the places of the instructions.
@@ -16,13 +17,22 @@ use super::{
 pub(super) fn bound(module: &mut Module) {
     for id in 0..module.functions.len() {
         let Some(shape) = module.shapes.get(id) else { return };
-        let bypassed = without_lifetime(module, &module.functions[id], &shape.variables);
+        let without = without_lifetime(module, &module.functions[id]);
+        let bypassed = blocks(&module.functions[id], &without, &shape.variables);
+        let is_variable = |spot: &Spot| shape.variables.contains_key(spot);
+        let declared = &module.functions[id].declared;
+        let mut reached: Vec<(usize, usize, Register)> = without
+            .iter()
+            .filter_map(|local| Some((*local, declared.get(local)?)))
+            .filter(|(_, declaration)| is_variable(&declaration.spot))
+            .map(|(local, declaration)| (declaration.block, declaration.at, local))
+            .collect();
         let nested: Vec<(Range, Range)> = shape
             .literals
             .iter()
             .filter_map(|literal| Some((literal.whole, literal.block?)))
             .collect();
-        if nested.is_empty() && bypassed.is_empty() {
+        if nested.is_empty() && bypassed.is_empty() && reached.is_empty() {
             continue;
         }
         let function = &module.functions[id];
@@ -40,6 +50,14 @@ pub(super) fn bound(module: &mut Module) {
         let start = intrinsic(module, "llvm.lifetime.start.p0");
         let end = intrinsic(module, "llvm.lifetime.end.p0");
         let function = &mut module.functions[id];
+        // the last ones first, so that the places of the others stay
+        reached.sort_unstable();
+        for (block, at, local) in reached.into_iter().rev() {
+            let instructions = &mut function.blocks[block].instructions;
+            let at = at.min(instructions.len() - 1);
+            let start = call(start, local, &instructions[at]);
+            instructions.insert(at, start);
+        }
         for (local, block) in bypassed {
             begin(function, local, block, start);
             mark(function, local, block, end, |before, now| before && !now);
@@ -51,12 +69,8 @@ pub(super) fn bound(module: &mut Module) {
     }
 }
 
-/// Variables inside blocks whose lifetimes the IR does not say, with their blocks.
-fn without_lifetime(
-    module: &Module,
-    function: &Function,
-    variables: &HashMap<Spot, (String, Option<Range>)>,
-) -> Vec<(Register, Range)> {
+/// Variables whose lifetimes the IR does not say.
+fn without_lifetime(module: &Module, function: &Function) -> Vec<Register> {
     let mut known = HashSet::new();
     for instruction in function.blocks.iter().flat_map(|block| &block.instructions) {
         if let Op::Call { callee: Operand::Constant(Constant::Function(id)), arguments, .. } =
@@ -72,24 +86,30 @@ fn without_lifetime(
     locals
         .filter_map(|instruction| instruction.result)
         .filter(|local| !known.contains(local))
-        .filter_map(|local| {
-            if let Some(spot) = function.declared.get(&local) {
-                return Some((local, variables.get(spot)?.1?));
-            }
-            // a declaration that is never executed has no place in the IR, but the variable a name; of
-            // several variables of that name, the smallest block ends first
-            let name = &*function.registers[local as usize];
-            let plain = name.trim_end_matches(|c: char| c.is_ascii_digit());
-            let named = variables.values().filter(|(called, _)| called == name || called == plain);
-            let blocks: Option<Vec<Range>> = named.map(|(_, block)| *block).collect();
-            Some((
-                local,
-                blocks?
-                    .into_iter()
-                    .min_by_key(|block| (block.end.0 - block.begin.0, block.begin))?,
-            ))
-        })
         .collect()
+}
+
+/// Those of the variables that are inside blocks, with their blocks.
+fn blocks(
+    function: &Function,
+    locals: &[Register],
+    variables: &HashMap<Spot, (String, Option<Range>)>,
+) -> Vec<(Register, Range)> {
+    let block = |&local: &Register| {
+        if let Some(declaration) = function.declared.get(&local) {
+            return Some((local, variables.get(&declaration.spot)?.1?));
+        }
+        // a declaration that is never executed has no place in the IR, but the variable a name; of
+        // several variables of that name, the smallest block ends first
+        let name = &*function.registers[local as usize];
+        let plain = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let named = variables.values().filter(|(called, _)| called == name || called == plain);
+        let blocks: Option<Vec<Range>> = named.map(|(_, block)| *block).collect();
+        let smallest =
+            blocks?.into_iter().min_by_key(|block| (block.end.0 - block.begin.0, block.begin))?;
+        Some((local, smallest))
+    };
+    locals.iter().filter_map(block).collect()
 }
 
 /// Calls an intrinsic where control is about to come into the range.

@@ -66,6 +66,8 @@ pub struct Shape {
     pub kind: String,
     /// By which type functions are called through pointers, by the first token of the call.
     pub calls: HashMap<Spot, String>,
+    /// Members of unions that initialisers set.
+    pub members: Vec<Member>,
 }
 
 /// What the syntax of a program says.
@@ -75,6 +77,17 @@ pub struct Syntax {
     pub functions: HashMap<String, Shape>,
     /// Where compilers differ: file, line and construct.
     pub refused: Option<(String, u32, String)>,
+}
+
+/// A member of a union that the initialiser of an automatic variable or literal sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Where code for it may be: the initialiser, those around it, and the variable's name.
+    pub spots: Vec<Spot>,
+    /// The union's name, or the line of one without as `@12`.
+    pub union: String,
+    /// The member's name.
+    pub name: String,
 }
 
 #[derive(Debug)]
@@ -266,6 +279,12 @@ impl Reader {
                 let called = before.rsplit(' ').next().unwrap_or_default().to_owned();
                 shape.variables.insert(name, (called, block(nodes, id)));
             }
+            if let ("InitListExpr", Some((union, name))) =
+                (nodes[id].kind.as_str(), union_member(&nodes[id].rest))
+                && let Some(spots) = automatic(nodes, id)
+            {
+                shape.members.push(Member { spots, union, name });
+            }
             if nodes[id].kind == "CompoundLiteralExpr"
                 && let Some(whole) = nodes[id].range
             {
@@ -310,6 +329,13 @@ impl Reader {
                     self.refuse(node, "sizes of an array that may have an effect, in any order");
                 }
             }
+            // `__builtin_FILE()` and the like
+            "SourceLocExpr" => {
+                self.refuse(node, "a place in the source, which depends on how it is compiled");
+            }
+            "CStyleCastExpr" if node.rest.ends_with("<ToUnion>") => {
+                self.refuse(node, "a cast to a union, whose other bytes are unspecified");
+            }
             // `[0 ... 3] = f()`: as often as there are elements, or once
             "InitListExpr" => {
                 let mut seen = HashSet::new();
@@ -327,6 +353,38 @@ impl Reader {
             _ => {}
         }
     }
+}
+
+/// Where code may be of an initialiser in a function; none if it is that of a static variable.
+fn automatic(nodes: &[Node], id: usize) -> Option<Vec<Spot>> {
+    let mut spots = Vec::new();
+    let mut at = Some(id);
+    while let Some(id) = at {
+        let node = &nodes[id];
+        spots.extend(node.range.map(|range| range.begin));
+        if node.kind == "VarDecl" {
+            spots.extend(node.name);
+            return (!node.rest.contains("' static")).then_some(spots);
+        }
+        if node.kind.ends_with("Stmt") {
+            break;
+        }
+        at = node.parent;
+    }
+    Some(spots)
+}
+
+/// Union and member of `'union u' field Field 0x12 'c' 'char'`.
+fn union_member(rest: &str) -> Option<(String, String)> {
+    let (kind, member) = rest.split_once(" field Field ")?;
+    let kind = kind.rsplit('\'').nth(1).unwrap_or_default();
+    // `union (unnamed at a.c:3:5)`
+    let line = kind.split_once(" at ").and_then(|(_, place)| place.rsplit(':').nth(1));
+    let union = match line {
+        Some(line) => format!("@{line}"),
+        None => kind.rsplit([' ', ':']).next().unwrap_or_default().to_owned(),
+    };
+    Some((union, member.split('\'').nth(1).unwrap_or_default().to_owned()))
 }
 
 /// The name of a function that is declared: `used f 'int (void)'`.

@@ -277,7 +277,7 @@ impl Writer<'_> {
         let number = self.number;
         let first = match self.random.below(3) {
             0 => {
-                self.line(format!("union p{number}_U {name} = {{0}};"));
+                self.line(format!("union p{number}_U {name} = {{.room = {{0}}}};"));
                 format!("{name}.one")
             }
             1 => {
