@@ -145,6 +145,9 @@ impl Emulator {
         if options.path {
             plugin.push(",branches=1");
         }
+        if options.terms {
+            plugin.push(",terms=1");
+        }
         if let Some(log) = &options.replay {
             plugin.push(",follow=");
             plugin.push(escaped(log));

@@ -6,6 +6,7 @@
 mod debugger;
 mod lost_updates;
 mod paths;
+mod terms;
 mod unknown_library;
 
 use std::path::{Path, PathBuf};
