@@ -65,8 +65,18 @@ pub extern "C" fn on_access(cpu: c_uint, what: u32, address: u64, data: Pointer)
     }
     let (shift, writes, both) = (size_shift(what), is_store(what), what & IS_BOTH == IS_BOTH);
     if me.terms.is_some() {
-        let plain = matches!(instruction.class, Class::Plain | Class::Ordered);
-        terms::before_access(me, instruction.place, address, 1 << shift, writes, plain);
+        let size = 1 << shift;
+        match instruction.class {
+            Class::Plain | Class::Ordered => {
+                terms::before_access(me, instruction.place, address, size, writes);
+            }
+            Class::Atomic if both && size <= 8 && is_all_recorded(address) => {
+                settle(me);
+                let old = scheduler().shadow.value(address, size);
+                terms::before_exchange(me, instruction.place, address, size, old);
+            }
+            _ => terms::before_atomic(me, instruction.place),
+        }
     }
     if instruction.class == Class::Plain && me.pending == Pending::None && is_own(me, address) {
         return unseen(me, address, shift, writes);
@@ -177,7 +187,8 @@ fn exchanged(
     old: Option<u64>,
     new: u64,
 ) {
-    let is_read = class == Class::CompareExchange && old == Some(new);
+    // With what it would have written instead, it is not only a read.
+    let is_read = class == Class::CompareExchange && old == Some(new) && me.terms.is_none();
     if is_read || old.is_none() {
         if old.is_none() {
             scheduler().gap_once(
@@ -196,9 +207,9 @@ fn exchanged(
         escape(me, address, new);
     }
     let (index, old) = (me.index, old.unwrap_or(new));
-    let words = [address, old, new, terms::of_access(me, address, new)];
+    let words = [address, old, new, terms::of_exchange(me, address, size, old, new)];
     scheduler::event(me, Kind::ReadModifyWrite, detail::detail(size, SEQUENTIAL), place, &words);
-    terms::recorded(me, index, address, size, old, false);
+    terms::exchanged(me, index, address, size, old);
 }
 
 /// Records a read or a write, unless it is of what nobody else sees. The recorder knows the place.

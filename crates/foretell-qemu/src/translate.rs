@@ -68,8 +68,9 @@ pub extern "C" fn on_translation(_id: Id, block: Pointer) {
     if own && terms::is_on() {
         let code = |number| {
             let (at, bytes) = (instruction(number), bytes_of(instruction(number)));
-            let atomic = Class::of(machine(), thumb, bytes).is_atomic();
-            ((api.qemu_plugin_insn_vaddr)(at), bytes, atomic)
+            let class = Class::of(machine(), thumb, bytes);
+            let followed = !class.is_atomic() || class == Class::Atomic;
+            ((api.qemu_plugin_insn_vaddr)(at), bytes, followed)
         };
         terms::watch(block, thumb, begin, &(0..count).map(code).collect::<Vec<_>>());
     }

@@ -185,6 +185,15 @@ impl Terms {
         true
     }
 
+    /// Follows what was executed up to the instruction that ends at the place; `None` if there is none.
+    fn come_to(&mut self, place: u64) -> Option<&'static Lifted> {
+        let block = self.block?;
+        let mut rest = block.instructions.iter().enumerate().skip(self.at.0);
+        let (number, instruction) = rest.find(|(_, one)| one.end == place)?;
+        self.follow(block, number);
+        Some(instruction)
+    }
+
     /// Everything that the thread has computed so far has to be what it was.
     fn hold_all(&mut self) {
         for (_, value) in self.registers.free() {
@@ -318,11 +327,9 @@ impl Terms {
 }
 
 /// Lets QEMU call us at the block of the program, which is never freed: its instructions with their code,
-/// and whether each is atomic.
+/// and whether each can be followed.
 pub fn watch(block: Pointer, thumb: bool, begin: u64, code: &[(u64, &[u8], bool)]) {
-    let followed: Vec<_> =
-        code.iter().map(|&(address, bytes, atomic)| (address, bytes, !atomic)).collect();
-    let known = Block { begin, instructions: lift::lift(machine(), thumb, &followed) };
+    let known = Block { begin, instructions: lift::lift(machine(), thumb, code) };
     let data = Box::into_raw(Box::new(known)).cast();
     (api().qemu_plugin_register_vcpu_tb_exec_cb)(block, on_block, 0, data);
 }
@@ -454,23 +461,14 @@ pub fn flush(me: &mut Thread) {
 }
 
 /// The instruction that ends at the place accesses memory.
-pub fn before_access(
-    me: &mut Thread,
-    place: u64,
-    address: u64,
-    size: u8,
-    writes: bool,
-    plain: bool,
-) {
+pub fn before_access(me: &mut Thread, place: u64, address: u64, size: u8, writes: bool) {
     let Some(terms) = &mut me.terms else { return };
     terms.access = None;
-    let Some(block) = terms.block else { return };
-    let mut rest = block.instructions.iter().enumerate().skip(terms.at.0);
-    let Some((number, instruction)) = rest.find(|(_, one)| one.end == place) else {
-        return terms.hold_all();
-    };
-    terms.follow(block, number);
-    if !plain || size > 8 || instruction.operations.is_none() {
+    if terms.block.is_none() {
+        return;
+    }
+    let Some(instruction) = terms.come_to(place) else { return terms.hold_all() };
+    if size > 8 || instruction.operations.is_none() {
         return terms.hold_inputs(instruction);
     }
     match terms.run(instruction, false) {
@@ -491,6 +489,42 @@ pub fn before_access(
         }
         Stop::End => terms.hold_inputs(instruction),
     }
+}
+
+/// The instruction that ends at the place does something atomic, which is not followed.
+pub fn before_atomic(me: &mut Thread, place: u64) {
+    let Some(terms) = &mut me.terms else { return };
+    terms.access = None;
+    match terms.come_to(place) {
+        Some(instruction) => terms.hold_inputs(instruction),
+        None => terms.hold_all(),
+    }
+}
+
+/// The instruction that ends at the place has read and written memory in one step, which held `old` before, if
+/// that is known. It will be the thread's next event.
+pub fn before_exchange(me: &mut Thread, place: u64, address: u64, size: u8, old: Option<u64>) {
+    let index = me.index;
+    let Some(terms) = &mut me.terms else { return };
+    terms.access = None;
+    let Some(instruction) = terms.come_to(place) else { return terms.hold_all() };
+    let is_it = |at: &Value| at.bits.is_none_or(|bits| bits == address);
+    if let Some(old) = old
+        && let Stop::Load(at) = terms.run(instruction, false)
+        && is_it(&at)
+    {
+        let value = Value::of_read(index, size * 8, old);
+        terms.seen.push(Seen { address, size, writes: false, value });
+        if let Stop::Store(to, value) = terms.run(instruction, false)
+            && is_it(&to)
+            && value.width == size * 8
+        {
+            terms.access = Some((at, Some(value)));
+            return;
+        }
+        terms.seen.clear();
+    }
+    terms.hold_inputs(instruction);
 }
 
 /// The access is not recorded: nobody else knows the memory, or it never changes.
@@ -532,6 +566,29 @@ pub fn of_access(me: &mut Thread, address: u64, bits: u64) -> u64 {
     let written = terms.guards.written(value.as_ref());
     let address = terms.guards.address(at.as_ref(), address);
     u64::from(written) | u64::from(address) << 32
+}
+
+/// As [`of_access`], for what is read and written in one step. Where it is not followed, something else that was
+/// read would not be changed.
+pub fn of_exchange(me: &mut Thread, address: u64, size: u8, old: u64, new: u64) -> u64 {
+    let index = me.index;
+    let names = of_access(me, address, new);
+    let Some(terms) = &mut me.terms else { return names };
+    if terms.access.is_some() {
+        return names;
+    }
+    names | u64::from(value::unchanged_unless(index, size * 8, old, new))
+}
+
+/// What was read and written in one step was recorded, as the event with this index.
+pub fn exchanged(me: &mut Thread, index: u32, address: u64, size: u8, old: u64) {
+    let Some(terms) = &mut me.terms else { return };
+    match terms.access.take() {
+        Some((_, value)) => {
+            terms.seen.extend(value.map(|value| Seen { address, size, writes: true, value }))
+        }
+        None => terms.guards.hold(&Value::of_read(index, size * 8, old)),
+    }
 }
 
 /// The access was recorded, as the event with this index.

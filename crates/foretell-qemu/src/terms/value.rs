@@ -399,6 +399,22 @@ impl Guards {
     }
 }
 
+/// The name of what an event of the running thread leaves that reads and writes in one step: what it wrote if it
+/// reads what it did, else what it reads.
+pub fn unchanged_unless(index: u32, width: u8, old: u64, new: u64) -> u32 {
+    if index >= TERM_SHADOW - 1 {
+        return 0;
+    }
+    let read = index + 1;
+    let same = binary(BinaryOp::Eq, width, read, 0, old);
+    let shadow = next_term();
+    if shadow != 0 {
+        let head = head(Kind::DefineSelect, 0, width.into());
+        scheduler().ring.put(&[head, same.into(), read.into(), new, 0]);
+    }
+    shadow
+}
+
 /// The name of the term that is defined next; 0 if there are no more names.
 fn next_term() -> u32 {
     let terms = &mut scheduler().terms;

@@ -315,6 +315,38 @@ impl Workshop {
     }
 }
 
+/// In the C library of x86-64 making a spin lock and freeing it are one function.
+const SPINS: &str = r#"
+#include <pthread.h>
+#include <assert.h>
+static pthread_spinlock_t lock; static long long n;
+static void *work(void *x) { pthread_spin_lock(&lock); n = n * 3 + 1; pthread_spin_unlock(&lock); return x; }
+int main(void) {
+  pthread_spin_init(&lock, 0);
+  pthread_t a, b;
+  pthread_create(&a, 0, work, 0); pthread_create(&b, 0, work, 0);
+  pthread_join(a, 0); pthread_join(b, 0);
+  assert(n == 4);
+  return 0; }
+"#;
+
+#[test]
+fn spin_locks_are_taken_and_given_back() {
+    for platform in platforms() {
+        let workshop = Workshop::new();
+        let program = workshop.build(platform, &workshop.source("spins.c", SPINS), &["-g"]);
+        let (exit, report) = workshop.test(&program, &[]);
+        assert_eq!(report["findings"], Value::Array(Vec::new()), "{}", platform.name);
+        assert_eq!(exit, Some(12), "{}: {report}", platform.name);
+        let name = program.display().to_string();
+        let recorded = workshop.foretell(&["record", "--binary", "-o", "run.ftrace"], &[&name]);
+        assert_eq!(recorded.status.code(), Some(0), "{recorded:?}");
+        let (_, text) = workshop.run(&["trace", "cat", "run.ftrace"]);
+        let count = |what: &str| text.lines().filter(|line| line.contains(what)).count();
+        assert_eq!((count(" acquire "), count(" release ")), (2, 2), "{}: {text}", platform.name);
+    }
+}
+
 /// One thread is stopped between its accesses while the other does what all others must be stopped for.
 const EXCLUSIVE: &str = r#"
 #include <pthread.h>

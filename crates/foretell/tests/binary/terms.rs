@@ -207,7 +207,7 @@ fn a_failure_that_needs_another_value_is_predicted_from_expressions() {
         let schedule = found.filter_map(|finding| finding["schedule"].as_str()).next();
         let schedule = schedule.unwrap_or_else(|| panic!("{}: {report:#}", platform.name));
         let text = std::fs::read_to_string(Path::new(workshop.0.path()).join(schedule));
-        assert!(text.expect("a schedule").contains("\nrunner qemu-symbolic\n"));
+        assert!(text.expect("a schedule").contains("\nrunner \"qemu-symbolic\"\n"));
         let replayed = workshop.foretell(&["replay", schedule], &[name]);
         assert_eq!(replayed.status.code(), Some(10), "{}: {replayed:?}", platform.name);
     }
