@@ -518,6 +518,16 @@ fn what_is_not_there_is_said_before_anything_runs() {
     std::fs::write(&path, foreign).expect("written");
     let said = refused(&path, None);
     assert!(said.contains("another architecture") && said.contains("AArch64"), "{said}");
+    let mut cut = std::fs::read(&own).expect("readable");
+    cut.truncate(3000);
+    std::fs::write(&path, &cut).expect("written");
+    let said = refused(&path, None);
+    assert!(said.contains("damaged"), "{said}");
+    std::fs::copy(&own, &path).expect("copied");
+    let plain = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(&path, plain).expect("not executable");
+    let said = refused(&path, None);
+    assert!(said.contains("chmod +x"), "{said}");
     let empty = workshop.0.path().join("empty");
     std::fs::create_dir(&empty).expect("a folder");
     let said = refused(&own, Some(&empty));
