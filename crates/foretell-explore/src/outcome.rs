@@ -28,6 +28,8 @@ pub enum Doubt {
     Declined,
     /// The trace does not say what was computed from what.
     NoTerms,
+    /// The trace is of a binary, of which not everything is seen.
+    MachineCode,
     /// The run could not be made, or its trace not be modelled.
     NoRun,
     /// The solver's answer was refused by the validator: a fault of ours.
@@ -52,6 +54,9 @@ impl fmt::Display for Doubt {
             Doubt::HeldOutcome => "whether a call times out, or finds nothing, was not varied",
             Doubt::OtherPart => LEFT_TO_OTHERS,
             Doubt::Declined => "only the recorded path was asked for",
+            Doubt::MachineCode => {
+                "what a binary's C library reads and writes by itself is not seen"
+            }
             Doubt::NoTerms => "the recording does not say what was computed from what",
             Doubt::NoRun => "the program could not be run, or its trace could not be read",
             Doubt::Refused => "the validator refused the solver's answer",

@@ -54,7 +54,13 @@ pub(crate) fn explore(
         let beside = Beside::new(scope, jobs, predictor);
         let mut exploring = Exploring { campaign, others, predictor, beside };
         match has_terms {
-            true => foretell_explore::explore(first, &mut exploring, &limits),
+            true => {
+                let mut exploration = foretell_explore::explore(first, &mut exploring, &limits);
+                if recorded.trace.metadata.is_of_machine_code() {
+                    *exploration.open.entry(Doubt::MachineCode).or_default() += 1;
+                }
+                exploration
+            }
             false => exploring.stray(&recorded.trace),
         }
     })

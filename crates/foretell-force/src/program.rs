@@ -29,6 +29,8 @@ pub struct Program {
     pub is_test: bool,
     /// It was not compiled for foretell: QEMU runs it.
     pub binary: bool,
+    /// As a binary, it is recorded with what its instructions compute.
+    pub terms: bool,
     /// A log of `foretell record --sync-only` that the first run follows.
     pub follows: Option<PathBuf>,
     /// What its clients do, if it is a server: a script that is played in every run.

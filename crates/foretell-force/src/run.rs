@@ -325,6 +325,7 @@ impl<'p> Runner<'p> {
         options.clients = self.program.traffic.clone().map(Clients::Played);
         options.steps = steps;
         options.binary = self.program.binary;
+        options.terms = self.program.terms;
         options.debugger = Some(Debugger::default());
         record(&options).map(|outcome| outcome.end).map_err(RunError::Record)
     }
@@ -376,6 +377,7 @@ impl<'p> Runner<'p> {
         options.arguments.clone_from(&self.program.arguments);
         options.is_test = self.program.is_test;
         options.binary = self.program.binary;
+        options.terms = self.program.terms;
         options.policy = policy;
         options.clients = self.program.traffic.clone().map(Clients::Played);
         options.steps = steps;

@@ -21,6 +21,7 @@ use crate::instructions::Class;
 use crate::modules;
 use crate::scheduler::{self, scheduler};
 use crate::shadow::PAGE;
+use crate::terms;
 use crate::thread::Thread;
 use crate::thread_of;
 
@@ -62,10 +63,24 @@ pub extern "C" fn on_access(cpu: c_uint, what: u32, address: u64, data: Pointer)
     if !me.started {
         calls::begin_thread(me);
     }
-    if instruction.class == Class::Plain && me.pending == Pending::None && is_own(me, address) {
-        return;
-    }
     let (shift, writes, both) = (size_shift(what), is_store(what), what & IS_BOTH == IS_BOTH);
+    if me.terms.is_some() {
+        let size = 1 << shift;
+        match instruction.class {
+            Class::Plain | Class::Ordered => {
+                terms::before_access(me, instruction.place, address, size, writes);
+            }
+            Class::Atomic if both && size <= 8 && is_all_recorded(address) => {
+                settle(me);
+                let old = scheduler().shadow.value(address, size);
+                terms::before_exchange(me, instruction.place, address, size, old);
+            }
+            _ => terms::before_atomic(me, instruction.place),
+        }
+    }
+    if instruction.class == Class::Plain && me.pending == Pending::None && is_own(me, address) {
+        return unseen(me, address, shift, writes);
+    }
     if !instruction.met.replace(true) {
         scheduler::meet(scheduler(), instruction.place);
     }
@@ -79,6 +94,17 @@ pub extern "C" fn on_access(cpu: c_uint, what: u32, address: u64, data: Pointer)
             false if me.pending == Pending::None => scheduler::pause(me),
             false => {}
         }
+    }
+}
+
+/// An access to memory that nobody else knows: not recorded, but what it holds may be computed from what is.
+fn unseen(me: &mut Thread, address: u64, shift: u32, writes: bool) {
+    if me.terms.is_none() {
+        return;
+    }
+    for part in 0..1u64 << shift.saturating_sub(3) {
+        let (at, size) = (address + 8 * part, 1 << shift.min(3));
+        terms::unrecorded(me, at, size, peek(at, size), writes);
     }
 }
 
@@ -145,7 +171,9 @@ fn accessed(
 pub fn settle(me: &mut Thread) {
     if let Pending::Read { place, address, size, value } = me.pending {
         me.pending = Pending::None;
+        let aside = terms::aside(me);
         touch(me, place, SEQUENTIAL, address, size, value, false);
+        terms::back(me, aside);
     }
 }
 
@@ -159,7 +187,8 @@ fn exchanged(
     old: Option<u64>,
     new: u64,
 ) {
-    let is_read = class == Class::CompareExchange && old == Some(new);
+    // With what it would have written instead, it is not only a read.
+    let is_read = class == Class::CompareExchange && old == Some(new) && me.terms.is_none();
     if is_read || old.is_none() {
         if old.is_none() {
             scheduler().gap_once(
@@ -170,14 +199,17 @@ fn exchanged(
         return touch(me, place, SEQUENTIAL, address, size, new, !is_read);
     }
     if is_private(me, address) {
-        return;
+        terms::unrecorded(me, address, size, new, false);
+        return terms::unrecorded(me, address, size, new, true);
     }
     scheduler().shadow.see(address, size, new);
     if me.stack.contains(&new) {
         escape(me, address, new);
     }
-    let words = [address, old.unwrap_or(new), new, 0];
+    let (index, old) = (me.index, old.unwrap_or(new));
+    let words = [address, old, new, terms::of_exchange(me, address, size, old, new)];
     scheduler::event(me, Kind::ReadModifyWrite, detail::detail(size, SEQUENTIAL), place, &words);
+    terms::exchanged(me, index, address, size, old);
 }
 
 /// Records a read or a write, unless it is of what nobody else sees. The recorder knows the place.
@@ -192,14 +224,23 @@ pub fn touch(
     writes: bool,
 ) {
     if !is_all_recorded(address) && (is_private(me, address) || modules::is_constant(address)) {
-        return;
+        return terms::unrecorded(me, address, size, value, writes);
     }
     scheduler().shadow.see(address, size, value);
     if writes && me.stack.contains(&value) {
         escape(me, address, value);
     }
     let kind = if writes { Kind::Write } else { Kind::Read };
-    scheduler::access(me, kind, detail::detail(size, order), place, address, value);
+    let detail = detail::detail(size, order);
+    if me.terms.is_none() {
+        return scheduler::access(me, kind, detail, place, address, value);
+    }
+    let index = me.index;
+    match terms::of_access(me, address, value) {
+        0 => scheduler::access(me, kind, detail, place, address, value),
+        names => scheduler::access_with(me, writes, detail, place, address, value, names),
+    }
+    terms::recorded(me, index, address, size, value, writes);
 }
 
 /// Whether everything in the page of the address is recorded, whoever accesses it.
@@ -273,6 +314,7 @@ pub fn open(thread: &mut Thread, from: u64) {
             std::slice::from_raw_parts(begin, (thread.open_from - from) as usize)
         };
         scheduler().shadow.see_bytes(from, bytes);
+        terms::opened(thread, from..thread.open_from);
         thread.open_from = from;
     }
 }

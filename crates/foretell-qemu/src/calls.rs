@@ -20,6 +20,7 @@ use crate::debugger;
 use crate::modules::{self, Origin};
 use crate::ring::head;
 use crate::scheduler::{self, scheduler};
+use crate::terms;
 use crate::thread::Thread;
 use crate::{set_current, thread_of};
 
@@ -33,17 +34,19 @@ pub struct Call<'t> {
 
 impl Call<'_> {
     /// An argument, of the first four.
-    pub fn argument(&self, number: usize) -> u64 {
+    pub fn argument(&mut self, number: usize) -> u64 {
+        terms::hold_argument(self.me, number);
         cpu::argument(self.me.cpu, number)
     }
 
     /// As [`Call::argument`], of 32 bits.
-    pub fn integer(&self, number: usize) -> i32 {
+    pub fn integer(&mut self, number: usize) -> i32 {
         self.argument(number) as i32
     }
 
     /// Records an event of the call.
     pub fn event(&mut self, kind: Kind, detail: u8, words: &[u64]) {
+        terms::flush(self.me);
         scheduler::event(self.me, kind, detail, self.place, words);
     }
 
@@ -139,7 +142,9 @@ pub extern "C" fn on_call(cpu: c_uint, function: Pointer) {
         scheduler::pause(me);
     }
     scheduler::meet(scheduler(), place);
+    terms::finish(me, None);
     let then = handler(function as usize)(&mut Call { me, place });
+    terms::leave(me, !matches!(then, Then::Return(_)));
     match then {
         // SAFETY: this is the start of a block, and nothing here needs to be dropped.
         Then::Return(result) => unsafe {
@@ -162,10 +167,7 @@ pub extern "C" fn on_begin(cpu: c_uint, _data: Pointer) {
     let me = thread_of(cpu);
     know_stack(me, cpu::stack_pointer(me.cpu));
     modules::resolve_imports();
-    scheduler().ring.restriction(
-        "which accesses are atomic in the source, where their instructions do not tell: a race may be \
-         between those",
-    );
+    scheduler().ring.restriction(foretell_wire::MACHINE_CODE);
 }
 
 /// A function returns whose return matters; or the process begins.

@@ -78,7 +78,8 @@ pub fn machine() -> Machine {
     current().0
 }
 
-fn register(cpu: Pointer, number: c_int) -> u64 {
+/// A register by QEMU's number, of at most eight bytes.
+pub fn register(cpu: Pointer, number: c_int) -> u64 {
     thread_local! {
         static BYTES: Cell<*mut Bytes> = const { Cell::new(std::ptr::null_mut()) };
     }

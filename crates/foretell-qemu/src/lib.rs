@@ -30,6 +30,7 @@ mod scheduler;
 mod shadow;
 mod signatures;
 mod system;
+mod terms;
 mod thread;
 mod translate;
 
@@ -138,6 +139,7 @@ fn install(id: Id, target: &[u8], words: &[String]) -> Result<(), String> {
             "ring" => wishes.ring = Some(number()? as i32),
             "policy" => value.clone_into(&mut wishes.policy),
             "branches" => branches::turn_on(),
+            "terms" => terms::turn_on()?,
             "points" => wishes.points = Some(number()?),
             "follow" => wishes.follows = Followed::read(value.as_ref())?,
             "debugged" => debugger::turn_on(),

@@ -56,6 +56,8 @@ struct Modules {
     /// Code of the program's own files that is not the program's, with its end: stubs that jump to other
     /// files, and in a static executable the C library.
     excluded: BTreeMap<u64, (u64, Origin)>,
+    /// Code that leads from the program's files to functions of others.
+    stubs: Vec<Range<u64>>,
     /// Where the executable begins.
     entry: Option<u64>,
     /// What the program's own files write to.
@@ -88,6 +90,11 @@ pub fn origin(address: u64) -> Origin {
             _ => modules.module(address).map_or(Origin::Program, |module| module.origin),
         }
     })
+}
+
+/// Whether the code at the address only leads to a function of another file.
+pub fn is_stub(address: u64) -> bool {
+    with(|modules| modules.stubs.iter().any(|range| range.contains(&address)))
 }
 
 /// Whether the program begins at the address.
@@ -129,7 +136,7 @@ pub fn define(ring: &mut Ring, place: u64) {
         }
         module.defined = true;
         if module.origin == Origin::Program {
-            ring.put(&[head(Kind::Instrumented, 0, 0)]);
+            ring.put(&[head(Kind::Instrumented, crate::terms::is_on().into(), 0)]);
         }
         for code in &module.code {
             let words = [head(Kind::DefineModule, 0, 0), module.base, code.start, code.end];
@@ -230,6 +237,7 @@ impl Modules {
                 ".plt" | ".plt.sec" | ".plt.got" | ".iplt" => {
                     let range = at(&range);
                     self.excluded.insert(range.start, (range.end, Origin::Runtime));
+                    self.stubs.push(range);
                 }
                 // Only the loader writes it.
                 ".got" | ".got.plt" => constant.push(at(&range)),

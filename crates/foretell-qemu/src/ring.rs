@@ -212,6 +212,14 @@ impl Ring {
         }
     }
 
+    /// Appends a read or a write with one word more, in its long form.
+    pub fn put_access_with(&mut self, head: u64, address: u64, value: u64, more: u64) {
+        if self.has_room() {
+            self.again.enter(head, address);
+            self.write(&[head, address, value, more]);
+        }
+    }
+
     /// Whether the place is new. If so it is announced.
     pub fn is_new_place(&mut self, place: u64) -> bool {
         place != 0 && self.on && self.places.insert(place)

@@ -46,6 +46,8 @@ pub struct Scheduler {
     points_at_end: u64,
     /// Sentences that were said already.
     said: Vec<&'static str>,
+    /// Terms that the recorder was told of.
+    pub terms: u32,
     /// In a child that was forked: nothing is recorded.
     is_child: bool,
 }
@@ -92,6 +94,7 @@ pub fn install(ring: Ring, policy: Policy, follows: Followed, points: u64) {
         points,
         points_at_end: POINTS_AT_END,
         said: Vec::new(),
+        terms: 0,
         is_child: false,
     };
     // SAFETY: there is no other thread yet.
@@ -163,6 +166,23 @@ pub fn event(me: &mut Thread, kind: Kind, detail: u8, place: u64, words: &[u64])
 pub fn access(me: &mut Thread, kind: Kind, detail: u8, place: u64, address: u64, value: u64) {
     let scheduler = scheduler();
     scheduler.ring.put_access(head(kind, detail, place), address, value);
+    count(me, kind, detail);
+}
+
+/// As [`access`], with the names of what is written and of the address.
+pub fn access_with(
+    me: &mut Thread,
+    writes: bool,
+    detail: u8,
+    place: u64,
+    address: u64,
+    value: u64,
+    names: u64,
+) {
+    let kind = if writes { Kind::WriteShadow } else { Kind::Read };
+    let more = if writes { names } else { names >> 32 };
+    let detail = detail | foretell_wire::access::MORE;
+    scheduler().ring.put_access_with(head(kind, detail, place), address, value, more);
     count(me, kind, detail);
 }
 

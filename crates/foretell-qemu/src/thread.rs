@@ -8,6 +8,7 @@ use crate::accesses::Pending;
 use crate::api::Pointer;
 use crate::branches::Path;
 use crate::calls::Frame;
+use crate::terms::Terms;
 
 /// Whether a thread can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +120,8 @@ pub struct Thread {
     pub follows: Cursor,
     /// Its branches, if they are recorded.
     pub branches: Option<Path>,
+    /// What its values were computed from, if that is recorded.
+    pub terms: Option<Box<Terms>>,
 }
 
 impl Thread {
@@ -157,6 +160,7 @@ impl Thread {
             changed: None,
             follows: Cursor::default(),
             branches: Path::new(),
+            terms: Terms::new(),
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::debugger;
 use crate::futexes;
 use crate::instructions::Class;
 use crate::modules::{self, Origin};
+use crate::terms;
 
 /// What was translated so far. QEMU translates one block at a time.
 struct Known {
@@ -40,12 +41,16 @@ pub extern "C" fn on_translation(_id: Id, block: Pointer) {
     if !own && branches::is_on() {
         branches::watch_foreign(block);
     }
+    let function = modules::function(begin);
+    if !own && terms::is_on() && function.is_none() {
+        terms::watch_foreign(block, begin);
+    }
     if begin == calls::landing() {
         let on_landing = calls::on_landing;
         (api.qemu_plugin_register_vcpu_tb_exec_cb)(block, on_landing, 0, std::ptr::null_mut());
     } else if modules::is_entry(begin) {
         (api.qemu_plugin_register_vcpu_tb_exec_cb)(block, calls::on_begin, 0, std::ptr::null_mut());
-    } else if let Some(function) = modules::function(begin) {
+    } else if let Some(function) = function {
         let data = function as Pointer;
         (api.qemu_plugin_register_vcpu_tb_exec_cb)(block, calls::on_call, 0, data);
     }
@@ -59,6 +64,15 @@ pub extern "C" fn on_translation(_id: Id, block: Pointer) {
         let last = instruction(count - 1);
         let end = (api.qemu_plugin_insn_vaddr)(last) + size(count - 1) as u64;
         branches::watch(block, Block::new(machine(), thumb, begin, (0..count).map(bytes), end));
+    }
+    if own && terms::is_on() {
+        let code = |number| {
+            let (at, bytes) = (instruction(number), bytes_of(instruction(number)));
+            let class = Class::of(machine(), thumb, bytes);
+            let followed = !class.is_atomic() || class == Class::Atomic;
+            ((api.qemu_plugin_insn_vaddr)(at), bytes, followed)
+        };
+        terms::watch(block, thumb, begin, &(0..count).map(code).collect::<Vec<_>>());
     }
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let known = known.get_or_insert_with(|| Known {

@@ -195,6 +195,11 @@ mod tests {
     use super::*;
     use foretell_wire::measure;
 
+    #[test]
+    fn a_binary_is_known_by_the_same_sentence_on_both_sides() {
+        assert_eq!(foretell_wire::MACHINE_CODE, foretell_trace::MACHINE_CODE);
+    }
+
     /// Takes the records of an account.
     fn read(words: &[u64]) -> Account {
         let mut account = Account::default();

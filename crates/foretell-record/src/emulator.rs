@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -145,6 +146,9 @@ impl Emulator {
         if options.path {
             plugin.push(",branches=1");
         }
+        if options.terms {
+            plugin.push(",terms=1");
+        }
         if let Some(log) = &options.replay {
             plugin.push(",follow=");
             plugin.push(escaped(log));
@@ -222,7 +226,10 @@ fn platform(program: &Path) -> Result<(Platform, Option<String>), String> {
     let content = File::open(program).and_then(Mapped::of).map_err(|error| error.to_string())?;
     let no_program =
         "it is no executable for Linux in ELF format; give the program itself, not a script";
-    let file = object::File::parse(&*content).map_err(|_| no_program)?;
+    let damaged =
+        "it is damaged: what its header in ELF format says is not in it (a file that was cut off?)";
+    let why = if content.starts_with(b"\x7fELF") { damaged } else { no_program };
+    let file = object::File::parse(&*content).map_err(|_| why)?;
     if file.format() != object::BinaryFormat::Elf {
         return Err(no_program.into());
     }
@@ -236,6 +243,11 @@ fn platform(program: &Path) -> Result<(Platform, Option<String>), String> {
             ));
         }
     };
+    // Linux would not execute it; QEMU loads it all the same, and then its loader fails.
+    let mode = std::fs::metadata(program).map(|about| about.permissions().mode());
+    if mode.is_ok_and(|mode| mode & 0o111 == 0) {
+        return Err("it is not executable; make it so (chmod +x)".into());
+    }
     let loader = loader(&content);
     match &loader {
         Some(loader) if !loader.contains("/ld-linux") => Err(format!(

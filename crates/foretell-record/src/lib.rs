@@ -218,6 +218,8 @@ pub struct RecordOptions {
     pub replay: Option<PathBuf>,
     /// The program was not compiled for foretell: QEMU runs it, with our plugin.
     pub binary: bool,
+    /// With [`RecordOptions::binary`]: say what was computed from what, as far as that is followed.
+    pub terms: bool,
     /// The runtime library; found by itself when absent.
     pub library: Option<PathBuf>,
     /// End the program when it has done nothing visible for so long.
@@ -291,6 +293,7 @@ impl RecordOptions {
             steps: Vec::new(),
             replay: None,
             binary: false,
+            terms: false,
             library: None,
             hang_limit: None,
             time_limit: None,

@@ -90,7 +90,8 @@ pub struct Schedule {
     pub finding: Option<Box<str>>,
     /// What goes wrong, in a word.
     pub violation: Option<Box<str>>,
-    /// What runs the program, where that is not the processor: [`Schedule::QEMU`].
+    /// What runs the program, where that is not the processor: [`Schedule::QEMU`] or
+    /// [`Schedule::QEMU_SYMBOLIC`].
     pub runner: Option<Box<str>>,
     /// What people call the threads.
     pub threads: Vec<(CreationPath, Box<str>)>,
@@ -164,6 +165,8 @@ impl Step {
 impl Schedule {
     /// The program is a binary that was not compiled for foretell.
     pub const QEMU: &str = "qemu";
+    /// As [`Schedule::QEMU`]; steps are counted with what its instructions branch on and hold.
+    pub const QEMU_SYMBOLIC: &str = "qemu-symbolic";
 
     /// A schedule of a trace's events; `next` are those that threads stand before at the end.
     pub fn of_trace(

@@ -55,6 +55,18 @@ pub struct Metadata {
     pub restrictions: Vec<Box<str>>,
 }
 
+/// A sentence of [`Metadata::restrictions`] by which a recording of a binary is known that nobody compiled for it.
+pub const MACHINE_CODE: &str = "which accesses are atomic in the source, where their instructions do not tell: a race \
+     may be between those";
+
+impl Metadata {
+    /// Whether it is the recording of a binary: what the C library does by itself, such as allocating memory,
+    /// is not in it.
+    pub fn is_of_machine_code(&self) -> bool {
+        self.restrictions.iter().any(|sentence| **sentence == *MACHINE_CODE)
+    }
+}
+
 /// A thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thread {

@@ -225,6 +225,10 @@ pub const UNKNOWN_LIBRARY: &str = "locks, conditions and joins, as the functions
      recognised: all of its code is recorded, a lock is the atomic accesses that it is made of, and who waits is \
      seen by futexes; torn blocks and races are not looked for";
 
+/// What is not varied in the recording of a binary; `foretell_trace::MACHINE_CODE` is the same sentence.
+pub const MACHINE_CODE: &str = "which accesses are atomic in the source, where their instructions do not tell: a race \
+     may be between those";
+
 /// Status with which the runtime ends a program that cannot go on.
 pub const STOPPED_STATUS: i32 = 86;
 

@@ -597,7 +597,7 @@ pub struct RecordArguments {
     )]
     pub schedule: Policy,
     /// The trace must have expressions: if any part of the program was not compiled for them, say
-    /// so and end with exit code 12.
+    /// so and end with exit code 12. With --binary, follow what the program's instructions compute.
     #[arg(long, conflicts_with = "concrete")]
     pub symbolic: bool,
     /// Leave expressions out, also where the program was compiled for them: faster and smaller, and
@@ -615,7 +615,7 @@ pub struct RecordArguments {
     pub sync_only: bool,
     /// The program is an executable that was not compiled for foretell, for x86-64, AArch64 or 32-bit
     /// ARM: QEMU runs it (Debian's package qemu-user).
-    #[arg(long, conflicts_with_all = ["symbolic", "sync_only"])]
+    #[arg(long, conflicts_with_all = ["sync_only"])]
     pub binary: bool,
     /// Follow a log of --sync-only: the instrumented build of the program, or with --binary the program
     /// itself, does its synchronisation in that order; the instrumented one gets those inputs, too. A program with data races may do something else all the
@@ -815,6 +815,10 @@ pub struct RunArguments {
     /// ARM: QEMU runs it (Debian's package qemu-user).
     #[arg(long)]
     pub binary: bool,
+    /// Follow what the instructions of a binary compute, so that predictions go beyond runs in which every
+    /// read returns what it did: slower. What is not followed is held.
+    #[arg(long, requires = "binary")]
+    pub symbolic: bool,
     /// The program is a test: a run that ends with another exit status than 0 has failed. Test programs of
     /// GoogleTest, Catch2 and doctest are known to be tests.
     #[arg(long)]

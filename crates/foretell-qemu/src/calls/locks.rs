@@ -56,9 +56,9 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
         Then::Return(if acquire(call, number, &Patience::Try) == 0 { 0 } else { BUSY })
     }),
     ("mtx_destroy", destroy),
-    ("pthread_spin_init", |call| {
-        define(call.argument(0), Model::Mutex(ObjectKind::Mutex, None, 0));
-        Then::Run
+    ("pthread_spin_init", |call| match is_freed_like_new() && is_held(call) {
+        true => free_spin(call),
+        false => new_spin(call),
     }),
     ("pthread_spin_destroy", destroy),
     ("pthread_spin_lock", |call| {
@@ -69,9 +69,9 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
         let number = spin(call.argument(0));
         Then::Return(acquire(call, number, &Patience::Try).into())
     }),
-    ("pthread_spin_unlock", |call| {
-        let number = spin(call.argument(0));
-        Then::Return(release(call, number).into())
+    ("pthread_spin_unlock", |call| match is_freed_like_new() && !is_held(call) {
+        true => new_spin(call),
+        false => free_spin(call),
     }),
     ("pthread_rwlock_init", |call| {
         define(call.argument(0), Model::ReaderWriter(None, Vec::new()));
@@ -185,6 +185,29 @@ pub fn spin(address: u64) -> u32 {
         |model| matches!(model, Model::Mutex(..)),
         || Model::Mutex(ObjectKind::Mutex, None, 0),
     )
+}
+
+/// Whether the C library has one function that makes a spin lock and frees it, as on x86-64: which of the two is
+/// meant, the lock says.
+fn is_freed_like_new() -> bool {
+    machine() == Machine::X86
+}
+
+/// Whether somebody has the spin lock.
+fn is_held(call: &mut Call<'_>) -> bool {
+    let objects = &mut scheduler().objects;
+    let number = objects.at(call.argument(0));
+    number.is_some_and(|number| matches!(objects.model(number), Model::Mutex(_, Some(_), _)))
+}
+
+fn new_spin(call: &mut Call<'_>) -> Then {
+    define(call.argument(0), Model::Mutex(ObjectKind::Mutex, None, 0));
+    Then::Run
+}
+
+fn free_spin(call: &mut Call<'_>) -> Then {
+    let number = spin(call.argument(0));
+    Then::Return(release(call, number).into())
 }
 
 /// The state of a mutex: its kind, holder and depth.

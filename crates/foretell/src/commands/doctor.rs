@@ -23,6 +23,7 @@ const LIMITS: Limits = Limits { time: Duration::from_secs(60), points: 50_000_00
 /// Runs the program once, and says what of it is not seen.
 pub fn look_at(program: &[OsString], output: &mut Output) -> Result<Exit, Failure> {
     let run = RunArguments {
+        symbolic: false,
         binary: false,
         is_test: false,
         after: None,

@@ -102,6 +102,7 @@ fn described(path: PathBuf, arguments: &[OsString], run: &RunArguments) -> Progr
     let mut program = Program::new(path, arguments.to_vec());
     program.stdin = stdin_file();
     program.binary = run.binary;
+    program.terms = run.symbolic;
     program.is_test = run.is_test;
     program.inputs.clone_from(&run.input);
     program.writes.clone_from(&run.writes);

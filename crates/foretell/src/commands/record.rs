@@ -34,6 +34,7 @@ pub fn run(arguments: &RecordArguments, output: &mut Output) -> Result<Exit, Fai
     options.replay = arguments.replay.clone();
     options.concrete = arguments.concrete;
     options.binary = arguments.binary;
+    options.terms = arguments.binary && arguments.symbolic;
     options.form = if arguments.compact { Form::Trace } else { Form::Log };
     options.time_limit = arguments.time_limit.map(Duration::from_secs);
     options.size_limit = Some(arguments.size_limit.saturating_mul(1 << 20));

@@ -27,7 +27,9 @@ pub fn run(arguments: &ReplayArguments, output: &mut Output) -> Result<Exit, Fai
         .map_err(|error| Failure::Input(in_file(&error)))?;
     let schedule = Schedule::parse(&text).map_err(|error| Failure::Input(in_file(&error)))?;
     let mut how = arguments.run.clone();
-    how.binary |= schedule.runner.as_deref() == Some(Schedule::QEMU);
+    let runner = schedule.runner.as_deref();
+    how.symbolic |= runner == Some(Schedule::QEMU_SYMBOLIC);
+    how.binary |= how.symbolic || runner == Some(Schedule::QEMU);
     let prepared = prepare(&arguments.program, &how)?;
     let after = arguments.run.after.clone().unwrap_or(UNINTERRUPTED);
     let limit = Duration::from_secs(arguments.run.run_limit);

@@ -153,7 +153,8 @@ fn run_program(arguments: &TestArguments, output: &mut Output) -> Result<Exit, F
     };
     let mut paths = BTreeMap::new();
     let saved = session.tested.iter().filter(|tested| tested.verdict.is_open() || tested.counts());
-    let runner = arguments.run.binary.then(|| Schedule::QEMU.into());
+    let qemu = if arguments.run.symbolic { Schedule::QEMU_SYMBOLIC } else { Schedule::QEMU };
+    let runner = arguments.run.binary.then(|| qemu.into());
     let schedule = |tested: &Tested| Schedule { runner: runner.clone(), ..tested.schedule.clone() };
     let saved: Vec<(String, Schedule)> =
         saved.map(|tested| (tested.finding.id.clone(), schedule(tested))).collect();

@@ -6,6 +6,8 @@
 mod debugger;
 mod lost_updates;
 mod paths;
+mod refused;
+mod terms;
 mod unknown_library;
 
 use std::path::{Path, PathBuf};
@@ -314,6 +316,38 @@ impl Workshop {
     }
 }
 
+/// In the C library of x86-64 making a spin lock and freeing it are one function.
+const SPINS: &str = r#"
+#include <pthread.h>
+#include <assert.h>
+static pthread_spinlock_t lock; static long long n;
+static void *work(void *x) { pthread_spin_lock(&lock); n = n * 3 + 1; pthread_spin_unlock(&lock); return x; }
+int main(void) {
+  pthread_spin_init(&lock, 0);
+  pthread_t a, b;
+  pthread_create(&a, 0, work, 0); pthread_create(&b, 0, work, 0);
+  pthread_join(a, 0); pthread_join(b, 0);
+  assert(n == 4);
+  return 0; }
+"#;
+
+#[test]
+fn spin_locks_are_taken_and_given_back() {
+    for platform in platforms() {
+        let workshop = Workshop::new();
+        let program = workshop.build(platform, &workshop.source("spins.c", SPINS), &["-g"]);
+        let (exit, report) = workshop.test(&program, &[]);
+        assert_eq!(report["findings"], Value::Array(Vec::new()), "{}", platform.name);
+        assert_eq!(exit, Some(12), "{}: {report}", platform.name);
+        let name = program.display().to_string();
+        let recorded = workshop.foretell(&["record", "--binary", "-o", "run.ftrace"], &[&name]);
+        assert_eq!(recorded.status.code(), Some(0), "{recorded:?}");
+        let (_, text) = workshop.run(&["trace", "cat", "run.ftrace"]);
+        let count = |what: &str| text.lines().filter(|line| line.contains(what)).count();
+        assert_eq!((count(" acquire "), count(" release ")), (2, 2), "{}: {text}", platform.name);
+    }
+}
+
 /// One thread is stopped between its accesses while the other does what all others must be stopped for.
 const EXCLUSIVE: &str = r#"
 #include <pthread.h>
@@ -360,13 +394,16 @@ fn nothing_hangs_while_a_thread_is_stopped_inside_translated_code() {
         let program = workshop.build(platform, &workshop.source("stopped.c", EXCLUSIVE), &["-g"]);
         let program = program.display().to_string();
         for (what, status) in [("fork", 0), ("atomic", 0), ("signal", 0), ("exit", 3)] {
-            for schedule in ["round-robin:1", "round-robin:2", "random:5:2"] {
-                let words = ["record", "--binary", "--schedule", schedule, "--time-limit", "900"];
+            for how in ["round-robin:1", "round-robin:2", "random:5:2", "random:5:2 --symbolic"] {
+                let (schedule, symbolic) = how.split_once(' ').unwrap_or((how, ""));
+                let mut words = vec!["record", "--binary", "--time-limit", "900"];
+                words.extend(["--schedule", schedule]);
+                words.extend((!symbolic.is_empty()).then_some(symbolic));
                 let recorded = workshop.foretell(&words, &[&program, what]);
                 let code = recorded.status.code();
-                assert_eq!(code, Some(status), "{} {what} {schedule}", platform.name);
+                assert_eq!(code, Some(status), "{} {what} {how}", platform.name);
                 let (valid, said) = workshop.run(&["trace", "validate", "run.ftrace"]);
-                assert_eq!(valid, Some(0), "{} {what} {schedule}: {said}", platform.name);
+                assert_eq!(valid, Some(0), "{} {what} {how}: {said}", platform.name);
             }
         }
     }
@@ -456,46 +493,6 @@ fn a_qemu_that_hangs_is_ended_for_good() {
         });
         assert_eq!(left.collect::<Vec<_>>(), Vec::<PathBuf>::new(), "{}", platform.name);
     }
-}
-
-#[test]
-fn what_is_not_there_is_said_before_anything_runs() {
-    let workshop = Workshop::new();
-    let script = workshop.source("script", "#!/bin/sh\necho ran\n");
-    let words = ["record", "--binary"];
-    let refused = |program: &Path, environment: Option<&Path>| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_foretell"));
-        command.current_dir(workshop.0.path()).args(words).arg("--").arg(program);
-        if let Some(path) = environment {
-            command.env("PATH", path);
-        }
-        let output = command.output().expect("it runs");
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        assert!(output.stdout.is_empty(), "nothing ran: {output:?}");
-        assert!(!workshop.0.path().join("run.ftrace").exists(), "no file is left");
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    };
-    let said = refused(&script, None);
-    assert!(said.contains("no executable for Linux"), "{said}");
-    // The machine of an ELF file is in its bytes 18 and 19: this is for RISC-V.
-    let own = std::env::current_exe().expect("this test");
-    let mut foreign = std::fs::read(&own).expect("readable");
-    foreign[18] = 0xf3;
-    let path = workshop.0.path().join("foreign");
-    std::fs::write(&path, foreign).expect("written");
-    let said = refused(&path, None);
-    assert!(said.contains("another architecture") && said.contains("AArch64"), "{said}");
-    let empty = workshop.0.path().join("empty");
-    std::fs::create_dir(&empty).expect("a folder");
-    let said = refused(&own, Some(&empty));
-    assert!(said.contains("qemu-user"), "the package is named: {said}");
-    // One without plugins, as a statically linked QEMU is.
-    let plain = empty.join("qemu-x86_64");
-    std::fs::write(&plain, "#!/bin/sh\necho usage: qemu\n").expect("written");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&plain, mode).expect("executable");
-    let said = refused(&own, Some(&empty));
-    assert!(said.contains("takes no plugins") && said.contains("7.2"), "{said}");
 }
 
 #[test]
