@@ -4,8 +4,8 @@
 //! after it, and the runtime reports the accesses. What is read is held at the values that it had, because what
 //! the function makes of it is not seen; copies have the values that they were made of.
 //!
-//! Functions that only write output (`printf` and its kin) are not here: nothing depends on what they are given.
-//! Nor are those that the runtime replaces (`read`, `memcpy`, `strdup` and so on), which report by themselves.
+//! What functions read that only write output (`printf` and its kin) is not held: nothing depends on it. Not here
+//! are those that the runtime replaces (`read`, `memcpy`, `strdup` and so on), which report by themselves.
 
 use Effect::{Appends, Copies, Formats, Reads, Takes, Writes};
 use Extent::{
@@ -84,6 +84,8 @@ pub struct Summary {
     pub signature: &'static str,
     /// In the order in which they are reported.
     pub effects: &'static [Effect],
+    /// It only writes output: what it reads may be something else in another interleaving.
+    pub is_output: bool,
 }
 
 const fn summary(
@@ -91,7 +93,15 @@ const fn summary(
     signature: &'static str,
     effects: &'static [Effect],
 ) -> Summary {
-    Summary { name, signature, effects }
+    Summary { name, signature, effects, is_output: false }
+}
+
+const fn output(
+    name: &'static str,
+    signature: &'static str,
+    effects: &'static [Effect],
+) -> Summary {
+    Summary { name, signature, effects, is_output: true }
 }
 
 /// `struct tm`.
@@ -120,6 +130,7 @@ pub const SUMMARIES: &[Summary] = &[
     summary("__strncat_chk", "pppii", &[Appends(0, 1, Some(2))]),
     summary("__strtok_r", "pppp", &[Takes(Some(0), 2)]),
     summary("__strncpy_chk", "pppii", &[Copies(0, 1, Some(2))]),
+    summary("asctime", "pp", &[Reads(Argument(0), BROKEN_DOWN), Writes(Returned, Text)]),
     summary("asctime_r", "ppp", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(1), Text)]),
     summary("atof", "fp", NUMBER),
     summary("atoi", "ip", NUMBER),
@@ -127,18 +138,23 @@ pub const SUMMARIES: &[Summary] = &[
     summary("atoll", "ip", NUMBER),
     summary("bcmp", "ippi", &[Reads(Argument(0), Bytes(2)), Reads(Argument(1), Bytes(2))]),
     summary("bzero", "vpi", &[Writes(Argument(0), Bytes(1))]),
+    summary("ctime", "pp", &[Reads(Argument(0), Fixed(8)), Writes(Returned, Text)]),
     summary("ctime_r", "ppp", &[Reads(Argument(0), Fixed(8)), Writes(Argument(1), Text)]),
     summary("explicit_bzero", "vpi", &[Writes(Argument(0), Bytes(1))]),
     summary("fgets", "ppip", &[Writes(Returned, Text)]),
+    output("fprintf", "ipp.", &[Formats(1, 2)]),
+    output("fputs", "ipp", &[Reads(Argument(0), Text)]),
     summary("fread", "ipiip", &[Writes(Argument(0), ResultTimes(1))]),
     summary("getdelim", "ippip", LINE),
     summary("gethostname", "ipi", &[Writes(Argument(0), TextWithin(1))]),
     summary("getline", "ippp", LINE),
+    summary("gmtime", "pp", &[Reads(Argument(0), Fixed(8)), Writes(Returned, BROKEN_DOWN)]),
     summary("gmtime_r", "ppp", &[Reads(Argument(0), Fixed(8)), Writes(Argument(1), BROKEN_DOWN)]),
     summary("inet_addr", "ip", NUMBER),
     summary("inet_aton", "ipp", &[Reads(Argument(0), Text), Writes(Argument(1), Fixed(4))]),
     summary("inet_ntop", "pippi", &[Reads(Argument(1), Family(0)), Writes(Returned, Text)]),
     summary("inet_pton", "iipp", &[Reads(Argument(1), Text), Writes(Argument(2), Family(0))]),
+    summary("localtime", "pp", &[Reads(Argument(0), Fixed(8)), Writes(Returned, BROKEN_DOWN)]),
     summary(
         "localtime_r",
         "ppp",
@@ -149,6 +165,8 @@ pub const SUMMARIES: &[Summary] = &[
     summary("memmem", "ppipi", &[Reads(Argument(0), Bytes(1)), Reads(Argument(2), Bytes(3))]),
     summary("memrchr", "ppii", &[Reads(Argument(0), Bytes(2))]),
     summary("mktime", "ip", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(0), BROKEN_DOWN)]),
+    output("printf", "ip.", &[Formats(0, 1)]),
+    output("puts", "ip", &[Reads(Argument(0), Text)]),
     summary("snprintf", "ipip.", &[Formats(2, 3), Writes(Argument(0), ResultWithin(1))]),
     summary("sprintf", "ipp.", &[Formats(1, 2), Writes(Argument(0), ResultText)]),
     summary("stpcpy", "ppp", &[Copies(0, 1, None)]),

@@ -21,7 +21,7 @@ use foretell_trace::{EventId, Trace};
 
 use crate::bounded::{Lost, bounded, guarded};
 use crate::canonical;
-use crate::control::Controls;
+use crate::control::{self, Controls};
 use crate::effect::{Difference, Effect, compare, fatal};
 use crate::forced::Violation;
 use crate::judge::{Outcome, Verdict, judge};
@@ -35,8 +35,7 @@ use crate::session::{
 use crate::shrink::{NotRepeated, Shrunk, shrink};
 
 /// What is said of output that may be lawful or not begins so.
-const UNCLEAR: &str =
-    "whether the output is right that no run without interruptions of threads has";
+const UNCLEAR: &str = "a forced run printed what no run without preemption prints";
 
 /// Members of a group (the same places, other threads) that are tried before it is given up.
 const TRIES: usize = 3;
@@ -322,8 +321,8 @@ impl<'a> Campaign<'a> {
         let line = lines.lines().find_map(|line| line.strip_prefix('+'));
         if let (false, Some(line)) = (known, line) {
             self.unseen.push(format!(
-                "{UNCLEAR} (`{line}`), on another path than those: if that must not be, assert it, end with \
-                 another exit status, or mark the block with foretell.h"
+                "{UNCLEAR} (`{line}`), and whether that is wrong is not known: if it is, assert what must hold, \
+                 return another exit status, or mark the block that must be atomic (foretell.h)"
             ));
         }
     }
@@ -480,8 +479,12 @@ impl<'a> Campaign<'a> {
         run: &Run,
     ) -> Tested {
         let mut verdict = judge(&schedule, violation, self.recorded, run);
-        let is_lost_update = lost::is_lost_update(&self.bases[base], finding);
-        self.controls.apply(&mut verdict, run, is_lost_update);
+        let cause = match violation {
+            _ if lost::is_lost_update(&self.bases[base], finding) => control::Cause::LostUpdate,
+            Violation::InferredBlock | Violation::OtherPath => control::Cause::Unmarked,
+            _ => control::Cause::Undefined,
+        };
+        self.controls.apply(&mut verdict, run, cause);
         let mut finding = finding.clone();
         if finding.kind == FindingKind::Deadlock
             && verdict.effect() == Some(Effect::Hang)

@@ -18,9 +18,10 @@
 //! Lines are compared as multisets, with addresses masked. Missed: a bug whose only trace is one more
 //! line, one fewer, or a line that mixed runs write as well.
 //!
-//! Where the exit status is 0, even that is not enough if a thread took another path: a program may count
-//! how often it had to try again, or found something in a cache, and print that. It is *unclear* then,
-//! which is said, unless a lost update is behind it (`lost.rs`).
+//! Where the exit status is 0, even that is not enough for a block that nobody marked, or if a thread took
+//! another path: a program may print how many of its threads were in a room at once, how often it had to
+//! try again, or what it found in a cache. It is *unclear* then, which is said, unless a lost update is
+//! behind it (`lost.rs`).
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +48,17 @@ const MIXED: [u32; 4] = [1, 2, 3, 7];
 const ADDRESS_DIGITS: usize = 12;
 /// Hexadecimal digits from which on a number with `0x` is taken for an address.
 const HEX_ADDRESS_DIGITS: usize = 5;
+
+/// What is behind a difference in the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// An update was lost.
+    LostUpdate,
+    /// What nobody means to do: a race, a use before a definition, a block that was marked.
+    Undefined,
+    /// Only the borders of a block that nobody marked.
+    Unmarked,
+}
 
 /// The runs that others are held against; made when they are first needed.
 #[derive(Debug)]
@@ -79,16 +91,21 @@ impl<'a> Controls<'a> {
         Self { runner, recorded, base, limits, made: OnceLock::new(), more: OnceLock::new() }
     }
 
-    /// Takes back what was made of the output of the forced run, unless it is evidence. `is_lost_update`: on
-    /// another path, too.
-    pub fn apply(&self, verdict: &mut Verdict, forced: &Run, is_lost_update: bool) {
+    /// Takes back what was made of the output of the forced run, unless it is evidence. `cause`: what is known
+    /// to be behind it.
+    pub fn apply(&self, verdict: &mut Verdict, forced: &Run, cause: Cause) {
         if verdict.outcome != Outcome::Confirmed(Effect::Output) {
             return;
         }
         let is_evidence = self.is_evidence(forced);
         let difference = &mut verdict.difference;
         let says_so = !matches!(forced.end, RunEnd::Exit(0));
-        if is_evidence && (says_so || is_lost_update || difference.branch.is_none()) {
+        let is_certain = match cause {
+            Cause::LostUpdate => true,
+            Cause::Undefined => difference.branch.is_none(),
+            Cause::Unmarked => false,
+        };
+        if is_evidence && (says_so || is_certain) {
             return;
         }
         verdict.is_unclear = is_evidence;

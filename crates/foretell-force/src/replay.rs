@@ -10,7 +10,7 @@ use std::time::Duration;
 use foretell_record::{Policy, RunEnd, find_program};
 use foretell_trace::schedule::{Mismatch, Schedule};
 
-use crate::control::Controls;
+use crate::control::{Cause, Controls};
 use crate::effect::{Difference, compare, fatal};
 use crate::forced::{Violation, forced_steps};
 use crate::judge::{Verdict, outcome};
@@ -144,7 +144,8 @@ pub fn replay(
     let mut verdict = Verdict::new(outcome, difference);
     if let Some(plain) = &plain {
         // What was unclear when it was found has no schedule.
-        Controls::new(&runner, plain, &UNINTERRUPTED, limits).apply(&mut verdict, &run, true);
+        let controls = Controls::new(&runner, plain, &UNINTERRUPTED, limits);
+        controls.apply(&mut verdict, &run, Cause::LostUpdate);
     }
     Ok(Replayed { violation, verdict, run })
 }

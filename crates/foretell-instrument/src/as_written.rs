@@ -4,7 +4,8 @@
 //! tell: a static pointer that is only ever null or one address becomes a Boolean, and with it goes the
 //! null dereference that another interleaving would show. So each access of the source to memory that
 //! another thread may see is volatile while the module is optimised, and no longer when it is instrumented.
-//! What is atomic, or volatile already, is left as it is.
+//! Atomic accesses are no exception: a static atomic that is stored once is folded away like any other
+//! variable. What is volatile already is left as it is.
 //!
 //! An address that is handed to a function lets a variable escape until the function is inlined. So the
 //! mark is taken off again where inlining shows a variable to be local; iterators and other small objects of
@@ -34,15 +35,18 @@ pub fn wanted() -> bool {
 pub fn keep(function: Value) {
     let locals = Locals::find(instructions(function));
     for instruction in instructions(function) {
-        let is_plain = match instruction.opcode() {
-            Opcode::LLVMLoad | Opcode::LLVMStore => instruction.ordering().is_none(),
+        let is_access = match instruction.opcode() {
+            Opcode::LLVMLoad
+            | Opcode::LLVMStore
+            | Opcode::LLVMAtomicRMW
+            | Opcode::LLVMAtomicCmpXchg => true,
             Opcode::LLVMCall => is_bytes(instruction),
             _ => false,
         };
-        if is_plain && !instruction.is_volatile() && !is_local(instruction, &locals) {
+        if is_access && !instruction.is_volatile() && !is_local(instruction, &locals) {
             instruction.set_volatile(true);
             instruction.set_metadata(MARK);
-            if instruction.opcode() == Opcode::LLVMLoad && can_be_atomic(instruction) {
+            if is_plain_load(instruction) {
                 instruction.set_unordered(true);
             }
         }
@@ -77,8 +81,11 @@ fn release(function: Value, wanted: impl Fn(Value) -> bool) -> bool {
     released
 }
 
-/// Does the machine load it in one piece?
-fn can_be_atomic(load: Value) -> bool {
+/// Is it a load without an order of its own that the machine makes in one piece?
+fn is_plain_load(load: Value) -> bool {
+    if load.opcode() != Opcode::LLVMLoad || load.ordering().is_some() {
+        return false;
+    }
     let width = load.ty().scalar_width().unwrap_or(0);
     [8, 16, 32, 64].contains(&width) && load.alignment() * 8 >= width
 }
@@ -99,7 +106,7 @@ fn is_bytes(call: Value) -> bool {
 /// Whether all memory that the instruction accesses is out of reach of other threads.
 fn is_local(instruction: Value, locals: &Locals) -> bool {
     let pointers = match instruction.opcode() {
-        Opcode::LLVMLoad => 0..1,
+        Opcode::LLVMLoad | Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg => 0..1,
         Opcode::LLVMStore => 1..2,
         // What is filled, and for a copy what is read; the byte of `memset` is no pointer.
         _ => 0..2,

@@ -340,9 +340,8 @@ impl FunctionContext<'_> {
 
     /// Makes a place for the shadows of local variables, empty at first.
     fn prepare_locals(&mut self) {
-        let mut variables: Vec<(Value, Local)> =
+        let variables: Vec<(Value, Local)> =
             self.locals.iter().filter(|(alloca, _)| self.may.contains(*alloca)).collect();
-        variables.sort_by_key(|(alloca, _)| alloca.0 as usize);
         for (alloca, kind) in variables {
             let Some(next) = alloca.next() else { continue };
             match kind {

@@ -2,6 +2,7 @@
 //! that are never instrumented.
 
 use crate::llvm::{TypeKind, Value};
+use crate::locals::is_pointer;
 use crate::rust;
 use foretell_abi::summaries::{SUMMARIES, number_of};
 use foretell_abi::{CHANGES, FLUSHES, LOOKS};
@@ -107,7 +108,25 @@ const STATES: &[(&str, &str, u32, u32)] = &[
     ("hcreate", "the hash table", 0, CHANGES),
     ("hdestroy", "the hash table", 0, CHANGES),
     ("hsearch", "the hash table", 0, LOOKS | CHANGES),
-    ("setlocale", "the locale", 0, CHANGES),
+    ("setlocale", "the locale", 0, LOOKS | CHANGES),
+    ("tdelete", "the search trees", 0, LOOKS | CHANGES),
+    ("tfind", "the search trees", 0, LOOKS),
+    ("tsearch", "the search trees", 0, LOOKS | CHANGES),
+    ("twalk", "the search trees", 0, LOOKS),
+    ("closedir", "open directories", 0, CHANGES),
+    ("readdir", "open directories", 0, LOOKS | CHANGES),
+    ("readdir64", "open directories", 0, LOOKS | CHANGES),
+    ("rewinddir", "open directories", 0, CHANGES),
+    ("seekdir", "open directories", 0, CHANGES),
+    ("telldir", "open directories", 0, LOOKS),
+    ("getgrgid", "getgrgid and getgrnam", 0, LOOKS | CHANGES),
+    ("getgrnam", "getgrgid and getgrnam", 0, LOOKS | CHANGES),
+    ("gethostbyname", "gethostbyname", 0, LOOKS | CHANGES),
+    ("getpwnam", "getpwnam and getpwuid", 0, LOOKS | CHANGES),
+    ("getpwuid", "getpwnam and getpwuid", 0, LOOKS | CHANGES),
+    ("raise", "the handling of signals", 0, LOOKS),
+    ("sigaction", "the handling of signals", 0, LOOKS | CHANGES),
+    ("signal", "the handling of signals", 0, LOOKS | CHANGES),
     ("localeconv", "the locale", 0, LOOKS),
     ("__isoc23_fscanf", "", 0, LOOKS | CHANGES),
     ("__isoc99_fscanf", "", 0, LOOKS | CHANGES),
@@ -208,7 +227,12 @@ const SIGNATURES: &[(&str, &str)] = &[
 /// declares it.
 pub fn summary_of(call: Value, name: &str) -> Option<usize> {
     let number = number_of(name)?;
-    fits(call, SUMMARIES[number].signature).then_some(number)
+    // Nobody changes a text that is a constant.
+    let is_shown = |position| {
+        is_pointer(call.operand(position)) && !call.operand(position).is_constant_global()
+    };
+    let matters = !SUMMARIES[number].is_output || (0..call.argument_count()).any(is_shown);
+    (matters && fits(call, SUMMARIES[number].signature)).then_some(number)
 }
 
 /// Whether the call hands over what the library's function of this name expects. A program can

@@ -21,6 +21,8 @@ pub enum Local {
 pub struct Locals {
     /// From `alloca` to kind.
     kinds: HashMap<Value, Local>,
+    /// The `alloca`s as they stand in the function: what is compiled must not depend on addresses.
+    order: Vec<Value>,
     /// From each pointer into a local variable to its `alloca`.
     bases: HashMap<Value, Value>,
 }
@@ -28,7 +30,7 @@ pub struct Locals {
 impl Locals {
     /// Looks at all `alloca`s among the instructions.
     pub fn find(instructions: impl Iterator<Item = Value>) -> Locals {
-        let mut locals = Locals { kinds: HashMap::new(), bases: HashMap::new() };
+        let mut locals = Locals { kinds: HashMap::new(), order: Vec::new(), bases: HashMap::new() };
         for instruction in instructions {
             if instruction.opcode() == Opcode::LLVMAlloca {
                 locals.add(instruction);
@@ -43,9 +45,9 @@ impl Locals {
         Some((alloca, *self.kinds.get(&alloca)?))
     }
 
-    /// All local variables.
+    /// All local variables, as they stand in the function.
     pub fn iter(&self) -> impl Iterator<Item = (Value, Local)> {
-        self.kinds.iter().map(|(alloca, kind)| (*alloca, *kind))
+        self.order.iter().map(|alloca| (*alloca, self.kinds[alloca]))
     }
 
     fn add(&mut self, alloca: Value) {
@@ -73,6 +75,7 @@ impl Locals {
         }
         let kind = if whole { Local::Scalar } else { Local::Memory };
         self.kinds.insert(alloca, kind);
+        self.order.push(alloca);
         self.bases.extend(pointers.into_iter().map(|pointer| (pointer, alloca)));
     }
 }

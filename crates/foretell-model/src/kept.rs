@@ -174,12 +174,14 @@ impl Uses {
                 continue;
             }
             let thread = trace.event(step).thread;
+            let by_others = |other: &EventId| trace.event(*other).thread != thread;
             let before = self.steps[..place].iter().rfind(|&&other| is_change(other));
-            let after = self.steps[place..].iter().find(|&&other| is_change(other));
-            let by_others = |other: &&EventId| trace.event(**other).thread != thread;
             let before = before.filter(|_| !known.awaited.contains(&step));
-            pairs.extend(before.filter(by_others).map(|&change| (change, step)));
-            pairs.extend(after.filter(by_others).map(|&change| (step, change)));
+            pairs.extend(before.filter(|other| by_others(other)).map(|&change| (change, step)));
+            // What the thread itself changes after its look, another one may have changed before it.
+            let mut after = self.steps[place..].iter();
+            let after = after.find(|&other| is_change(*other) && by_others(other));
+            pairs.extend(after.map(|&change| (step, change)));
         }
     }
 

@@ -8,6 +8,7 @@ use crate::hooks::{copy, read_range, write_range};
 use crate::thread::{Session, peek};
 
 /// A call of a function in the table.
+#[derive(Clone, Copy)]
 pub struct Call {
     /// Its number there.
     pub number: usize,
@@ -26,6 +27,8 @@ pub struct Call {
 /// Reports what the function does before or after this moment.
 pub fn report(session: &mut Session, call: &Call) {
     let Some(summary) = SUMMARIES.get(call.number) else { return };
+    // A read without an expression is not held.
+    let call = &Call { is_symbolic: call.is_symbolic && !summary.is_output, ..*call };
     let gives_pointer = summary.signature.starts_with('p');
     for &effect in summary.effects {
         match effect {
@@ -40,7 +43,13 @@ pub fn report(session: &mut Session, call: &Call) {
             }
             Effect::Copies(to, from, most) => call.copy_text(session, to, from, most),
             Effect::Appends(to, from, most) => call.append_text(session, to, from, most),
-            Effect::Formats(format, first) => call.read_texts(session, format, first),
+            Effect::Formats(format, first) => {
+                // Whoever formats for output has a format that is a constant.
+                if !summary.is_output {
+                    call.read(session, call.argument(format), Extent::Text);
+                }
+                call.read_texts(session, format, first);
+            }
         }
     }
 }
@@ -184,7 +193,6 @@ impl Call {
         if at == 0 {
             return;
         }
-        self.read(session, at, Extent::Text);
         let mut position = usize::from(first);
         let mut next = || {
             position += 1;

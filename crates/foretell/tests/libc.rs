@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use foretell_abi::summaries::SUMMARIES;
 
 /// Functions that another row stands for: the same function by another name, or one that other tests have.
-const ELSEWHERE: [&str; 15] = [
+const ELSEWHERE: [&str; 19] = [
     "__getdelim",
     "__isoc23_strtol",
     "__isoc23_strtoll",
@@ -21,6 +21,11 @@ const ELSEWHERE: [&str; 15] = [
     "__strncat_chk",
     "__strncpy_chk",
     "__strtok_r",
+    // What is only shown decides nothing: see `what_is_shown_is_read`.
+    "fprintf",
+    "fputs",
+    "printf",
+    "puts",
     "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE",
     "_ZNSt6thread4joinEv",
     "_ZNSt6thread6detachEv",
@@ -140,4 +145,42 @@ fn code_that_is_not_instrumented_and_is_given_memory_is_said() {
     let said = String::from_utf8_lossy(&looked_at.stdout);
     assert_eq!(looked_at.status.code(), Some(12), "{said}");
     assert!(said.contains("1 calls of is_two (main): not instrumented"), "{said}");
+}
+
+/// Two threads without an order between what shows a text and what frees it.
+fn shown(show: &str) -> String {
+    format!(
+        "#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
+         static char *text;\n\
+         static void *shows(void *unused) {{ {show}; return unused; }}\n\
+         static void *frees(void *unused) {{ free(text); return unused; }}\n\
+         int main(void) {{\n\
+           pthread_t a, b;\n\
+           text = strdup(\"shown\");\n\
+           pthread_create(&a, 0, shows, 0);\n\
+           pthread_create(&b, 0, frees, 0);\n\
+           pthread_join(a, 0);\n\
+           pthread_join(b, 0);\n\
+         }}\n"
+    )
+}
+
+#[test]
+fn what_is_shown_is_read() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libc-shown");
+    _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for show in [
+        "printf(\"%d: %s\\n\", 7, text)",
+        "printf(\"%.3s\\n\", text)",
+        "puts(text)",
+        "fputs(text, stdout)",
+        "fprintf(stderr, \"%s\\n\", text)",
+    ] {
+        std::fs::write(folder.join("shown.c"), shown(show)).expect("a file");
+        let tested = foretell(&folder, &["test", "shown.c"]);
+        let said = String::from_utf8_lossy(&tested.stdout);
+        assert_eq!(tested.status.code(), Some(10), "{show}: {said}");
+        assert!(said.contains("frees") && said.contains("shown.c:6"), "{show}: {said}");
+    }
 }

@@ -21,6 +21,10 @@ static union {
 static char *const text = shared.text;
 static char *end, *line;
 static size_t room;
+static struct tm *kept;
+static char *kept_text;
+static const time_t early = 0, late = 40000000;
+static const struct tm first_day = {.tm_mday = 1, .tm_year = 1}, other_day = {.tm_mday = 1, .tm_year = 70};
 static int which, ordered;
 static const char stream_text[] = "2 fast\n";
 
@@ -69,6 +73,10 @@ static FILE *stream(void) { return fmemopen((void *)stream_text, sizeof stream_t
   CASE(strlen, text[1] = 0, text[1] = 'x', strlen(text) == count)                                                      \
   CASE(strnlen, text[1] = 0, text[1] = 'x', strnlen(text, 100) == count)                                               \
   CASE(ctime_r, shared.number = 0, shared.number = 40000000, ctime_r(&shared.number, local)[23] == '1')                \
+  CASE(ctime, (void)ctime(&early), kept_text = ctime(&late), kept_text[23] == '1')                                      \
+  CASE(asctime, (void)asctime(&first_day), kept_text = asctime(&other_day), kept_text[22] == '7')                       \
+  CASE(gmtime, (void)gmtime(&early), kept = gmtime(&late), kept->tm_year == 71)                                         \
+  CASE(localtime, (void)localtime(&early), kept = localtime(&late), kept->tm_year == 71)                                \
   CASE(gmtime_r, shared.number = 0, shared.number = 40000000, gmtime_r(&shared.number, &broken)->tm_year == 71)        \
   CASE(localtime_r, shared.number = 0, shared.number = 40000000, localtime_r(&shared.number, &broken)->tm_year == 71)  \
   TIMES(asctime_r, asctime_r(&shared.time, local)[22] == '7')                                                          \
