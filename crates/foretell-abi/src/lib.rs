@@ -445,11 +445,13 @@ pub enum PinReason {
     Address = 4,
     /// An argument beyond [`ARGUMENT_SLOTS`] or a variadic one.
     Argument = 5,
+    /// What `main` returns; held only where the exit status is a verdict.
+    Status = 6,
 }
 
 impl PinReason {
     /// How many reasons there are.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 7;
 }
 
 /// Instructions whose results differ from run to run.

@@ -32,7 +32,7 @@ use crate::session::{
     Counts, Open, Options, Past, TestError, Tested, all_events, blocks_are_marked, forced_run,
     schedule_of,
 };
-use crate::shrink::{NotRepeated, Shrunk, shrink};
+use crate::shrink::{NotRepeated, Shrunk, same_event, shrink};
 
 /// What is said of output that may be lawful or not begins so.
 const UNCLEAR: &str = "a forced run printed what no run without preemption prints";
@@ -581,23 +581,6 @@ pub(crate) fn named_by_its_effect(mut tested: Tested, run: &Trace) -> Tested {
     };
     tested.finding.detail = format!("{}; {}", tested.finding.detail, difference.sentence);
     tested
-}
-
-/// The event of another run with the same thread and number, if it is of the same kind and place.
-fn same_event(run: &Trace, event: EventId, other: &Trace) -> Option<EventId> {
-    let here = run.event(event);
-    let path = &run.threads[here.thread.index()].path;
-    let thread = other.threads.iter().position(|thread| thread.path == *path)?;
-    let site = |trace: &Trace, event: &foretell_trace::Event| {
-        event.site.map(|site| trace.sites[site.index()].clone())
-    };
-    let found = other
-        .events
-        .iter()
-        .position(|there| there.thread.index() == thread && there.index == here.index)?;
-    let there = &other.events[found];
-    let same = there.op.keyword() == here.op.keyword() && site(other, there) == site(run, here);
-    same.then(|| EventId::from(found))
 }
 
 /// The result of work that was bounded, as one of the test.

@@ -29,8 +29,13 @@ pub fn is_lost_update(trace: &Trace, finding: &Finding) -> bool {
 }
 
 /// Is the value, as it is at the event, made of what the read returned? It may have gone through memory that
-/// its thread wrote last.
+/// its thread wrote last, but not through what was read: who reads that again may see the other thread's write.
 fn depends(trace: &Trace, term: TermId, at: EventId, read: EventId) -> bool {
+    let contested = match &trace.event(read).op {
+        Op::Read(access) => Some(access.variable),
+        Op::ReadModifyWrite(step) => Some(step.variable),
+        _ => None,
+    };
     let mut values = vec![(term, at)];
     let mut looked = 0;
     while let Some((term, at)) = values.pop() {
@@ -45,7 +50,9 @@ fn depends(trace: &Trace, term: TermId, at: EventId, read: EventId) -> bool {
                 return true;
             }
             let Op::Read(access) = &trace.event(source).op else { continue };
-            values.extend(written(trace, access.variable, thread, source));
+            if Some(access.variable) != contested {
+                values.extend(written(trace, access.variable, thread, source));
+            }
         }
     }
     false
@@ -114,6 +121,10 @@ mod tests {
              main t = read own = 1\nmain write x = 2 := (+ t 1)"
         )));
         assert!(!is_lost(&format!("main s = read x = 0\n{other}\nmain write x = 1")));
+        assert!(!is_lost(&format!(
+            "main s = read x = 0\nmain write x = 1 := (+ s 1)\n{other}\n\
+             main t = read x = 5\nmain write x = 4 := (+ t (- 1))"
+        )));
         assert!(!is_lost(&format!(
             "main s = read x = 0\n{other}\nmain t = read own = 0\nmain write x = 1 := (+ t 1)"
         )));

@@ -139,6 +139,23 @@ fn reversed(bad: &Trace, from: usize, good: &Trace) -> Option<(EventId, EventId)
     of_lock
 }
 
+/// The event of another run with the same thread and number, if it is of the same kind and place.
+pub(crate) fn same_event(run: &Trace, event: EventId, other: &Trace) -> Option<EventId> {
+    let here = run.event(event);
+    let path = &run.threads[here.thread.index()].path;
+    let thread = other.threads.iter().position(|thread| thread.path == *path)?;
+    let site = |trace: &Trace, event: &foretell_trace::Event| {
+        event.site.map(|site| trace.sites[site.index()].clone())
+    };
+    let found = other
+        .events
+        .iter()
+        .position(|there| there.thread.index() == thread && there.index == here.index)?;
+    let there = &other.events[found];
+    let same = there.op.keyword() == here.op.keyword() && site(other, there) == site(run, here);
+    same.then(|| EventId::from(found))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -35,6 +35,7 @@ mod as_written;
 mod awaits;
 mod call;
 mod control;
+mod division;
 mod dominance;
 mod effects;
 mod expression;

@@ -199,3 +199,91 @@ fn an_access_keeps_its_line() {
         assert!(all.iter().flatten().all(|line| [9, 14].contains(line)), "{level}: {all:?}");
     }
 }
+
+/// A static atomic that is stored once: an optimiser knows its value wherever it is not null.
+const ATOMIC_POINTER: &str = r#"
+#include <pthread.h>
+#include <stdatomic.h>
+static int value = 3;
+static _Atomic(int *) pointer;
+static void *sets(void *unused) { atomic_store(&pointer, &value); return unused; }
+static void *uses(void *unused) { int *p = atomic_load(&pointer); *p = 4; return unused; }
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, sets, 0);
+  pthread_create(&b, 0, uses, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+}
+"#;
+
+/// Both threads take the lock by Peterson's algorithm; clang alone removes `turn`.
+const PETERSON: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int wants[2], turn;
+static int inside;
+static void *enters(void *number) {
+  int me = number != 0;
+  atomic_store(&wants[me], 1);
+  atomic_store(&turn, !me);
+  while (atomic_load(&wants[!me]) && atomic_load(&turn) == !me)
+    ;
+  inside++;
+  assert(inside == 1);
+  inside--;
+  atomic_store(&wants[me], 0);
+  return 0;
+}
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, enters, 0);
+  pthread_create(&b, 0, enters, (void *)1);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+}
+"#;
+
+#[test]
+fn atomic_accesses_are_kept() {
+    crashes_at_every_level("atomic", ATOMIC_POINTER);
+    let workshop = Workshop::new();
+    let source = workshop.path().join("peterson.c");
+    std::fs::write(&source, PETERSON).expect("a file");
+    for level in ["-O0", "-O1", "-O2", "-O3"] {
+        let program = workshop.build(&source, &["--as-written", level]);
+        let answer = workshop.test(&program, &[], &[]);
+        assert!(answer.code != Some(10), "{level}: {:#}", answer.report);
+    }
+}
+
+#[test]
+fn the_same_source_is_the_same_program() {
+    let workshop = Workshop::new();
+    let source = workshop.path().join("many.cpp");
+    let code = r#"
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+static std::map<std::string, int> counts;
+static std::mutex mutex;
+static void add(const std::string &name) {
+  std::lock_guard<std::mutex> hold(mutex);
+  counts[name + "!"]++;
+}
+int main() {
+  std::thread one([] { add("a"); }), other([] { add("b"); });
+  one.join();
+  other.join();
+}
+"#;
+    std::fs::write(&source, code).expect("a file");
+    let build = || {
+        let program = workshop.build(&source, &["--as-written", "-O1", "-std=c++20"]);
+        std::fs::read(program).expect("the program")
+    };
+    let first = build();
+    assert!((0..3).all(|_| build() == first), "builds of one source differ");
+}

@@ -60,6 +60,12 @@ fn output_that_only_the_author_can_judge_is_said() {
             void *f(void *a) { for (int i = 1; i < 3; i++) if (!put(i)) dropped++; return 0; }
             void *g(void *a) { for (int i = 0; i < 2; i++) if (get()) got++; return 0; }
             int main() { two(f, g); printf(\"dropped %d got %d left %d\\n\", dropped, got, n); return dropped + got + n != 2; }"),
+        ("peak", "int in, most; void enter(void) { LOCK; in++; most = in > most ? in : most; UNLOCK; }
+            void leave(void) { LOCK; in--; UNLOCK; } void job(void) { enter(); leave(); }
+            void *f(void *a) { job(); return 0; } int main() { two(f, f); printf(\"peak %d\\n\", most); return 0; }"),
+        ("gauge", "int open_; void add(int d) { LOCK; open_ += d; UNLOCK; } void session(void) { add(1); add(-1); }
+            void *f(void *a) { session(); return 0; }
+            void *g(void *a) { LOCK; int n = open_; UNLOCK; printf(\"open: %d\\n\", n); return 0; } int main() { two(f, g); return 0; }"),
         ("twice", "int x, y; int get(int *p) { LOCK; int v = *p; UNLOCK; return v; } void set(int *p, int v) { LOCK; *p = v; UNLOCK; }
             void *f(void *a) { if (!get(&x)) { set(&x, 1); LOCK; y++; UNLOCK; } return 0; }
             int main() { two(f, f); printf(\"%d\\n\", y); return 0; }"),
@@ -68,7 +74,7 @@ fn output_that_only_the_author_can_judge_is_said() {
         let unseen = answer.report["unseen"].to_string();
         assert!(answer.findings().is_empty(), "{name}: {:#}", answer.report);
         assert_eq!(answer.code, Some(12), "{name}: {:#}", answer.report);
-        assert!(unseen.contains("whether the output is right"), "{name}: {unseen}");
+        assert!(unseen.contains("what no run without preemption prints"), "{name}: {unseen}");
     });
 }
 

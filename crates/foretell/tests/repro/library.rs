@@ -265,3 +265,52 @@ fn what_a_callback_returns_counts() {
         }
     }
 }
+
+/// What the C library keeps is looked at by one thread and changed by another later in the recorded run.
+#[test]
+fn state_that_another_thread_changes_later_is_said() {
+    let head = "#define _GNU_SOURCE\n#include <assert.h>\n#include <dirent.h>\n#include <locale.h>\n#include <pthread.h>\n\
+        #include <pwd.h>\n#include <search.h>\n#include <string.h>\n\
+        static int compare(const void *a, const void *b) { return strcmp(a, b); }\n";
+    let workshop = Workshop::new();
+    for (name, shared, one, other, before) in [
+        (
+            "hash",
+            "",
+            "ENTRY e = {\"k\", 0}; assert(hsearch(e, FIND));",
+            "hdestroy(); hcreate(4);",
+            "hcreate(4); ENTRY e = {\"k\", 0}; hsearch(e, ENTER);",
+        ),
+        (
+            "locale",
+            "",
+            "assert(!strcmp(setlocale(LC_NUMERIC, 0), \"C\"));",
+            "setlocale(LC_NUMERIC, \"C.UTF-8\");",
+            "",
+        ),
+        ("user", "", "struct passwd *u = getpwuid(0); assert(u->pw_uid == 0);", "getpwuid(1);", ""),
+        (
+            "tree",
+            "static void *root;",
+            "assert(tfind(\"k\", &root, compare));",
+            "tdelete(\"k\", &root, compare);",
+            "tsearch(\"k\", &root, compare);",
+        ),
+        (
+            "directory",
+            "static DIR *d;",
+            "assert(readdir(d));",
+            "readdir(d); readdir(d);",
+            "d = opendir(\"/\");",
+        ),
+    ] {
+        let code = format!(
+            "{head}{shared}\nstatic void *one(void *a) {{ {one} return a; }}\n\
+             static void *other(void *a) {{ {other} return a; }}\n\
+             int main(void) {{ pthread_t s, t; {before} pthread_create(&s, 0, one, 0); pthread_create(&t, 0, other, 0);\n\
+             pthread_join(s, 0); pthread_join(t, 0); return 0; }}\n"
+        );
+        let answer = workshop.test(&workshop.build_text(name, &code), &[], &[]);
+        assert!(matches!(answer.code, Some(10..=12)), "{name}: {:#}", answer.report);
+    }
+}

@@ -25,5 +25,6 @@ mod posix;
 mod process;
 mod same_run;
 mod synchronisation;
+mod traps;
 mod varying;
 mod world;
