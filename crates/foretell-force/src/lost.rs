@@ -96,16 +96,20 @@ mod tests {
         );
         let trace = text::read(&text).unwrap_or_else(|error| panic!("{error}"));
         let all = (0..trace.events.len()).map(EventId::from);
+        let of_x: Vec<_> = all
+            .map(|event| access_info(&trace, event))
+            .filter(|access| access.variable.as_deref() == Some("x"))
+            .collect();
+        let last = of_x.len() - 1;
+        let between =
+            of_x.iter().position(|access| access.thread == ThreadId(1)).expect("it writes");
         let finding = Finding {
             id: String::new(),
             group: String::new(),
             kind: FindingKind::Atomicity,
             pattern: Some(PatternKind::Rww),
             status: Status::Predicted,
-            accesses: all
-                .map(|event| access_info(&trace, event))
-                .filter(|access| access.variable.as_deref() == Some("x"))
-                .collect(),
+            accesses: [0, between, last].map(|place| of_x[place].clone()).into(),
             detail: String::new(),
             schedule: None,
         };
