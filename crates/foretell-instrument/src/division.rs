@@ -1,4 +1,5 @@
-//! Divisions that trap.
+//! Integer divisions that trap (SIGFPE). Nothing in the program branches on it, so the recording needs a branch
+//! for the exploration to ask whether the division can trap in another interleaving.
 
 use crate::expression::Operand;
 use crate::function::FunctionContext;

@@ -44,7 +44,7 @@ pub fn report(session: &mut Session, call: &Call) {
             Effect::Copies(to, from, most) => call.copy_text(session, to, from, most),
             Effect::Appends(to, from, most) => call.append_text(session, to, from, most),
             Effect::Formats(format, first) => {
-                // Whoever formats for output has a format that is a constant.
+                // The format of output is a constant almost always; its reads would only be more events.
                 if !summary.is_output {
                     call.read(session, call.argument(format), Extent::Text);
                 }
