@@ -66,7 +66,7 @@ use core::ffi::c_char;
 pub mod summaries;
 
 /// The version of this contract; a module says which one it was compiled for.
-pub const ABI_VERSION: u32 = 6;
+pub const ABI_VERSION: u32 = 8;
 
 /// A place in the source. Sites are constants in the instrumented module; one site has one address
 /// for the life of the process, which serves as its identity.
@@ -445,13 +445,11 @@ pub enum PinReason {
     Address = 4,
     /// An argument beyond [`ARGUMENT_SLOTS`] or a variadic one.
     Argument = 5,
-    /// What `main` returns; held only where the exit status is a verdict.
-    Status = 6,
 }
 
 impl PinReason {
     /// How many reasons there are.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 6;
 }
 
 /// Instructions whose results differ from run to run.

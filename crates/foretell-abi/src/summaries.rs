@@ -4,12 +4,14 @@
 //! after it, and the runtime reports the accesses. What is read is held at the values that it had, because what
 //! the function makes of it is not seen; copies have the values that they were made of.
 //!
-//! What functions read that only write output (`printf` and its kin) is not held: nothing depends on it. Not here
-//! are those that the runtime replaces (`read`, `memcpy`, `strdup` and so on), which report by themselves.
+//! What functions read that only write output (`printf` and its kin, `write` to a terminal) is not held: nothing
+//! depends on it. Not here are those that the runtime replaces and that report by themselves (`read`, `memcpy`, `strdup` and
+//! so on).
 
 use Effect::{Appends, Copies, Formats, Reads, Takes, Writes};
 use Extent::{
     Bytes, Family, Fixed, Found, ResultText, ResultTimes, ResultWithin, Shorter, Text, TextWithin,
+    Times,
 };
 use Place::{Argument, Pointed, Returned};
 
@@ -39,6 +41,8 @@ pub enum Extent {
     Fixed(u64),
     /// As the argument says.
     Bytes(u8),
+    /// The product of two arguments.
+    Times(u8, u8),
     /// A text with its end.
     Text,
     /// A text with its end, of which at most as many bytes are looked at as the argument says.
@@ -84,8 +88,19 @@ pub struct Summary {
     pub signature: &'static str,
     /// In the order in which they are reported.
     pub effects: &'static [Effect],
-    /// It only writes output: what it reads may be something else in another interleaving.
-    pub is_output: bool,
+    /// Where what it reads goes.
+    pub goes: Goes,
+}
+
+/// Where what a function reads goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goes {
+    /// Into its result, or into what it writes.
+    Back,
+    /// To somebody who looks at it: it may be something else in another interleaving.
+    Out,
+    /// To whatever the first argument is a descriptor of. The program may read it again.
+    ToDescriptor,
 }
 
 const fn summary(
@@ -93,7 +108,7 @@ const fn summary(
     signature: &'static str,
     effects: &'static [Effect],
 ) -> Summary {
-    Summary { name, signature, effects, is_output: false }
+    Summary { name, signature, effects, goes: Goes::Back }
 }
 
 const fn output(
@@ -101,7 +116,11 @@ const fn output(
     signature: &'static str,
     effects: &'static [Effect],
 ) -> Summary {
-    Summary { name, signature, effects, is_output: true }
+    Summary { name, signature, effects, goes: Goes::Out }
+}
+
+const fn sends(name: &'static str, signature: &'static str, effects: &'static [Effect]) -> Summary {
+    Summary { name, signature, effects, goes: Goes::ToDescriptor }
 }
 
 /// `struct tm`.
@@ -145,6 +164,7 @@ pub const SUMMARIES: &[Summary] = &[
     output("fprintf", "ipp.", &[Formats(1, 2)]),
     output("fputs", "ipp", &[Reads(Argument(0), Text)]),
     summary("fread", "ipiip", &[Writes(Argument(0), ResultTimes(1))]),
+    output("fwrite", "ipiip", &[Reads(Argument(0), Times(1, 2))]),
     summary("getdelim", "ippip", LINE),
     summary("gethostname", "ipi", &[Writes(Argument(0), TextWithin(1))]),
     summary("getline", "ippp", LINE),
@@ -167,6 +187,10 @@ pub const SUMMARIES: &[Summary] = &[
     summary("mktime", "ip", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(0), BROKEN_DOWN)]),
     output("printf", "ip.", &[Formats(0, 1)]),
     output("puts", "ip", &[Reads(Argument(0), Text)]),
+    sends("pwrite", "iipii", &[Reads(Argument(1), Bytes(2))]),
+    sends("pwrite64", "iipii", &[Reads(Argument(1), Bytes(2))]),
+    sends("send", "iipii", &[Reads(Argument(1), Bytes(2))]),
+    sends("sendto", "iipiipi", &[Reads(Argument(1), Bytes(2)), Reads(Argument(4), Bytes(5))]),
     summary("snprintf", "ipip.", &[Formats(2, 3), Writes(Argument(0), ResultWithin(1))]),
     summary("sprintf", "ipp.", &[Formats(1, 2), Writes(Argument(0), ResultText)]),
     summary("stpcpy", "ppp", &[Copies(0, 1, None)]),
@@ -204,6 +228,7 @@ pub const SUMMARIES: &[Summary] = &[
     summary("strtoul", "ippi", NUMBER_AND_END),
     summary("strtoull", "ippi", NUMBER_AND_END),
     summary("timegm", "ip", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(0), BROKEN_DOWN)]),
+    sends("write", "iipi", &[Reads(Argument(1), Bytes(2))]),
     // The thread's state is taken out of its `unique_ptr`; the handle of a joined or detached thread
     // becomes zero.
     summary(

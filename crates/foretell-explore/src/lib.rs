@@ -66,7 +66,8 @@
 //! choices before it and all that C's other threads do: every prefix that would be asked for was asked for
 //! there.
 //!
-//! **Cheaper questions.** What all questions about a class have in common is encoded once
+//! **Cheaper questions.** A choice on a sum of what was added under a lock is settled by counting
+//! ([`foretell_predict::counters`]), without a solver. What all questions about a class have in common is encoded once
 //! (`question.rs`), and the first question of a visit is whether any of its choices can come out
 //! differently: no answers all of them. Of the clauses of the known classes only those are given from which
 //! the others follow. A thread that has taken a step has taken all before it; so where another class has at
@@ -280,7 +281,7 @@ struct Todo {
 }
 
 /// A choice that is asked about, and the addresses at which the program is known to crash there.
-struct Open {
+pub(crate) struct Open {
     choice: Choice,
     faults: Vec<u64>,
 }
@@ -383,8 +384,14 @@ impl Explorer<'_> {
             true => None,
             false => class.with_pending(&operations),
         };
-        let choices: Vec<Choice> = open.iter().map(|open| open.choice).collect();
         let asked = Asked::new(&class, model.as_ref());
+        let all = open.len();
+        asked.retain_possible(&mut open);
+        self.result.asked += all - open.len();
+        if open.is_empty() {
+            return;
+        }
+        let choices: Vec<Choice> = open.iter().map(|open| open.choice).collect();
         let Ok(mut questions) = Questions::new(asked, &choices, self.limits) else {
             return self.result.doubt(Doubt::Undecided, open.len());
         };

@@ -1,11 +1,12 @@
 //! The questions about one class: can this choice come out differently in a way that no known class
 //! covers?
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 
 use foretell_model::ctp::{Action, ConcurrentTraceProgram, Role, WOKEN};
 use foretell_model::must_order::MustOrder;
+use foretell_predict::counters::Counters;
 use foretell_predict::engine::{Engine, Setting, Verdict};
 use foretell_predict::goal::{END, Goal, GoalBuilder, Moment};
 use foretell_solve::encode::Mode;
@@ -13,10 +14,10 @@ use foretell_solve::{Backend, SolveError};
 use foretell_trace::schedule::{Schedule, Step};
 use foretell_trace::{EventId, Op, Scope, TermId, Value};
 
-use crate::Limits;
 use crate::class::{Class, Kind, Label, PathEvent, Paths, ThreadPath, demanded};
 use crate::part::Region;
 use crate::pending::Model;
+use crate::{Limits, Open};
 
 /// A place at which a thread may do something else: an event of the thread that is a choice, or the
 /// end of what it did where its run was cut off.
@@ -212,6 +213,14 @@ impl<'c> Asked<'c> {
             Some(Model { ctp, order, next, .. }) => Self { class, ctp, order, next },
             None => Self { class, ctp: &class.ctp, order: &class.order, next: &[] },
         }
+    }
+
+    /// Leaves out what can only come out as it did, whatever classes are known.
+    pub fn retain_possible(self, open: &mut VecDeque<Open>) {
+        let counters = Counters::new(self.ctp, self.order);
+        open.retain(|open| {
+            goal(self, open.choice, &[], &[], None).is_some_and(|goal| !counters.refute(&goal))
+        });
     }
 }
 

@@ -35,7 +35,7 @@ use crate::session::{
 use crate::shrink::{NotRepeated, Shrunk, same_event, shrink};
 
 /// What is said of output that may be lawful or not begins so.
-const UNCLEAR: &str = "a forced run printed what no run without preemption prints";
+const UNCLEAR: &str = "a forced run did what no run without preemption does";
 
 /// Members of a group (the same places, other threads) that are tried before it is given up.
 const TRIES: usize = 3;
@@ -314,15 +314,16 @@ impl<'a> Campaign<'a> {
         self.tested.push(tested);
     }
 
-    /// Says that a run wrote what may be lawful or not; the first of them stands for all.
+    /// Says that a run wrote, or ended with, what may be lawful or not; the first of them stands for all.
     pub fn unclear(&mut self, difference: &Difference) {
         let known = self.unseen.iter().any(|said| said.starts_with(UNCLEAR));
         let lines = difference.output.as_deref().unwrap_or_default();
         let line = lines.lines().find_map(|line| line.strip_prefix('+'));
-        if let (false, Some(line)) = (known, line) {
+        let what = line.map_or_else(|| difference.sentence.clone(), |line| format!("`{line}`"));
+        if !known {
             self.unseen.push(format!(
-                "{UNCLEAR} (`{line}`), and whether that is wrong is not known: if it is, assert what must hold, \
-                 return another exit status, or mark the block that must be atomic (foretell.h)"
+                "{UNCLEAR} ({what}), and whether that is wrong is not known: if it is, assert what must hold, \
+                 or mark the block that must be atomic (foretell.h)"
             ));
         }
     }

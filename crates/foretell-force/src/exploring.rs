@@ -18,7 +18,7 @@ use crate::campaign::{Campaign, Predictor, named_by_its_effect};
 use crate::canonical;
 use crate::forced::Violation;
 use crate::run::{Run, RunError};
-use crate::session::{Paths, TestError, Tested, all_events};
+use crate::session::{Paths, TestError, all_events};
 
 /// Explores from the recorded run. `others` are runs that were made before: their classes are known at
 /// once.
@@ -218,11 +218,24 @@ impl Exploring<'_, '_> {
             ..Schedule::of_trace(class, [], [])
         };
         let mut tested = campaign.judged(&finding, 0, Violation::OtherPath, schedule, &run);
-        if tested.counts() && !campaign.is_known(&tested) && is_bad(campaign, &tested, &run) {
-            tested.base = campaign.base(probe.class, class);
-            campaign.shrink(&mut tested, class, run.clone());
-            campaign.add(named_by_its_effect(tested, &run.trace));
-        } else if tested.verdict.is_unclear && is_bad(campaign, &tested, &run) {
+        let tries = tries(&run.trace);
+        let is_bad = || {
+            tested.verdict.difference.effect.is_fatal()
+                || campaign.controls.is_strong_evidence(&run)
+        };
+        if tested.counts() && !campaign.is_known(&tested) && is_bad() {
+            if tries && !tested.verdict.difference.effect.is_fatal() {
+                // To go on without what it tried for may be lawful. What it prints then is its own affair; that
+                // it fails is said.
+                if !matches!(run.end, RunEnd::Exit(0)) {
+                    campaign.unclear(&tested.verdict.difference);
+                }
+            } else {
+                tested.base = campaign.base(probe.class, class);
+                campaign.shrink(&mut tested, class, run.clone());
+                campaign.add(named_by_its_effect(tested, &run.trace));
+            }
+        } else if tested.verdict.is_unclear && !tries && is_bad() {
             campaign.unclear(&tested.verdict.difference);
         }
         match run.end {
@@ -234,20 +247,16 @@ impl Exploring<'_, '_> {
     }
 }
 
-/// Is what came of the run a bug? Another path may lawfully print something else, above all where a
-/// program tries something and goes on without it.
-fn is_bad(campaign: &Campaign<'_>, tested: &Tested, run: &Run) -> bool {
-    let tries = |op: &Op| match op {
+/// Does a thread try for something that it may go on without?
+fn tries(run: &Trace) -> bool {
+    run.events.iter().any(|event| match event.op {
         Op::AcquireFailed(_) => true,
-        Op::SemaphoreWaitFailed(semaphore) => !is_claim(&run.trace, *semaphore),
+        Op::SemaphoreWaitFailed(semaphore) => !is_claim(run, semaphore),
         Op::Acquire(step) => step.by_try,
-        Op::SemaphoreWait { by_try, semaphore } => *by_try && !is_claim(&run.trace, *semaphore),
-        Op::WaitEnd { timed, .. } => *timed,
+        Op::SemaphoreWait { by_try, semaphore } => by_try && !is_claim(run, semaphore),
+        Op::WaitEnd { timed, .. } => timed,
         _ => false,
-    };
-    tested.verdict.difference.effect.is_fatal()
-        || !run.trace.events.iter().any(|event| tries(&event.op))
-            && campaign.controls.is_strong_evidence(run)
+    })
 }
 
 /// Does the semaphore only say who came first (`pthread_once`)? Whoever comes later does not go on

@@ -320,7 +320,6 @@ impl<'p> Runner<'p> {
         let mut options =
             RecordOptions::new(&self.program.path, self.folder.path().join("gdb.ftrace"));
         options.arguments.clone_from(&self.program.arguments);
-        options.is_test = self.program.is_test;
         options.policy = policy;
         options.clients = self.program.traffic.clone().map(Clients::Played);
         options.steps = steps;
@@ -375,7 +374,6 @@ impl<'p> Runner<'p> {
         let (stdout, stderr) = (Arc::new(file()?), Arc::new(file()?));
         let mut options = RecordOptions::new(&self.program.path, "");
         options.arguments.clone_from(&self.program.arguments);
-        options.is_test = self.program.is_test;
         options.binary = self.program.binary;
         options.terms = self.program.terms;
         options.policy = policy;

@@ -147,9 +147,12 @@ impl FunctionContext<'_> {
         }
         self.module.builder.place_before(leave);
         if leave.operand_count() == 1 && self.module.mode == Mode::Symbolic {
-            if self.function.name() == "main" && leave.operand(0).ty().scalar_width().is_some() {
-                let site = self.site(leave);
-                self.pin(leave.operand(0), PinReason::Status, site, leave);
+            if self.function.name() == "main"
+                && let Some(width) = leave.operand(0).ty().scalar_width()
+            {
+                // Whether the program succeeds is what others go by.
+                let fails = self.differs(leave.operand(0), width, 0, leave);
+                self.unwritten_branch(fails, leave);
             }
             self.leave_result(leave, leave.operand(0));
         }

@@ -37,7 +37,13 @@ impl FunctionContext<'_> {
     }
 
     /// Whether the value differs from a constant.
-    fn differs(&mut self, value: Value, width: u32, constant: u64, before: Value) -> Operand {
+    pub(crate) fn differs(
+        &mut self,
+        value: Value,
+        width: u32,
+        constant: u64,
+        before: Value,
+    ) -> Operand {
         let operand = self.operand(value);
         let constant = self.constant_operand(constant);
         let shadow = self.guarded(&[operand.0], before, |me| {
@@ -48,7 +54,7 @@ impl FunctionContext<'_> {
     }
 
     /// Reports a branch by a condition before an instruction.
-    fn unwritten_branch(&mut self, (shadow, holds): Operand, instruction: Value) {
+    pub(crate) fn unwritten_branch(&mut self, (shadow, holds): Operand, instruction: Value) {
         if shadow == self.concrete() {
             return;
         }

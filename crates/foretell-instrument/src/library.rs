@@ -4,7 +4,7 @@
 use crate::llvm::{TypeKind, Value};
 use crate::locals::is_pointer;
 use crate::rust;
-use foretell_abi::summaries::{SUMMARIES, number_of};
+use foretell_abi::summaries::{Goes, SUMMARIES, number_of};
 use foretell_abi::{CHANGES, FLUSHES, LOOKS};
 
 /// Functions of the C library that are not instrumented, so that no shadows need be handed over.
@@ -68,7 +68,6 @@ const FOREIGN: &[&str] = &[
 /// given, as long as nobody looks at their result.
 const OUTPUT_ONLY: &[&str] = &[
     "fflush", "fprintf", "fputc", "fputs", "fwrite", "perror", "printf", "putc", "putchar", "puts",
-    "write",
 ];
 
 /// Functions that end the program because something is wrong; reaching one under a condition is a
@@ -228,7 +227,7 @@ pub fn summary_of(call: Value, name: &str) -> Option<usize> {
     let is_shown = |position| {
         is_pointer(call.operand(position)) && !call.operand(position).is_constant_global()
     };
-    let matters = !SUMMARIES[number].is_output || (0..call.argument_count()).any(is_shown);
+    let matters = SUMMARIES[number].goes == Goes::Back || (0..call.argument_count()).any(is_shown);
     (matters && fits(call, SUMMARIES[number].signature)).then_some(number)
 }
 

@@ -1,6 +1,6 @@
 //! Crashes that a trace's terms and allocations can tell: an address in the first page, an address
-//! outside the block that its base lies in, an access after the block was freed by another thread,
-//! and a divisor of zero.
+//! outside the block that its base lies in, an access after the block was freed by another thread (or a
+//! step of a lock that lies in it), and a divisor of zero.
 //!
 //! An address or divisor that depends on no read cannot change and is not asked about. "Out of
 //! bounds" needs a base that stands in the address term and lies in a block whose allocation was
@@ -69,6 +69,7 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
                 (Some((step.variable, step.address)), [step.term, step.address])
             }
             Op::Branch(condition) | Op::Assert(condition) => (None, [condition.term, None]),
+            op if op.object().is_some() => (None, [None, None]),
             Op::Alloc { address, size } => {
                 blocks.insert(*address, Block { size: *size, accesses: HashMap::new() });
                 let end = address.saturating_add((*size).max(1));
@@ -110,8 +111,7 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
         for divisor in terms.into_iter().flatten().flat_map(|term| divisors.new_in(trace, term)) {
             fault(2, Fault::DivisionByZero, divisor);
         }
-        let Some((variable, address)) = place else { continue };
-        if let Some(address) = address {
+        if let Some(address) = place.and_then(|(_, address)| address) {
             fault(0, Fault::NullPointer, address);
             for base in summands(&trace.terms, address) {
                 if let Some((base, size)) = block_of(&blocks, base) {
@@ -119,18 +119,20 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
                 }
             }
         }
-        if let Some(memory) = trace.variables[variable.index()].memory
-            && let Some((&start, &(size, free))) = freed.range(..=memory.address).next_back()
-            && memory.address - start < size
-        {
-            let instance = Instance { shape: Shape::UseAfterFree, events: vec![id, free] };
-            found.push((Key::AfterFree(location, accesses.location(free)), instance));
-        }
-        if let Some(memory) = trace.variables[variable.index()].memory
-            && let Some((start, block)) = blocks.range_mut(..=memory.address).next_back()
-            && memory.address - start < block.size
-        {
-            block.accesses.insert((event.thread, location), id);
+        let variable = place.and_then(|(variable, _)| trace.variables[variable.index()].memory);
+        let memory = variable.map(|memory| memory.address);
+        for address in memory.into_iter().chain(object_addresses(trace, &event.op)) {
+            if let Some((&start, &(size, free))) = freed.range(..=address).next_back()
+                && address - start < size
+            {
+                let instance = Instance { shape: Shape::UseAfterFree, events: vec![id, free] };
+                found.push((Key::AfterFree(location, accesses.location(free)), instance));
+            }
+            if let Some((start, block)) = blocks.range_mut(..=address).next_back()
+                && address - start < block.size
+            {
+                block.accesses.insert((event.thread, location), id);
+            }
         }
     }
     let open: HashSet<Key> = found.iter().map(|(key, _)| *key).collect();
@@ -142,6 +144,18 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
             Question { kind, instances: sample.kept, rest: Vec::new(), unexamined }
         });
     questions.collect()
+}
+
+/// Where the objects lie that the step uses. A thread that was woken, or that has passed a barrier, needs
+/// neither condition nor barrier any more.
+fn object_addresses(trace: &Trace, op: &Op) -> impl Iterator<Item = u64> {
+    let (first, second) = match *op {
+        Op::WaitBegin { condition, mutex } => (Some(condition), Some(mutex)),
+        Op::WaitEnd { mutex, .. } => (Some(mutex), None),
+        Op::BarrierLeave(_) => (None, None),
+        ref op => (op.object(), None),
+    };
+    first.into_iter().chain(second).filter_map(|object| trace.objects[object.index()].address)
 }
 
 fn block_of(blocks: &BTreeMap<u64, Block>, address: u64) -> Option<(u64, u64)> {

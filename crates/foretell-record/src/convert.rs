@@ -13,13 +13,13 @@ use foretell_abi::{BinaryOp, CastOp};
 use foretell_trace::format::binary::{Name, Step};
 use foretell_trace::{
     Access, AwaitMark, ChannelKind, Condition, Event, LockMode, LockStep, MemoryOrder, MemoryRange,
-    ObjectId, ObjectKind, Op, Operator, ReadModifyWrite, Scope, SiteId, Sort, TermId, ThreadId,
-    Value, Variable, VariableId,
+    Object, ObjectId, ObjectKind, Op, Operator, ReadModifyWrite, Scope, SiteId, Sort, TermId,
+    ThreadId, Value, Variable, VariableId,
 };
 use foretell_wire::again::{Again, Short};
 use foretell_wire::predictor::Branch;
 use foretell_wire::{
-    BY_TRY, Kind, TERM_SHADOW, WIDE_OPERAND, access, channel, format_path, lock, wait,
+    BY_TRY, Kind, TERM_SHADOW, WIDE_OPERAND, ZEROED, access, channel, format_path, lock, wait,
 };
 use rustc_hash::FxHashMap;
 
@@ -326,7 +326,9 @@ impl<O: Output> Converter<O> {
                     name += &format!(" at {address:#x}");
                 }
                 let id = ObjectId(number);
-                self.output.object(id, &name, kind);
+                // What a channel is known by is no memory.
+                let address = (!matches!(kind, ObjectKind::Channel(_))).then_some(address);
+                self.output.object(id, Object { name: name.into(), kind, address });
             }
             Kind::DefineSite => {
                 let mut site = words.site()?;
@@ -655,6 +657,9 @@ impl<O: Output> Converter<O> {
             Kind::Alloc => {
                 let (address, size) = (words.next()?, words.next()?);
                 self.memory.free(address, size);
+                if detail & ZEROED != 0 {
+                    self.memory.know_zeros(address, size);
+                }
                 self.described.remove(&address);
                 self.blocks.insert(address, (size, site.unwrap_or(SiteId(u32::MAX))));
                 Op::Alloc { address, size }

@@ -240,8 +240,6 @@ pub struct RecordOptions {
     pub switching: Switching,
     /// Leave expressions out, also where the program was compiled for them.
     pub concrete: bool,
-    /// The program is a test: what `main` returns is held like the argument of `exit`.
-    pub is_test: bool,
     /// The program's standard output goes to our standard error.
     pub output_to_error: bool,
     /// Run the program under gdb, which stops after the last of `steps`. The run's end is then
@@ -304,7 +302,6 @@ impl RecordOptions {
             path: false,
             switching: Switching::Futex,
             concrete: false,
-            is_test: false,
             output_to_error: false,
             debugger: None,
             capture: None,

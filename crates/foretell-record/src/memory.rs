@@ -36,6 +36,9 @@ impl Granule {
     }
 }
 
+/// See [`Memory::know_zeros`].
+const MOST_ZEROS: u64 = 1 << 20;
+
 const GRANULES: usize = 512;
 type Page = [Granule; GRANULES];
 
@@ -234,6 +237,17 @@ impl Memory {
         }
     }
 
+    /// New memory holds zeros. Not noted of more than [`MOST_ZEROS`], which would take as much memory here.
+    pub fn know_zeros(&mut self, address: u64, size: u64) {
+        let end = address.saturating_add(size.min(MOST_ZEROS));
+        let mut at = address;
+        while at < end {
+            let bytes = (8 - at % 8).min(end - at);
+            self.know(at, &[0; 8][..bytes as usize]);
+            at += bytes;
+        }
+    }
+
     /// An access found `value` there. Says whether that is no news; if it contradicts what the
     /// events left, the memory becomes another location.
     pub fn found(&mut self, address: u64, size: u8, value: u64) {
@@ -427,6 +441,24 @@ mod tests {
         memory.found(0x1000, 8, 0x33_0000_0022);
         let (_, made) = variable(&mut memory, 0x1000, 8, 0);
         assert_eq!(made, Some(Location { generation: 0, initial: Some(0x33_0000_0011) }));
+    }
+
+    #[test]
+    fn new_memory_may_be_zero() {
+        let mut memory = Memory::default();
+        memory.left(19, 1, 7);
+        memory.free(19, 10);
+        memory.know_zeros(19, 10);
+        let mut initial = |address, size| {
+            let mut made = None;
+            memory.variable(address, size, |location| {
+                made = Some(location);
+                0
+            });
+            made.and_then(|location| location.initial)
+        };
+        assert_eq!([initial(19, 1), initial(20, 4), initial(24, 4)], [Some(0); 3]);
+        assert_eq!([initial(18, 1), initial(28, 2)], [None; 2], "what lies around it is not known");
     }
 
     #[test]

@@ -21,8 +21,8 @@ use foretell_trace::format::binary::{
     TraceBuilder,
 };
 use foretell_trace::{
-    Access, Condition, Event, Object, ObjectId, ObjectKind, Op, Operator, Site, SiteId, Sort,
-    TermId, Thread, ThreadId, Trace, Value, Variable, VariableId,
+    Access, Condition, Event, Object, ObjectId, Op, Operator, Site, SiteId, Sort, TermId, Thread,
+    ThreadId, Trace, Value, Variable, VariableId,
 };
 
 /// What takes the events and definitions of a trace.
@@ -45,7 +45,7 @@ pub trait Output {
     /// Defines a thread.
     fn thread(&mut self, id: ThreadId, name: &str, path: &[u32]);
     /// Defines a synchronisation object.
-    fn object(&mut self, id: ObjectId, name: &str, kind: ObjectKind);
+    fn object(&mut self, id: ObjectId, object: Object);
     /// Defines a source position.
     fn site(&mut self, id: SiteId, site: &Site);
     /// Defines a variable.
@@ -219,8 +219,8 @@ impl Output for TraceFile {
         self.add(|encoder, records| encoder.thread(id, name, path, records));
     }
 
-    fn object(&mut self, id: ObjectId, name: &str, kind: ObjectKind) {
-        self.add(|encoder, records| encoder.object(id, name, kind, records));
+    fn object(&mut self, id: ObjectId, object: Object) {
+        self.add(|encoder, records| encoder.object(id, &object, records));
     }
 
     fn site(&mut self, id: SiteId, site: &Site) {
@@ -352,8 +352,8 @@ impl Output for TraceInMemory {
         self.add(Record::Thread(id, Thread { name: name.into(), path: path.into() }));
     }
 
-    fn object(&mut self, id: ObjectId, name: &str, kind: ObjectKind) {
-        self.add(Record::Object(id, Object { name: name.into(), kind }));
+    fn object(&mut self, id: ObjectId, object: Object) {
+        self.add(Record::Object(id, object));
     }
 
     fn site(&mut self, id: SiteId, site: &Site) {

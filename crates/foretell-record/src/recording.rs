@@ -88,9 +88,6 @@ impl Prepared {
         if let Some(Clients::Played(script)) = &options.clients {
             command.env(environment::CLIENTS, script);
         }
-        if options.is_test {
-            command.env(environment::IS_TEST, "1");
-        }
         command
     }
 }

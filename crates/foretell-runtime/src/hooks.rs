@@ -49,17 +49,10 @@ static SAID: TurnCell<BTreeSet<(u32, u64, u64)>> = TurnCell::new(BTreeSet::new()
 
 /// The recorder wants no expressions.
 static CONCRETE: AtomicBool = AtomicBool::new(false);
-/// The exit status says whether a test failed.
-static IS_TEST: AtomicBool = AtomicBool::new(false);
 
 /// From now on no read has a shadow, so nothing has.
 pub fn leave_expressions_out() {
     CONCRETE.store(true, Relaxed);
-}
-
-/// What `main` returns says whether a test failed.
-pub fn hold_exit_status() {
-    IS_TEST.store(true, Relaxed);
 }
 
 /// What counts of a read's shadow, for [`CallSlots::shadow_mask`].
@@ -432,9 +425,6 @@ hooks! {
     fn __foretell_pin(
         session, shadow: u32, width: u32, value: u64, reason: u32, site: *const Site,
     ) => {
-        if reason == PinReason::Status as u32 && !IS_TEST.load(Relaxed) {
-            return;
-        }
         let place = session.recorder().site(site);
         count_pin(reason);
         note_pin(&mut session, place, width, shadow, value);
@@ -650,7 +640,6 @@ pub fn pins() -> [(&'static str, u64); PinReason::COUNT] {
         "expressions held at their recorded value by uninstrumented functions",
         "expressions held at their recorded value as addresses or lengths",
         "expressions held at their recorded value as late or variadic arguments",
-        "expressions held at their recorded value as the exit status of a test",
     ];
     let mut at = 0;
     words.map(|what| {

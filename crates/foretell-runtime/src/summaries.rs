@@ -1,8 +1,8 @@
 //! Accesses of the C library's functions, as the table in `foretell-abi` has them.
 
-use foretell_abi::summaries::{Effect, Extent, Place, SUMMARIES, TOLD};
+use foretell_abi::summaries::{Effect, Extent, Goes, Place, SUMMARIES, TOLD};
 use foretell_abi::{COPY_SYMBOLIC, Site};
-use libc::{c_char, size_t};
+use libc::{c_char, c_int, size_t};
 
 use crate::hooks::{copy, read_range, write_range};
 use crate::thread::{Session, peek};
@@ -27,8 +27,13 @@ pub struct Call {
 /// Reports what the function does before or after this moment.
 pub fn report(session: &mut Session, call: &Call) {
     let Some(summary) = SUMMARIES.get(call.number) else { return };
+    let is_output = match summary.goes {
+        Goes::Back => false,
+        Goes::Out => true,
+        Goes::ToDescriptor => is_looked_at(call.argument(0) as c_int),
+    };
     // A read without an expression is not held.
-    let call = &Call { is_symbolic: call.is_symbolic && !summary.is_output, ..*call };
+    let call = &Call { is_symbolic: call.is_symbolic && !is_output, ..*call };
     let gives_pointer = summary.signature.starts_with('p');
     for &effect in summary.effects {
         match effect {
@@ -45,12 +50,25 @@ pub fn report(session: &mut Session, call: &Call) {
             Effect::Appends(to, from, most) => call.append_text(session, to, from, most),
             Effect::Formats(format, first) => {
                 // The format of output is a constant almost always; its reads would only be more events.
-                if !summary.is_output {
+                if !is_output {
                     call.read(session, call.argument(format), Extent::Text);
                 }
                 call.read_texts(session, format, first);
             }
         }
+    }
+}
+
+/// Does what is written there go to a person, or nowhere?
+fn is_looked_at(descriptor: c_int) -> bool {
+    if descriptor == libc::STDOUT_FILENO || descriptor == libc::STDERR_FILENO {
+        return true;
+    }
+    let mut status = std::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: `fstat` fills it, or says that it does not.
+    unsafe {
+        libc::fstat(descriptor, status.as_mut_ptr()) == 0
+            && status.assume_init().st_mode & libc::S_IFMT == libc::S_IFCHR
     }
 }
 
@@ -96,6 +114,7 @@ impl Call {
         match extent {
             Extent::Fixed(size) => size,
             Extent::Bytes(position) => self.argument(position),
+            Extent::Times(one, other) => self.argument(one).saturating_mul(self.argument(other)),
             Extent::Text => end(length(at, None), None),
             Extent::TextWithin(position) => {
                 let most = Some(self.argument(position));

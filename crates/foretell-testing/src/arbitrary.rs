@@ -153,6 +153,8 @@ pub fn recorded(seed: u64, size: usize) -> Trace {
             _ => ObjectKind::Barrier { parties: 1 + random.below(2) as u32 },
         };
         let object = trace.add_object(&random.name("m", number), kind);
+        let address = random.bits();
+        trace.objects[object.index()].address = (address % 2 == 0).then_some(address);
         if let ObjectKind::Semaphore { initial } = kind {
             semaphores.insert(object, initial);
         }

@@ -119,6 +119,8 @@ pub struct Object {
     pub name: Box<str>,
     /// What it is.
     pub kind: ObjectKind,
+    /// Where it lies in memory, if that is known.
+    pub address: Option<u64>,
 }
 
 /// The kinds of synchronisation objects.
@@ -191,9 +193,9 @@ impl Trace {
         VariableId::from(self.variables.len() - 1)
     }
 
-    /// Adds a synchronisation object.
+    /// Adds a synchronisation object that lies nowhere in particular.
     pub fn add_object(&mut self, name: &str, kind: ObjectKind) -> ObjectId {
-        self.objects.push(Object { name: name.into(), kind });
+        self.objects.push(Object { name: name.into(), kind, address: None });
         ObjectId::from(self.objects.len() - 1)
     }
 

@@ -88,7 +88,7 @@ fn define_tables(trace: &Trace, encoder: &mut ChunkEncoder, records: &mut Vec<u8
         encoder.variable(id, &v.name, v.sort, v.scope, v.memory, v.initial.as_ref(), records);
     }
     for (id, object) in trace.objects.iter().enumerate() {
-        encoder.object(id.into(), &object.name, object.kind, records);
+        encoder.object(id.into(), object, records);
     }
     for (id, s) in trace.sites.iter().enumerate() {
         encoder.site(SiteId::from(id), &s.file, s.line, s.column, &s.function, records);

@@ -92,8 +92,6 @@ pub mod environment {
     pub const LOG: &str = "FORETELL_LOG";
     /// `1`: no expressions, also where the program was compiled for them.
     pub const CONCRETE: &str = "FORETELL_CONCRETE";
-    /// `1`: the program is a test, whose exit status says whether it failed.
-    pub const IS_TEST: &str = "FORETELL_IS_TEST";
     /// A log of `sync-only` whose order `record` shall follow.
     pub const REPLAY: &str = "FORETELL_REPLAY";
     /// A file to which what clients do is appended as it is seen, see [`crate::traffic::Seen`].
@@ -534,6 +532,9 @@ pub mod wait {
 
 /// The detail of [`Kind::SemaphoreWait`]: it would have failed rather than waited for ever.
 pub const BY_TRY: u8 = 1;
+
+/// Detail of [`Kind::Alloc`]: the memory is zero.
+pub const ZEROED: u8 = 1;
 
 /// The details of [`Kind::Await`].
 pub mod await_mark {

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use foretell_abi::summaries::SUMMARIES;
 
 /// Functions that another row stands for: the same function by another name, or one that other tests have.
-const ELSEWHERE: [&str; 19] = [
+const ELSEWHERE: [&str; 25] = [
     "__getdelim",
     "__isoc23_strtol",
     "__isoc23_strtoll",
@@ -24,8 +24,15 @@ const ELSEWHERE: [&str; 19] = [
     // What is only shown decides nothing: see `what_is_shown_is_read`.
     "fprintf",
     "fputs",
+    "fwrite",
     "printf",
     "puts",
+    // Output of freed memory: `freed` of the suite `repro`; to a pipe: `what_goes_through_a_pipe_is_held`.
+    "pwrite",
+    "pwrite64",
+    "send",
+    "sendto",
+    "write",
     "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE",
     "_ZNSt6thread4joinEv",
     "_ZNSt6thread6detachEv",
@@ -182,5 +189,36 @@ fn what_is_shown_is_read() {
         let said = String::from_utf8_lossy(&tested.stdout);
         assert_eq!(tested.status.code(), Some(10), "{show}: {said}");
         assert!(said.contains("frees") && said.contains("shown.c:6"), "{show}: {said}");
+    }
+}
+
+#[test]
+fn what_goes_through_a_pipe_is_held() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libc-pipe");
+    _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for (name, open, call) in [
+        ("write", "pipe(fd)", "write(fd[1], &y, sizeof y)"),
+        ("send", "socketpair(AF_UNIX, SOCK_STREAM, 0, fd)", "send(fd[1], &y, sizeof y, 0)"),
+        (
+            "sendto",
+            "socketpair(AF_UNIX, SOCK_DGRAM, 0, fd)",
+            "sendto(fd[1], &y, sizeof y, 0, 0, 0)",
+        ),
+    ] {
+        let code = format!(
+            "#include <assert.h>\n#include <pthread.h>\n#include <sys/socket.h>\n#include <unistd.h>\n\
+             static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int x, fd[2];\n\
+             static void *w(void *p) {{ pthread_mutex_lock(&m); int y = x; pthread_mutex_unlock(&m);\n\
+             return {call} == sizeof y ? p : p; }}\n\
+             static void *s(void *p) {{ pthread_mutex_lock(&m); x = 1; pthread_mutex_unlock(&m); return p; }}\n\
+             int main(void) {{ int got = 0; if ({open}) return 0; pthread_t a, b; pthread_create(&a, 0, w, 0);\n\
+             pthread_create(&b, 0, s, 0); assert(read(fd[0], &got, sizeof got) == sizeof got);\n\
+             pthread_join(a, 0); pthread_join(b, 0); assert(got == 0); return 0; }}\n"
+        );
+        std::fs::write(folder.join(format!("{name}.c")), code).expect("a file");
+        let tested = foretell(&folder, &["test", &format!("{name}.c")]);
+        let said = String::from_utf8_lossy(&tested.stdout).into_owned();
+        assert_eq!(tested.status.code(), Some(10), "{name}: {said}");
     }
 }

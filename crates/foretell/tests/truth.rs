@@ -5,7 +5,8 @@
 //! and where it says that all behaviours were covered it has to have confirmed every assertion that can
 //! fail, and a deadlock if there is one. Programs without races are also compiled with optimisation:
 //! there the compiler may not change what they can do, nor may foretell see accesses that the source does
-//! not make. Compiled `--as-written` the same holds for programs with races. `FORETELL_TRUTH_PROGRAMS` sets how many programs are tried (`ci/nightly.sh`: 1,000), and
+//! not make. Compiled `--as-written` the same holds for programs with races. Some programs do not assert but
+//! say with their exit status what went wrong. `FORETELL_TRUTH_PROGRAMS` sets how many programs are tried (`ci/nightly.sh`: 1,000), and
 //! `FORETELL_TRUTH_SEED` the first of them, to repeat one.
 
 use std::path::{Path, PathBuf};
@@ -26,6 +27,8 @@ struct Case {
     seed: u64,
     /// How it is compiled.
     options: Vec<&'static str>,
+    /// What the first global variable has to be at the end for the exit status to be 0.
+    wanted: Option<String>,
     folder: PathBuf,
     emitted: Emitted,
 }
@@ -52,13 +55,15 @@ enum Compiled {
     Optimised,
     /// With it, but with each access of the source.
     AsWritten,
+    /// Without it; the exit status says whether a variable has the value of runs without preemption.
+    WithStatus,
 }
 
 impl Case {
     fn new(seed: u64, compiled: Compiled) -> Self {
         let level = ["-O1", "-O2", "-O3"][seed as usize % 3];
         let options = match compiled {
-            Compiled::Plainly => vec!["-O0"],
+            Compiled::Plainly | Compiled::WithStatus => vec!["-O0"],
             Compiled::Optimised => vec![level],
             Compiled::AsWritten => vec!["--as-written", level],
         };
@@ -71,12 +76,23 @@ impl Case {
             limits: false,
             race_free: compiled == Compiled::Optimised,
         };
-        let (_, emitted) = Program::random(seed, shape);
+        let (_, mut emitted) = Program::random(seed, shape);
+        let mut wanted = None;
+        if compiled == Compiled::WithStatus {
+            let serial = Constraint { choices: None, without_preemption: true };
+            let serial = Machine::new(&emitted.code).explore(&serial, ENOUGH).expect("no limit");
+            let mut values = serial.outputs.iter().map(|output| first_number(output).to_owned());
+            wanted = values.next().filter(|first| values.all(|other| other == *first));
+        }
+        if let Some(wanted) = &wanted {
+            let (before, after) = emitted.c.rsplit_once("return 0;").expect("the end of main");
+            emitted.c = format!("{before}return g0 != {wanted};{after}");
+        }
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("truth-{compiled:?}-{}-{seed}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         std::fs::write(folder.join("p.c"), &emitted.c).expect("a file");
-        Self { seed, options, folder, emitted }
+        Self { seed, options, wanted, folder, emitted }
     }
 
     fn foretell(&self, words: &[&str]) -> Output {
@@ -132,7 +148,13 @@ impl Case {
         if covered && (!missing.is_empty() || (truth.deadlock && !deadlock)) {
             return Err(format!("covered without {missing:?}, deadlock {}: {truth:?}", !deadlock));
         }
-        let fails = !truth.failures.is_empty() || truth.deadlock || !truth.races.is_empty();
+        let fails_by_status = self.wanted.as_ref().is_some_and(|wanted| {
+            truth.outputs.iter().any(|output| first_number(output) != wanted)
+        });
+        let fails = !truth.failures.is_empty()
+            || truth.deadlock
+            || !truth.races.is_empty()
+            || fails_by_status;
         let mut tally = tally.lock().expect("no panic");
         tally.covered += usize::from(covered);
         match code {
@@ -195,6 +217,11 @@ impl Case {
     }
 }
 
+/// The first global variable at the end of a run.
+fn first_number(output: &str) -> &str {
+    output.split(' ').next().unwrap_or_default()
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -248,4 +275,9 @@ fn an_optimised_program_does_what_its_source_says() {
 #[test]
 fn a_program_as_written_does_what_its_source_says() {
     check_programs(Compiled::AsWritten, 60);
+}
+
+#[test]
+fn an_exit_status_that_another_interleaving_has_is_not_missed() {
+    check_programs(Compiled::WithStatus, 60);
 }

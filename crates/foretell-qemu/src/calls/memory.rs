@@ -73,7 +73,7 @@ pub fn has_variants(name: &str) -> bool {
 }
 
 /// In what is kept of an allocation: it is zero.
-const ZEROED: u64 = 1;
+const ZEROED: u64 = foretell_wire::ZEROED as u64;
 
 fn allocated(call: &mut Call<'_>, [size, flags]: [u64; 2], block: u64) {
     if block == 0 {
@@ -82,7 +82,7 @@ fn allocated(call: &mut Call<'_>, [size, flags]: [u64; 2], block: u64) {
     if flags & ZEROED != 0 && size <= MOST_NOTED {
         scheduler().shadow.see_bytes(block, &vec![0; size as usize]);
     }
-    call.event(Kind::Alloc, 0, &[block, size]);
+    call.event(Kind::Alloc, flags as u8, &[block, size]);
 }
 
 /// So much of a block is noted to be zero.

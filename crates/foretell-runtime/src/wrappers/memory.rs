@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use foretell_wire::{Kind, access};
+use foretell_wire::{Kind, ZEROED, access};
 use libc::{c_char, c_int, c_void, size_t};
 
 use super::blocking::{piece, written};
@@ -142,9 +142,6 @@ unsafe fn reallocate(block: *mut c_void, size: size_t) -> *mut c_void {
     }
     moved
 }
-
-/// The memory is zero.
-const ZEROED: u8 = 1;
 
 /// Anonymous memory that the program mapped, by address.
 static MAPPED: TurnCell<BTreeMap<u64, u64>> = TurnCell::new(BTreeMap::new());

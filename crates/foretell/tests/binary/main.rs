@@ -163,7 +163,7 @@ fn found(platform: Platform, example: &Example, stripped: bool, fixed: bool) -> 
     let program = workshop.build(platform, &source_of(name), &options);
     let (exit, report) = workshop.test(&program, arguments);
     if exit == Some(12) && effects.iter().all(|effect| effect == "output") {
-        let said = "a forced run printed what no run without preemption prints";
+        let said = "a forced run did what no run without preemption does";
         assert!(report.to_string().contains(said), "{at}: {report}");
         return false;
     }

@@ -74,7 +74,7 @@ fn output_that_only_the_author_can_judge_is_said() {
         let unseen = answer.report["unseen"].to_string();
         assert!(answer.findings().is_empty(), "{name}: {:#}", answer.report);
         assert_eq!(answer.code, Some(12), "{name}: {:#}", answer.report);
-        assert!(unseen.contains("what no run without preemption prints"), "{name}: {unseen}");
+        assert!(unseen.contains("what no run without preemption does"), "{name}: {unseen}");
     });
 }
 

@@ -545,7 +545,8 @@ impl Bytes<'_> {
             definition::OBJECT => {
                 let id = ObjectId(self.id()?);
                 let name = self.text()?;
-                let kind = match self.byte()? {
+                let code = self.byte()?;
+                let kind = match code & !definition::OBJECT_HAS_ADDRESS {
                     0 => ObjectKind::Mutex,
                     1 => ObjectKind::RecursiveMutex,
                     2 => ObjectKind::ErrorCheckingMutex,
@@ -561,7 +562,11 @@ impl Bytes<'_> {
                     }),
                     _ => return Err(self.fault("an unknown kind of synchronisation object")),
                 };
-                Record::Object(id, Object { name, kind })
+                let address = match code & definition::OBJECT_HAS_ADDRESS {
+                    0 => None,
+                    _ => Some(self.number()?),
+                };
+                Record::Object(id, Object { name, kind, address })
             }
             definition::SITE => Record::Site(
                 SiteId(self.id()?),

@@ -5,7 +5,7 @@ use super::varint::{SHORT, Short, put, put_wide, step, zigzag, zigzag_wide};
 use crate::event::{Access, Condition, Event, LockMode, LockStep, MemoryOrder, Op};
 use crate::id::{ObjectId, SiteId, TermId, ThreadId, VariableId};
 use crate::term::{Operator, ScalarSort, Sort, Term, TermStore, Value};
-use crate::trace::{MemoryRange, Metadata, ObjectKind, Scope};
+use crate::trace::{MemoryRange, Metadata, Object, ObjectKind, Scope};
 
 /// The most bytes that one event takes, the text of a [`Name`] and the lists of guarded
 /// assignments and transitions not counted. A buffer with this much room does not grow.
@@ -156,6 +156,8 @@ pub(super) mod definition {
     pub(crate) const THREAD: u8 = 1;
     pub(crate) const VARIABLE: u8 = 2;
     pub(crate) const OBJECT: u8 = 3;
+    /// In the kind of an object: its address follows.
+    pub(crate) const OBJECT_HAS_ADDRESS: u8 = 0x80;
     pub(crate) const SITE: u8 = 4;
     pub(crate) const TERM: u8 = 5;
     pub(crate) const COMMAND: u8 = 6;
@@ -657,25 +659,23 @@ impl ChunkEncoder {
     }
 
     /// Defines a synchronisation object; see [`crate::Object`].
-    pub fn object(&mut self, id: ObjectId, name: &str, kind: ObjectKind, out: &mut Vec<u8>) {
+    pub fn object(&mut self, id: ObjectId, object: &Object, out: &mut Vec<u8>) {
         self.define(definition::OBJECT, out);
         put(out, u64::from(id.0));
-        put_text(name, out);
-        match kind {
-            ObjectKind::Mutex => out.push(0),
-            ObjectKind::RecursiveMutex => out.push(1),
-            ObjectKind::ErrorCheckingMutex => out.push(2),
-            ObjectKind::ReaderWriterLock => out.push(3),
-            ObjectKind::Condition => out.push(4),
-            ObjectKind::Semaphore { initial } => {
-                out.push(5);
-                put(out, u64::from(initial));
-            }
-            ObjectKind::Barrier { parties } => {
-                out.push(6);
-                put(out, u64::from(parties));
-            }
-            ObjectKind::Channel(kind) => out.extend([7, kind as u8]),
+        put_text(&object.name, out);
+        let (kind, amount) = match object.kind {
+            ObjectKind::Mutex => (0, None),
+            ObjectKind::RecursiveMutex => (1, None),
+            ObjectKind::ErrorCheckingMutex => (2, None),
+            ObjectKind::ReaderWriterLock => (3, None),
+            ObjectKind::Condition => (4, None),
+            ObjectKind::Semaphore { initial } => (5, Some(initial)),
+            ObjectKind::Barrier { parties } => (6, Some(parties)),
+            ObjectKind::Channel(kind) => (7, Some(kind as u32)),
+        };
+        out.push(kind | if object.address.is_some() { definition::OBJECT_HAS_ADDRESS } else { 0 });
+        for number in amount.map(u64::from).into_iter().chain(object.address) {
+            put(out, number);
         }
     }
 

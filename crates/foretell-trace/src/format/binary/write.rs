@@ -42,7 +42,7 @@ pub fn write(trace: &Trace, mut out: impl Write) -> io::Result<()> {
     }
     for (id, object) in trace.objects.iter().enumerate() {
         chunks.add(|encoder, records| {
-            encoder.object(ObjectId::from(id), &object.name, object.kind, records);
+            encoder.object(ObjectId::from(id), object, records);
         })?;
     }
     for (id, site) in trace.sites.iter().enumerate() {

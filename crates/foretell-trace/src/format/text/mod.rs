@@ -9,7 +9,7 @@
 //! var balance = 100, y : bv32 = 5, flags : (Array int bool)
 //! var count : bv32 = 0 at 0x1000 size 4 generation 2
 //! local a of T1 : bool
-//! mutex m
+//! mutex m at 0x2000
 //! cond c
 //! sem s = 1
 //! barrier b 2
@@ -36,7 +36,7 @@
 //! used): `command "prog" "arg" ...`, `build-id HEX`, `symbolic`, `observed`, `gap "sentence"`,
 //! `restriction "sentence"`, `thread NAME [path 0.1.2]`, `var NAME [: SORT] [= VALUE] [at ADDRESS size N [generation N]]`,
 //! `local NAME of THREAD ...` (the rest as `var`), `mutex`, `recursive`, `errorcheck`, `rwlock`,
-//! `cond` `NAME`, `sem NAME = COUNT`, `barrier NAME PARTIES`, `channel NAME queue|state|interrupt`, `site FILE:LINE:COLUMN [FUNCTION]`,
+//! `cond` `NAME`, `sem NAME = COUNT`, `barrier NAME PARTIES`, `channel NAME queue|state|interrupt` (each may end with `at ADDRESS`), `site FILE:LINE:COLUMN [FUNCTION]`,
 //! `symbol NAME : SORT`, `pre TERM`. Anywhere: `define %NAME := TERM` gives a term a name.
 //!
 //! **Events**: `[LABEL:] THREAD OPERATION [@ FILE:LINE[:COLUMN] [FUNCTION]]` with one of

@@ -668,7 +668,9 @@ impl Reader {
         };
         add_name(&mut self.names.objects, name.clone(), self.trace.objects.len());
         self.names.object_count += 1;
-        self.trace.add_object(&name, kind);
+        let address = line.take_if("at").then(|| line.number("an address")).transpose()?;
+        let object = self.trace.add_object(&name, kind);
+        self.trace.objects[object.index()].address = address;
         Ok(())
     }
 

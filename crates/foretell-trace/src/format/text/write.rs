@@ -125,22 +125,26 @@ impl<'t> Writer<'t> {
         for object in &trace.objects {
             let name = word(&object.name);
             match object.kind {
-                ObjectKind::Mutex => writeln!(out, "mutex {name}")?,
-                ObjectKind::RecursiveMutex => writeln!(out, "recursive {name}")?,
-                ObjectKind::ErrorCheckingMutex => writeln!(out, "errorcheck {name}")?,
-                ObjectKind::ReaderWriterLock => writeln!(out, "rwlock {name}")?,
-                ObjectKind::Condition => writeln!(out, "cond {name}")?,
-                ObjectKind::Semaphore { initial } => writeln!(out, "sem {name} = {initial}")?,
-                ObjectKind::Barrier { parties } => writeln!(out, "barrier {name} {parties}")?,
+                ObjectKind::Mutex => write!(out, "mutex {name}")?,
+                ObjectKind::RecursiveMutex => write!(out, "recursive {name}")?,
+                ObjectKind::ErrorCheckingMutex => write!(out, "errorcheck {name}")?,
+                ObjectKind::ReaderWriterLock => write!(out, "rwlock {name}")?,
+                ObjectKind::Condition => write!(out, "cond {name}")?,
+                ObjectKind::Semaphore { initial } => write!(out, "sem {name} = {initial}")?,
+                ObjectKind::Barrier { parties } => write!(out, "barrier {name} {parties}")?,
                 ObjectKind::Channel(kind) => {
                     let kind = match kind {
                         ChannelKind::Queue => "queue",
                         ChannelKind::State => "state",
                         ChannelKind::Interrupt => "interrupt",
                     };
-                    writeln!(out, "channel {name} {kind}")?;
+                    write!(out, "channel {name} {kind}")?;
                 }
             }
+            if let Some(address) = object.address {
+                write!(out, " at {address:#x}")?;
+            }
+            writeln!(out)?;
         }
         for symbol in trace.terms.symbols() {
             writeln!(out, "symbol {} : {}", word(&symbol.name), print_sort(symbol.sort))?;
