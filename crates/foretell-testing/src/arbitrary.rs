@@ -154,7 +154,7 @@ pub fn recorded(seed: u64, size: usize) -> Trace {
         };
         let object = trace.add_object(&random.name("m", number), kind);
         let address = random.bits();
-        trace.objects[object.index()].address = (address % 2 == 0).then_some(address);
+        trace.objects[object.index()].address = address.is_multiple_of(2).then_some(address);
         if let ObjectKind::Semaphore { initial } = kind {
             semaphores.insert(object, initial);
         }
