@@ -10,8 +10,8 @@
 
 use Effect::{Appends, Copies, Formats, Reads, Takes, Writes};
 use Extent::{
-    Bytes, Family, Fixed, Found, ResultText, ResultTimes, ResultWithin, Shorter, Text, TextWithin,
-    Times,
+    Bytes, Counted, Family, Fixed, Found, ResultText, ResultTimes, ResultWithin, Shorter, Text,
+    TextWithin, Times,
 };
 use Place::{Argument, Pointed, Returned};
 
@@ -43,6 +43,8 @@ pub enum Extent {
     Bytes(u8),
     /// The product of two arguments.
     Times(u8, u8),
+    /// As the 32-bit number says that the argument points to.
+    Counted(u8),
     /// A text with its end.
     Text,
     /// A text with its end, of which at most as many bytes are looked at as the argument says.
@@ -127,6 +129,7 @@ const fn sends(name: &'static str, signature: &'static str, effects: &'static [E
 const BROKEN_DOWN: Extent = Fixed(56);
 const LINE: &[Effect] =
     &[Writes(Argument(0), Fixed(8)), Writes(Argument(1), Fixed(8)), Writes(Pointed(0), ResultText)];
+const SOCKET_ADDRESS: &[Effect] = &[Writes(Argument(2), Fixed(4)), Writes(Argument(1), Counted(2))];
 const NUMBER: &[Effect] = &[Reads(Argument(0), Text)];
 const NUMBER_AND_END: &[Effect] = &[Reads(Argument(0), Text), Writes(Argument(1), Fixed(8))];
 const COMPARED: &[Effect] =
@@ -168,6 +171,8 @@ pub const SUMMARIES: &[Summary] = &[
     summary("getdelim", "ippip", LINE),
     summary("gethostname", "ipi", &[Writes(Argument(0), TextWithin(1))]),
     summary("getline", "ippp", LINE),
+    summary("getpeername", "iipp", SOCKET_ADDRESS),
+    summary("getsockname", "iipp", SOCKET_ADDRESS),
     summary("gmtime", "pp", &[Reads(Argument(0), Fixed(8)), Writes(Returned, BROKEN_DOWN)]),
     summary("gmtime_r", "ppp", &[Reads(Argument(0), Fixed(8)), Writes(Argument(1), BROKEN_DOWN)]),
     summary("inet_addr", "ip", NUMBER),

@@ -72,23 +72,37 @@ fn detail(info: AccessInfo) -> u8 {
 
 /// Records a read; gives its shadow.
 #[inline(always)]
-fn note_read(session: &mut Session, place: u64, detail: u8, at: u64, value: u64, to: u32) -> u32 {
+fn note_read<const SITE: bool>(
+    session: &mut Session,
+    place: u64,
+    detail: u8,
+    at: u64,
+    value: u64,
+    to: u32,
+) -> u32 {
     let shadow = shadow::of_read(session.me.slots.index);
     let head = head(Kind::Read, detail, place);
     if to == 0 {
-        session.me.access::<true, 0>(head, at, value, []);
+        session.me.access::<SITE, 0>(head, at, value, []);
     } else {
-        session.me.access::<true, 1>(head, at, value, [to.into()]);
+        session.me.access::<SITE, 1>(head, at, value, [to.into()]);
     }
     shadow
 }
 
 #[inline(always)]
-fn note_write(session: &mut Session, place: u64, detail: u8, at: u64, value: u64, shadows: u64) {
+fn note_write<const SITE: bool>(
+    session: &mut Session,
+    place: u64,
+    detail: u8,
+    at: u64,
+    value: u64,
+    shadows: u64,
+) {
     if shadows == 0 {
-        session.me.access::<true, 0>(head(Kind::Write, detail, place), at, value, []);
+        session.me.access::<SITE, 0>(head(Kind::Write, detail, place), at, value, []);
     } else {
-        session.me.access::<true, 1>(head(Kind::WriteShadow, detail, place), at, value, [shadows]);
+        session.me.access::<SITE, 1>(head(Kind::WriteShadow, detail, place), at, value, [shadows]);
     }
 }
 
@@ -136,7 +150,7 @@ mod often {
         met: *mut Met,
     ) -> u32 {
         let Some(mut session) = Session::begin_hook() else { return 0 };
-        let shadow = note_read(&mut session, place, detail, at, value, to);
+        let shadow = note_read::<true>(&mut session, place, detail, at, value, to);
         session.recorder().tell(head(Kind::Read, detail, place), to != 0, met);
         session.point();
         shadow
@@ -176,7 +190,7 @@ mod often {
         met: *mut Met,
     ) {
         if let Some(mut session) = Session::begin_hook() {
-            note_write(&mut session, place, detail, at, value, shadows);
+            note_write::<true>(&mut session, place, detail, at, value, shadows);
             let kind = if shadows == 0 { Kind::Write } else { Kind::WriteShadow };
             session.recorder().tell(head(kind, detail, place), shadows != 0, met);
             session.point();
@@ -343,7 +357,7 @@ hooks! {
         site: *const Site,
     ) => {
         let place = site as u64;
-        copy(&mut session, place, destination as u64, source as u64, length, flags);
+        copy::<true>(&mut session, place, destination as u64, source as u64, length, flags);
         session.point();
     }
 
@@ -366,7 +380,7 @@ hooks! {
             // With a shadow byte by byte: each byte holds the same expression.
             let size = if shadow == 0 { piece(end - at) } else { 1 };
             let value = u64::from_le_bytes([byte as u8; 8]) >> (64 - 8 * u32::from(size));
-            note_write(&mut session, place, access::detail(size, 0), at, value, shadow.into());
+            note_write::<true>(&mut session, place, access::detail(size, 0), at, value, shadow.into());
             at += u64::from(size);
         }
         session.point();
@@ -606,7 +620,7 @@ pub fn read_range(session: &mut Session, place: u64, address: u64, size: u64, sy
         let size = piece(end - at);
         // SAFETY: the program reads it now.
         let value = unsafe { peek(at, size) };
-        let read = note_read(session, place, access::detail(size, 0), at, value, 0);
+        let read = note_read::<true>(session, place, access::detail(size, 0), at, value, 0);
         if wanted(symbolic) {
             note_pin(session, place, u32::from(size) * 8, read, value);
         }
@@ -621,7 +635,7 @@ pub fn write_range(session: &mut Session, place: u64, address: u64, size: u64) {
         let size = piece(end - at);
         // SAFETY: the program wrote it just now.
         let value = unsafe { peek(at, size) };
-        note_write(session, place, access::detail(size, 0), at, value, 0);
+        note_write::<true>(session, place, access::detail(size, 0), at, value, 0);
         at += u64::from(size);
     }
 }
@@ -685,8 +699,15 @@ fn outcome(op: BinaryOp, width: u32, left: u64, right: u64) -> u32 {
     holds.into()
 }
 
-/// Events and shadows of a copy that has happened.
-pub fn copy(session: &mut Session, place: u64, to: u64, from: u64, length: u64, flags: u32) {
+/// Events and shadows of a copy that has happened. `SITE`: the place is a site, and not a program counter.
+pub fn copy<const SITE: bool>(
+    session: &mut Session,
+    place: u64,
+    to: u64,
+    from: u64,
+    length: u64,
+    flags: u32,
+) {
     let (local_to, local_from) = (flags & LOCAL_DESTINATION != 0, flags & LOCAL_SOURCE != 0);
     let symbolic = wanted(flags & COPY_SYMBOLIC != 0);
     if local_to && local_from {
@@ -706,13 +727,13 @@ pub fn copy(session: &mut Session, place: u64, to: u64, from: u64, length: u64, 
         let shadow = if local_from {
             session.me.local.load(from + at, size.into(), value)
         } else {
-            note_read(session, place, detail, from + at, value, 0)
+            note_read::<SITE>(session, place, detail, from + at, value, 0)
         };
         let shadow = if symbolic { shadow } else { 0 };
         if local_to {
             session.me.local.store(to + at, size.into(), shadow);
         } else {
-            note_write(session, place, detail, to + at, value, shadow.into());
+            note_write::<SITE>(session, place, detail, to + at, value, shadow.into());
         }
         at += u64::from(size);
     }

@@ -114,6 +114,11 @@ impl Call {
         match extent {
             Extent::Fixed(size) => size,
             Extent::Bytes(position) => self.argument(position),
+            Extent::Counted(position) => match self.argument(position) {
+                0 => 0,
+                // SAFETY: the function has written the number there.
+                count => unsafe { peek(count, 4) },
+            },
             Extent::Times(one, other) => self.argument(one).saturating_mul(self.argument(other)),
             Extent::Text => end(length(at, None), None),
             Extent::TextWithin(position) => {
@@ -159,7 +164,7 @@ impl Call {
 
     fn copy(&self, session: &mut Session, to: u64, from: u64, size: u64) {
         let flags = if self.is_symbolic { COPY_SYMBOLIC } else { 0 };
-        copy(session, self.site as u64, to, from, size, flags);
+        copy::<true>(session, self.site as u64, to, from, size, flags);
     }
 
     fn copy_text(&self, session: &mut Session, to: u8, from: u8, limit: Option<u8>) {

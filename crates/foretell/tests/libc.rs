@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use foretell_abi::summaries::SUMMARIES;
 
 /// Functions that another row stands for: the same function by another name, or one that other tests have.
-const ELSEWHERE: [&str; 25] = [
+const ELSEWHERE: [&str; 27] = [
     "__getdelim",
     "__isoc23_strtol",
     "__isoc23_strtoll",
@@ -27,6 +27,9 @@ const ELSEWHERE: [&str; 25] = [
     "fwrite",
     "printf",
     "puts",
+    // `pipes_and_sockets_order_what_they_carry` of the suite `repro`.
+    "getpeername",
+    "getsockname",
     // Output of freed memory: `freed` of the suite `repro`; to a pipe: `what_goes_through_a_pipe_is_held`.
     "pwrite",
     "pwrite64",

@@ -24,6 +24,7 @@ pub(crate) mod rust_scope;
 pub(crate) mod rwlock;
 pub(crate) mod semaphore;
 pub(crate) mod signals;
+pub(crate) mod sort;
 pub(crate) mod threads;
 pub(crate) mod time;
 

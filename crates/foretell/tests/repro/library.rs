@@ -314,3 +314,71 @@ fn state_that_another_thread_changes_later_is_said() {
         assert!(matches!(answer.code, Some(10..=12)), "{name}: {:#}", answer.report);
     }
 }
+
+#[test]
+fn what_qsort_moves_is_seen() {
+    let workshop = Workshop::new();
+    let head = "#define _GNU_SOURCE\n#include <assert.h>\n#include <pthread.h>\n#include <stdlib.h>\n\
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int a[3] = {3, 1, 2};\n\
+        static int less(const void *x, const void *y) { return *(int *)x - *(int *)y; }\n\
+        static int more(const void *x, const void *y, void *w) { return *(int *)w * (*(int *)x - *(int *)y); }\n\
+        #define LOCK pthread_mutex_lock(&m)\n#define UNLOCK pthread_mutex_unlock(&m)\n";
+    let end = "int main(void) { pthread_t x, y; pthread_create(&x, 0, u, 0); pthread_create(&y, 0, t, 0);\n\
+        pthread_join(x, 0); pthread_join(y, 0); return 0; }\n";
+    for (name, code, expected) in [
+        (
+            "race",
+            "static void *t(void *p) { qsort(a, 3, sizeof *a, less); return p; }\n\
+             static void *u(void *p) { int s = a[0] + a[1] + a[2]; assert(s == 6); return p; }",
+            10,
+        ),
+        (
+            "moved_value",
+            "static void *t(void *p) { LOCK; qsort(a, 3, sizeof *a, less); int s = a[0]; UNLOCK; assert(s == 1); \
+             return p; }\nstatic void *u(void *p) { LOCK; UNLOCK; LOCK; a[1] = 0; UNLOCK; LOCK; a[1] = 1; UNLOCK; return p; }",
+            10,
+        ),
+        (
+            "with",
+            "static int way = -1;\n\
+             static void *t(void *p) { LOCK; qsort_r(a, 3, sizeof *a, more, &way); int s = a[0]; UNLOCK;\n\
+             assert(s != 4); return p; }\n\
+             static void *u(void *p) { LOCK; a[2] = 4; UNLOCK; LOCK; a[2] = 2; UNLOCK; return p; }",
+            10,
+        ),
+        (
+            "guarded",
+            "static void *t(void *p) { LOCK; qsort(a, 3, sizeof *a, less); assert(a[0] + a[1] + a[2] == 6); UNLOCK; \
+             return p; }\nstatic void *u(void *p) { LOCK; int s = a[0] + a[1] + a[2]; UNLOCK; assert(s == 6); return p; }",
+            0,
+        ),
+        (
+            "own_array",
+            "static void *t(void *p) { int b[4] = {4, 2, 3, 1}; qsort(b, 4, sizeof *b, less);\n\
+             assert(b[0] == 1 && b[3] == 4); return p; }\nstatic void *u(void *p) { return t(p); }",
+            0,
+        ),
+    ] {
+        let source = workshop.path().join(name).with_extension("c");
+        std::fs::write(&source, format!("{head}{code}\n{end}")).expect("a file");
+        for level in ["-O0", "-O2"] {
+            let program = workshop.build(&source, &[level]);
+            let answer = workshop.test(&program, &[], &[]);
+            assert_eq!(answer.code, Some(expected), "{name} {level}: {:#}", answer.report);
+        }
+    }
+}
+
+#[test]
+fn that_another_thread_handles_signals_otherwise_is_said() {
+    let workshop = Workshop::new();
+    let source = workshop.path().join("handling.c");
+    let code = "#include <pthread.h>\n#include <signal.h>\n\
+        static void *t(void *p) { signal(SIGUSR1, SIG_IGN); raise(SIGUSR1); return p; }\n\
+        static void *u(void *p) { signal(SIGUSR1, SIG_DFL); return p; }\n\
+        int main(void) { pthread_t x, y; pthread_create(&x, 0, u, 0); pthread_create(&y, 0, t, 0);\n\
+        pthread_join(x, 0); pthread_join(y, 0); return 0; }\n";
+    std::fs::write(&source, code).expect("a file");
+    let answer = workshop.test(&workshop.build(&source, &[]), &[], &[]);
+    assert!(matches!(answer.code, Some(10..=12)), "{:#}", answer.report);
+}
