@@ -15,10 +15,130 @@ use foretell_trace::{
 };
 
 use crate::access::{Accesses, Location};
+use crate::finding::{AccessInfo, Words};
 use crate::goal::{Goal, GoalBuilder, Moment};
 use crate::influence::Fixed;
-use crate::question::{Fault, FindingKind, Instance, Question, Shape, Subject};
+use crate::planner::goal::Formula;
+use crate::property::{FindingKind, Property, Search, Shape, Text};
+use crate::question::{Instance, Question, Subject};
 use crate::sample::by_location;
+use crate::violation::Violation;
+
+/// What kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fault {
+    /// The address is in the first page.
+    NullPointer,
+    /// The address is outside the block that its base lies in.
+    OutOfBounds {
+        /// First address of the block.
+        base: u64,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// The divisor is zero.
+    DivisionByZero,
+}
+
+/// How the program crashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CrashShape {
+    /// The term, one of the trace, has a bad value when the thread comes to the event.
+    Fault(Fault, TermId),
+    /// The access comes after the free. Events: the access and the free.
+    UseAfterFree,
+}
+
+/// The property.
+#[derive(Debug)]
+pub struct Crash;
+
+impl Property for Crash {
+    type Shape = CrashShape;
+
+    const TEXT: Text = Text {
+        name: "crash",
+        headline: "crash",
+        rule: "Crash",
+        description: "The program can crash in another interleaving.",
+    };
+    const RANK: u8 = 0;
+
+    fn questions(search: &mut Search<'_>) -> Vec<Question> {
+        questions(search.trace, search.order, search.instances)
+    }
+
+    fn goal(subject: &Subject<'_>, shape: CrashShape, events: &[EventId]) -> Option<Goal> {
+        match (shape, events) {
+            (CrashShape::Fault(fault, term), &[event]) => fault_goal(subject, event, fault, term),
+            (CrashShape::UseAfterFree, &[access, free]) => {
+                Some(after_free_goal(subject.ctp, access, free))
+            }
+            _ => None,
+        }
+    }
+
+    fn is_well(fixed: &Fixed<'_>, shape: CrashShape, event: EventId) -> bool {
+        match shape {
+            // The run itself may be out of bounds without a fault.
+            CrashShape::Fault(Fault::OutOfBounds { base, size }, term) => {
+                let variable = match &fixed.trace.event(event).op {
+                    Op::Read(access) | Op::Write(access) => access.variable,
+                    Op::ReadModifyWrite(step) => step.variable,
+                    _ => return false,
+                };
+                let memory = fixed.trace.variables[variable.index()].memory;
+                let block = base..base.saturating_add(size);
+                memory.is_some_and(|memory| block.contains(&memory.address)) && fixed.is_fixed(term)
+            }
+            CrashShape::Fault(_, term) => fixed.is_fixed(term),
+            CrashShape::UseAfterFree => false,
+        }
+    }
+
+    fn plan(shape: CrashShape, events: usize) -> Option<Formula> {
+        match (shape, events) {
+            (CrashShape::UseAfterFree, 2) => Formula::parse("F(1 & X F 0)").ok(),
+            _ => None,
+        }
+    }
+
+    fn describe(words: &Words<'_>, shape: CrashShape, accesses: &[AccessInfo]) -> Option<String> {
+        match (shape, accesses) {
+            (CrashShape::Fault(fault, _), [access]) => {
+                let what = match fault {
+                    Fault::NullPointer => "uses a null pointer",
+                    Fault::OutOfBounds { .. } => "leaves the bounds of its block",
+                    Fault::DivisionByZero => "divides by zero",
+                };
+                Some(format!("{} {what}{}", words.thread(access), words.place(access)))
+            }
+            (CrashShape::UseAfterFree, [access, free]) => Some(format!(
+                "{} can come after {} has freed the block{}",
+                words.access(access),
+                words.thread(free),
+                words.place(free)
+            )),
+            _ => None,
+        }
+    }
+
+    fn fingerprint(shape: CrashShape) -> &'static str {
+        match shape {
+            CrashShape::Fault(Fault::NullPointer, _) => "null",
+            CrashShape::Fault(Fault::OutOfBounds { .. }, _) => "bounds",
+            CrashShape::Fault(Fault::DivisionByZero, _) => "division",
+            CrashShape::UseAfterFree => "",
+        }
+    }
+
+    fn violation(accesses: &[AccessInfo], _marked: bool) -> Violation {
+        match accesses.iter().any(|access| access.op == "free") {
+            true => Violation::UseAfterFree,
+            false => Violation::Fault,
+        }
+    }
+}
 
 /// Addresses below are null or next to it. A block that begins at the border of a page may have been mapped,
 /// and what is mapped there later is not always recorded.
@@ -53,7 +173,8 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
         let id = EventId::from(position);
         let location = accesses.location(id);
         let mut fault = |number: u8, fault: Fault, term: TermId| {
-            let instance = Instance { shape: Shape::Fault(fault, term), events: vec![id] };
+            let instance =
+                Instance { shape: Shape::Crash(CrashShape::Fault(fault, term)), events: vec![id] };
             let key = Key::Fault(number, location);
             match fixed.is_well(&instance) {
                 true if places.insert(key) => well.push((key, instance)),
@@ -99,7 +220,8 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
                 for ((thread, used_at), access) in users {
                     if thread != event.thread && !order.before(access, id) {
                         let events = vec![access, id];
-                        let instance = Instance { shape: Shape::UseAfterFree, events };
+                        let instance =
+                            Instance { shape: Shape::Crash(CrashShape::UseAfterFree), events };
                         found.push((Key::AfterFree(used_at, location), instance));
                     }
                 }
@@ -123,7 +245,8 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
             && let Some((&start, &(size, free))) = freed.range(..=memory.address).next_back()
             && memory.address - start < size
         {
-            let instance = Instance { shape: Shape::UseAfterFree, events: vec![id, free] };
+            let instance =
+                Instance { shape: Shape::Crash(CrashShape::UseAfterFree), events: vec![id, free] };
             found.push((Key::AfterFree(location, accesses.location(free)), instance));
         }
         if let Some(memory) = trace.variables[variable.index()].memory
