@@ -11,11 +11,13 @@ use std::fmt;
 
 use foretell_record::{BranchTaken, PathDifference, RunEnd};
 use foretell_trace::Trace;
+use serde::{Deserialize, Serialize};
 
 use crate::run::{Run, Written};
 
 /// What changed, the worst first (closed list, the JSON contract's `effect`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Effect {
     /// An assertion failed.
     Assertion,

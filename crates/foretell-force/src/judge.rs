@@ -83,6 +83,7 @@ impl Verdict {
                     violation,
                     Violation::Race
                         | Violation::UseAfterFree
+                        | Violation::Overrun
                         | Violation::MarkedBlock
                         | Violation::Misuse
                 )

@@ -16,7 +16,9 @@ use std::time::Instant;
 use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::must_order::MustOrder;
 use foretell_model::replay::Replay;
-use foretell_predict::question::{Fault, Instance, Shape, Subject};
+use foretell_predict::crash::{CrashShape, Fault};
+use foretell_predict::property::Shape;
+use foretell_predict::question::{Instance, Subject};
 use foretell_predict::{Finding, FindingKind, crash};
 use foretell_trace::{EventId, ObjectId, Op, Term, TermId, TermStore, Trace, VariableId};
 use serde_json::{Value as Json, json};
@@ -403,7 +405,7 @@ fn fault_of(trace: &Trace, finding: &Finding, events: &[EventId]) -> Option<(Fau
     let order = MustOrder::new(trace).ok()?;
     let questions = crash::questions(trace, &order, usize::MAX);
     let fault = |instance: &Instance| match instance.shape {
-        Shape::Fault(fault, term) if instance.events == events => {
+        Shape::Crash(CrashShape::Fault(fault, term)) if instance.events == events => {
             let (id, _) =
                 foretell_predict::finding::fingerprints(trace, FindingKind::Crash, instance);
             (id == finding.id).then_some((fault, term))

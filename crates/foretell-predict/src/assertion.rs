@@ -4,9 +4,54 @@ use foretell_model::ctp::{Action, ConcurrentTraceProgram};
 use foretell_trace::{EventId, Op, Trace};
 
 use crate::access::Accesses;
+use crate::finding::{AccessInfo, Words};
 use crate::goal::{Goal, GoalBuilder, Moment};
-use crate::question::{FindingKind, Instance, Question, Shape};
+use crate::influence::Fixed;
+use crate::property::{FindingKind, Property, Search, Shape, Text};
+use crate::question::{Instance, Question, Subject};
 use crate::sample::by_location;
+use crate::violation::Violation;
+
+/// The property.
+#[derive(Debug)]
+pub struct Assertion;
+
+impl Property for Assertion {
+    /// The assertion does not hold. Events: the assertion.
+    type Shape = ();
+
+    const TEXT: Text = Text {
+        name: "assertion",
+        headline: "assertion can fail",
+        rule: "AssertionFailure",
+        description: "An assertion can fail in another interleaving.",
+    };
+    const RANK: u8 = 1;
+
+    fn questions(search: &mut Search<'_>) -> Vec<Question> {
+        questions(search.trace, search.instances)
+    }
+
+    fn goal(subject: &Subject<'_>, (): (), events: &[EventId]) -> Option<Goal> {
+        let &[event] = events else { return None };
+        goal(subject.ctp, event)
+    }
+
+    fn is_well(fixed: &Fixed<'_>, (): (), event: EventId) -> bool {
+        let Op::Assert(condition) = &fixed.trace.event(event).op else { return false };
+        condition.outcome && condition.term.is_none_or(|term| fixed.is_fixed(term))
+    }
+
+    fn describe(words: &Words<'_>, (): (), accesses: &[AccessInfo]) -> Option<String> {
+        let [assertion] = accesses else { return None };
+        let (thread, place) = (words.thread(assertion), words.place(assertion));
+        Some(format!("the assertion of {thread}{place} fails"))
+    }
+
+    fn violation(_: &[AccessInfo], _marked: bool) -> Violation {
+        Violation::Assertion
+    }
+}
 
 /// One question for each code location with an assertion that can depend on what was read, or that
 /// failed in the run.
@@ -24,7 +69,7 @@ pub fn questions(trace: &Trace, limit: usize) -> Vec<Question> {
         instances: sample
             .kept
             .iter()
-            .map(|&event| Instance { shape: Shape::Assertion, events: vec![event] })
+            .map(|&event| Instance { shape: Shape::Assertion(()), events: vec![event] })
             .collect(),
         rest: Vec::new(),
         unexamined: sample.dropped(),

@@ -1,6 +1,6 @@
 //! Crashes that a trace's terms and allocations can tell: an address in the first page, an address
-//! outside the block that its base lies in, an access after the block was freed by another thread (or a
-//! step of a lock that lies in it), and a divisor of zero.
+//! outside the block that its base lies in, an access behind the end of a block, an access after the block was
+//! freed by another thread (or a step of a lock that lies in it), and a divisor of zero.
 //!
 //! An address or divisor that depends on no read cannot change and is not asked about. "Out of
 //! bounds" needs a base that stands in the address term and lies in a block whose allocation was
@@ -15,10 +15,142 @@ use foretell_trace::{
 };
 
 use crate::access::{Accesses, Location};
+use crate::finding::{AccessInfo, Words};
 use crate::goal::{Goal, GoalBuilder, Moment};
 use crate::influence::Fixed;
-use crate::question::{Fault, FindingKind, Instance, Question, Shape, Subject};
+use crate::planner::goal::Formula;
+use crate::property::{FindingKind, Property, Search, Shape, Text};
+use crate::question::{Instance, Question, Subject};
 use crate::sample::by_location;
+use crate::violation::Violation;
+
+/// What kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fault {
+    /// The address is in the first page.
+    NullPointer,
+    /// The address is outside the block that its base lies in.
+    OutOfBounds {
+        /// First address of the block.
+        base: u64,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// The divisor is zero.
+    DivisionByZero,
+}
+
+/// How the program crashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CrashShape {
+    /// The term, one of the trace, has a bad value when the thread comes to the event.
+    Fault(Fault, TermId),
+    /// The access comes after the free. Events: the access and the free.
+    UseAfterFree,
+    /// The access ends behind the block. Events: the access and the allocation.
+    Overrun,
+}
+
+/// The property.
+#[derive(Debug)]
+pub struct Crash;
+
+impl Property for Crash {
+    type Shape = CrashShape;
+
+    const TEXT: Text = Text {
+        name: "crash",
+        headline: "crash",
+        rule: "Crash",
+        description: "The program can crash in another interleaving.",
+    };
+    const RANK: u8 = 0;
+
+    fn questions(search: &mut Search<'_>) -> Vec<Question> {
+        questions(search.trace, search.order, search.instances)
+    }
+
+    fn goal(subject: &Subject<'_>, shape: CrashShape, events: &[EventId]) -> Option<Goal> {
+        match (shape, events) {
+            (CrashShape::Fault(fault, term), &[event]) => fault_goal(subject, event, fault, term),
+            (CrashShape::UseAfterFree | CrashShape::Overrun, &[access, before]) => {
+                Some(access_after_goal(subject.ctp, access, before))
+            }
+            _ => None,
+        }
+    }
+
+    fn is_well(fixed: &Fixed<'_>, shape: CrashShape, event: EventId) -> bool {
+        match shape {
+            // The run itself may be out of bounds without a fault.
+            CrashShape::Fault(Fault::OutOfBounds { base, size }, term) => {
+                let variable = match &fixed.trace.event(event).op {
+                    Op::Read(access) | Op::Write(access) => access.variable,
+                    Op::ReadModifyWrite(step) => step.variable,
+                    _ => return false,
+                };
+                let memory = fixed.trace.variables[variable.index()].memory;
+                let block = base..base.saturating_add(size);
+                memory.is_some_and(|memory| block.contains(&memory.address)) && fixed.is_fixed(term)
+            }
+            CrashShape::Fault(_, term) => fixed.is_fixed(term),
+            CrashShape::UseAfterFree | CrashShape::Overrun => false,
+        }
+    }
+
+    fn plan(shape: CrashShape, events: usize) -> Option<Formula> {
+        match (shape, events) {
+            (CrashShape::UseAfterFree | CrashShape::Overrun, 2) => {
+                Formula::parse("F(1 & X F 0)").ok()
+            }
+            _ => None,
+        }
+    }
+
+    fn describe(words: &Words<'_>, shape: CrashShape, accesses: &[AccessInfo]) -> Option<String> {
+        match (shape, accesses) {
+            (CrashShape::Fault(fault, _), [access]) => {
+                let what = match fault {
+                    Fault::NullPointer => "uses a null pointer",
+                    Fault::OutOfBounds { .. } => "leaves the bounds of its block",
+                    Fault::DivisionByZero => "divides by zero",
+                };
+                Some(format!("{} {what}{}", words.thread(access), words.place(access)))
+            }
+            (CrashShape::UseAfterFree, [access, free]) => Some(format!(
+                "{} can come after {} has freed the block{}",
+                words.access(access),
+                words.thread(free),
+                words.place(free)
+            )),
+            (CrashShape::Overrun, [access, made]) => Some(format!(
+                "{} goes beyond the end of the block that {} allocated{}",
+                words.access(access),
+                words.thread(made),
+                words.place(made)
+            )),
+            _ => None,
+        }
+    }
+
+    fn fingerprint(shape: CrashShape) -> &'static str {
+        match shape {
+            CrashShape::Fault(Fault::NullPointer, _) => "null",
+            CrashShape::Fault(Fault::OutOfBounds { .. }, _) => "bounds",
+            CrashShape::Fault(Fault::DivisionByZero, _) => "division",
+            CrashShape::UseAfterFree => "",
+            CrashShape::Overrun => "overrun",
+        }
+    }
+
+    fn violation(accesses: &[AccessInfo], _marked: bool) -> Violation {
+        match accesses.last().map(|access| access.op) {
+            Some("free") => Violation::UseAfterFree,
+            Some("alloc") => Violation::Overrun,
+            _ => Violation::Fault,
+        }
+    }
+}
 
 /// Addresses below are null or next to it. A block that begins at the border of a page may have been mapped,
 /// and what is mapped there later is not always recorded.
@@ -26,6 +158,7 @@ const PAGE: u64 = 4096;
 
 struct Block {
     size: u64,
+    made: EventId,
     /// The last access of each thread at each location.
     accesses: HashMap<(ThreadId, Location), EventId>,
 }
@@ -34,6 +167,7 @@ struct Block {
 enum Key {
     Fault(u8, Location),
     AfterFree(Location, Location),
+    Overrun(Location, Location),
 }
 
 /// One question for each code location and kind of crash.
@@ -49,11 +183,14 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
     let mut found: Vec<(Key, Instance)> = Vec::new();
     // What was freed and not allocated again: where it is used, the trace itself has the bug.
     let mut freed: BTreeMap<u64, (u64, EventId)> = BTreeMap::new();
+    // The C library of a binary, or without terms, may have allocated somewhere, which is not seen.
+    let sees_all = trace.metadata.symbolic && !trace.metadata.is_of_machine_code();
     for (position, event) in trace.events.iter().enumerate() {
         let id = EventId::from(position);
         let location = accesses.location(id);
         let mut fault = |number: u8, fault: Fault, term: TermId| {
-            let instance = Instance { shape: Shape::Fault(fault, term), events: vec![id] };
+            let instance =
+                Instance { shape: Shape::Crash(CrashShape::Fault(fault, term)), events: vec![id] };
             let key = Key::Fault(number, location);
             match fixed.is_well(&instance) {
                 true if places.insert(key) => well.push((key, instance)),
@@ -71,7 +208,8 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
             Op::Branch(condition) | Op::Assert(condition) => (None, [condition.term, None]),
             op if op.object().is_some() => (None, [None, None]),
             Op::Alloc { address, size } => {
-                blocks.insert(*address, Block { size: *size, accesses: HashMap::new() });
+                let block = Block { size: *size, made: id, accesses: HashMap::new() };
+                blocks.insert(*address, block);
                 let end = address.saturating_add((*size).max(1));
                 let gone = freed.range(..end).rev();
                 let gone = gone.take_while(|&(&start, &(size, _))| start + size > *address);
@@ -90,9 +228,7 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
                 if file.is_some_and(|file| file.starts_with("/rustc/")) {
                     continue;
                 }
-                // The C library of a binary, or without terms, may have allocated there, which is not seen.
-                let seen = trace.metadata.symbolic && !trace.metadata.is_of_machine_code();
-                if seen && size > 0 && !address.is_multiple_of(PAGE) {
+                if sees_all && size > 0 && !address.is_multiple_of(PAGE) {
                     freed.insert(*address, (size, id));
                 }
                 let mut users: Vec<_> = users.into_iter().collect();
@@ -100,7 +236,8 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
                 for ((thread, used_at), access) in users {
                     if thread != event.thread && !order.before(access, id) {
                         let events = vec![access, id];
-                        let instance = Instance { shape: Shape::UseAfterFree, events };
+                        let instance =
+                            Instance { shape: Shape::Crash(CrashShape::UseAfterFree), events };
                         found.push((Key::AfterFree(used_at, location), instance));
                     }
                 }
@@ -120,18 +257,25 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
             }
         }
         let variable = place.and_then(|(variable, _)| trace.variables[variable.index()].memory);
-        let memory = variable.map(|memory| memory.address);
-        for address in memory.into_iter().chain(object_addresses(trace, &event.op)) {
+        let memory = variable.map(|memory| (memory.address, memory.size.into()));
+        let objects = object_addresses(trace, &event.op).map(|address| (address, 1));
+        for (address, length) in memory.into_iter().chain(objects) {
             if let Some((&start, &(size, free))) = freed.range(..=address).next_back()
                 && address - start < size
             {
-                let instance = Instance { shape: Shape::UseAfterFree, events: vec![id, free] };
-                found.push((Key::AfterFree(location, accesses.location(free)), instance));
+                let shape = Shape::Crash(CrashShape::UseAfterFree);
+                let key = Key::AfterFree(location, accesses.location(free));
+                found.push((key, Instance { shape, events: vec![id, free] }));
+                continue;
             }
-            if let Some((start, block)) = blocks.range_mut(..=address).next_back()
-                && address - start < block.size
-            {
+            let Some((&start, block)) = blocks.range_mut(..=address).next_back() else { continue };
+            if address - start < block.size {
                 block.accesses.insert((event.thread, location), id);
+            }
+            if sees_all && is_overrun(start, block.size, address, length) {
+                let shape = Shape::Crash(CrashShape::Overrun);
+                let key = Key::Overrun(location, accesses.location(block.made));
+                found.push((key, Instance { shape, events: vec![id, block.made] }));
             }
         }
     }
@@ -157,6 +301,22 @@ fn object_addresses(trace: &Trace, op: &Op) -> impl Iterator<Item = u64> {
     };
     first.into_iter().chain(second).filter_map(|object| trace.objects[object.index()].address)
 }
+
+/// Does the access end behind the block, and before any other block can begin? (Further behind it is in
+/// another one.)
+fn is_overrun(start: u64, size: u64, address: u64, length: u64) -> bool {
+    let end = start.saturating_add(size);
+    let between = if start >= ARENA { ALIGNMENT } else { 0 };
+    !start.is_multiple_of(PAGE)
+        && address.saturating_add(length) > end
+        && address < end.next_multiple_of(ALIGNMENT).saturating_add(between)
+}
+
+/// What every block is aligned to.
+const ALIGNMENT: u64 = 16;
+/// From here on the runtime allocates for the program (`foretell-runtime/arena`), and as much as [`ALIGNMENT`] lies
+/// between two blocks.
+const ARENA: u64 = 1 << 44;
 
 fn block_of(blocks: &BTreeMap<u64, Block>, address: u64) -> Option<(u64, u64)> {
     let (&base, block) = blocks.range(..=address).next_back()?;
@@ -288,10 +448,10 @@ fn result_of(ctp: &ConcurrentTraceProgram, read: EventId) -> Option<VariableId> 
     assignments.iter().find(result).map(|&(variable, _)| variable)
 }
 
-/// The free takes place, and the thread comes to its access of the block after that.
-pub fn after_free_goal(ctp: &ConcurrentTraceProgram, access: EventId, free: EventId) -> Goal {
+/// The free (or the allocation) takes place, and the thread comes to its access of the block after that.
+fn access_after_goal(ctp: &ConcurrentTraceProgram, access: EventId, before: EventId) -> Goal {
     let mut builder = GoalBuilder::new(ctp);
-    let parts = [builder.next(access), builder.taken(free), builder.local_guard(access)];
+    let parts = [builder.next(access), builder.taken(before), builder.local_guard(access)];
     let formula = builder.terms.and(&parts);
     builder.finish(formula)
 }

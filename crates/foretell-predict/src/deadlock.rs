@@ -11,6 +11,7 @@
 //! recorded path and wake the sleeper.
 
 use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
 
 use foretell_model::ctp::{Action, ConcurrentTraceProgram};
 use foretell_model::lockset::{Locksets, StateId};
@@ -20,14 +21,154 @@ use foretell_trace::{
 };
 
 use crate::access::{Accesses, Location};
+use crate::finding::{AccessInfo, Words};
 use crate::goal::{Goal, GoalBuilder, Moment};
-use crate::question::{FindingKind, Instance, Question, Shape, Subject};
+use crate::planner::goal::{Formula, Unary};
+use crate::property::{FindingKind, Planned, Property, Search, Shape, Text};
+use crate::question::{Instance, Question, Subject};
 use crate::sample::by_location;
+use crate::violation::Violation;
 
 /// The longest cycle that is looked for: the search goes as deep.
 const MAX_CYCLE: usize = 1_024;
 /// How many cycles are looked at before the search gives up.
 const MAX_CYCLES: usize = 4096;
+/// Instances of one cycle of locks: each is a choice of several events.
+const MOST_INSTANCES: usize = 1 << 10;
+
+/// How threads wait for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DeadlockShape {
+    /// Every thread waits for a lock that the next one holds. Events: the acquires.
+    LockCycle,
+    /// Nobody can go on, and at least one thread waits at one of the events.
+    Stuck,
+}
+
+/// The property.
+#[derive(Debug)]
+pub struct Deadlock;
+
+impl Property for Deadlock {
+    type Shape = DeadlockShape;
+
+    const TEXT: Text = Text {
+        name: "deadlock",
+        headline: "deadlock",
+        rule: "Deadlock",
+        description: "Threads can wait for each other, or for nobody.",
+    };
+    const RANK: u8 = 2;
+    const PLANNED: Planned = Planned::Only("cycles of locks");
+
+    fn questions(search: &mut Search<'_>) -> Vec<Question> {
+        let limit = search.instances.min(MOST_INSTANCES);
+        let cycles = lock_cycles(search.trace, search.order, search.locks, limit);
+        let unseen = &mut search.prediction.unseen;
+        if cycles.incomplete {
+            unseen.push("not all cycles of locks were looked at".into());
+        }
+        let mut questions = cycles.questions;
+        match search.trace.metadata.gaps.is_empty() {
+            true => questions.extend(stuck_questions(search.trace, search.order)),
+            false => unseen.push(
+                "waits for ever (conditions, semaphores, barriers) are not looked for because the trace has gaps"
+                    .into(),
+            ),
+        }
+        questions
+    }
+
+    fn goal(subject: &Subject<'_>, _: DeadlockShape, events: &[EventId]) -> Option<Goal> {
+        Some(cycle_goal(subject.ctp, events))
+    }
+
+    fn goal_at_end(subject: &Subject<'_>, instance: &Instance) -> Option<Goal> {
+        stuck_goal(subject, instance)
+    }
+
+    fn is_about_end(shape: DeadlockShape) -> bool {
+        shape == DeadlockShape::Stuck
+    }
+
+    fn plan(shape: DeadlockShape, events: usize) -> Option<Formula> {
+        match (shape, events) {
+            (DeadlockShape::LockCycle, 2..=4) => {
+                let next = |number: usize| Formula::Next(number.to_string());
+                let all = Formula::And((0..events).map(next).collect());
+                Some(Formula::Unary(Unary::Finally, Box::new(all)))
+            }
+            _ => None,
+        }
+    }
+
+    fn describe(
+        words: &Words<'_>,
+        shape: DeadlockShape,
+        accesses: &[AccessInfo],
+    ) -> Option<String> {
+        match (shape, accesses) {
+            (DeadlockShape::LockCycle, accesses) => {
+                let waits = accesses.iter().map(|access| {
+                    let lock = access.variable.as_deref().unwrap_or("a lock");
+                    format!("{} waits for `{lock}`{}", words.thread(access), words.place(access))
+                });
+                Some(format!("deadlock: {}", waits.collect::<Vec<_>>().join(", ")))
+            }
+            (DeadlockShape::Stuck, [access, ..]) => {
+                let object = access.variable.as_deref().unwrap_or("it");
+                let what = if access.op == "wait" { "lost wake-up" } else { "deadlock" };
+                let (thread, place) = (words.thread(access), words.place(access));
+                Some(format!("{what}: {thread} waits for `{object}`{place} and nobody can go on"))
+            }
+            (DeadlockShape::Stuck, []) => None,
+        }
+    }
+
+    fn fingerprint(shape: DeadlockShape) -> &'static str {
+        match shape {
+            DeadlockShape::LockCycle => "",
+            DeadlockShape::Stuck => "stuck",
+        }
+    }
+
+    fn violation(_: &[AccessInfo], _marked: bool) -> Violation {
+        Violation::Deadlock
+    }
+}
+
+/// What a deadlock is called when it has happened, and a thread went round in a loop.
+#[derive(Debug)]
+pub struct Livelock;
+
+impl Property for Livelock {
+    type Shape = Infallible;
+
+    const TEXT: Text = Text {
+        name: "livelock",
+        headline: "livelock",
+        rule: "Livelock",
+        description: "A thread can go round in a loop for ever.",
+    };
+    const RANK: u8 = Deadlock::RANK;
+    const ASKED: bool = false;
+
+    fn questions(_: &mut Search<'_>) -> Vec<Question> {
+        Vec::new()
+    }
+
+    fn goal(_: &Subject<'_>, shape: Infallible, _: &[EventId]) -> Option<Goal> {
+        match shape {}
+    }
+
+    fn describe(_: &Words<'_>, shape: Infallible, _: &[AccessInfo]) -> Option<String> {
+        match shape {}
+    }
+
+    fn violation(accesses: &[AccessInfo], marked: bool) -> Violation {
+        Deadlock::violation(accesses, marked)
+    }
+}
 
 /// A thread that holds locks and wants another, at one code location.
 struct Wish {
@@ -89,7 +230,7 @@ pub fn lock_cycles(trace: &Trace, order: &MustOrder, locks: &Locksets, limit: us
             holders.entry(lock).or_default().push((number, mode));
         }
     }
-    let mut search = Search {
+    let mut search = CycleSearch {
         wishes: &wishes,
         holders: &holders,
         locks,
@@ -118,7 +259,9 @@ pub fn lock_cycles(trace: &Trace, order: &MustOrder, locks: &Locksets, limit: us
             });
             let question = &mut questions[place];
             if question.instances.len() < limit {
-                question.instances.push(Instance { shape: Shape::LockCycle, events });
+                question
+                    .instances
+                    .push(Instance { shape: Shape::Deadlock(DeadlockShape::LockCycle), events });
             } else {
                 question.unexamined += 1;
             }
@@ -127,7 +270,7 @@ pub fn lock_cycles(trace: &Trace, order: &MustOrder, locks: &Locksets, limit: us
     LockCycles { questions, incomplete: search.incomplete }
 }
 
-struct Search<'a> {
+struct CycleSearch<'a> {
     wishes: &'a [Wish],
     holders: &'a HashMap<ObjectId, Vec<(usize, LockMode)>>,
     locks: &'a Locksets,
@@ -136,7 +279,7 @@ struct Search<'a> {
     incomplete: bool,
 }
 
-impl Search<'_> {
+impl CycleSearch<'_> {
     /// Extends a path of wishes, each wanting what the next holds; the first is the smallest.
     fn extend(&mut self, path: &mut Vec<usize>) {
         self.visited += 1;
@@ -276,7 +419,8 @@ pub fn stuck_questions(trace: &Trace, order: &MustOrder) -> Vec<Question> {
     let mut questions: Vec<Question> = Vec::new();
     for (location, event) in events {
         let place = *places.entry(location).or_insert_with(|| {
-            let instance = Instance { shape: Shape::Stuck, events: Vec::new() };
+            let instance =
+                Instance { shape: Shape::Deadlock(DeadlockShape::Stuck), events: Vec::new() };
             questions.push(Question {
                 kind: FindingKind::Deadlock,
                 instances: vec![instance],

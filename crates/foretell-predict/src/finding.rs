@@ -8,9 +8,9 @@ use foretell_trace::{EventId, Op, SiteId, ThreadId, Trace};
 
 use crate::divergence::Divergences;
 use crate::filter::Filtered;
-use crate::misuse::Misuse;
 use crate::pattern::PatternKind;
-use crate::question::{Fault, FindingKind, Instance, Shape};
+use crate::property::FindingKind;
+use crate::question::Instance;
 
 /// The answer to [`crate::predict`].
 #[derive(Clone, Debug, Default)]
@@ -208,118 +208,35 @@ pub fn access_info(trace: &Trace, event: EventId) -> AccessInfo {
 
 /// One sentence about what happens.
 pub fn detail(trace: &Trace, instance: &Instance) -> String {
-    let infos: Vec<AccessInfo> =
+    let accesses: Vec<AccessInfo> =
         instance.events.iter().map(|&event| access_info(trace, event)).collect();
-    let thread = |info: &AccessInfo| trace.threads[info.thread.index()].name.clone();
-    let place = |info: &AccessInfo| place(trace, info);
-    let told = |info: &AccessInfo| {
-        let variable = info.variable.as_deref().map(|name| format!(" of `{name}`"));
-        format!("{} by {}{}", info.op, thread(info), variable.unwrap_or_default() + &place(info))
-    };
-    match (instance.shape, infos.as_slice()) {
-        (Shape::Pattern(kind), [first, remote, second]) => format!(
-            "{kind}: {} comes between {} and {} of one atomic block",
-            told(remote),
-            told(first),
-            told(second)
-        ),
-        (Shape::Assertion, [info]) => {
-            format!("the assertion of {}{} fails", thread(info), place(info))
-        }
-        (Shape::Fault(fault, _), [info]) => {
-            let what = match fault {
-                Fault::NullPointer => "uses a null pointer",
-                Fault::OutOfBounds { .. } => "leaves the bounds of its block",
-                Fault::DivisionByZero => "divides by zero",
-            };
-            format!("{} {what}{}", thread(info), place(info))
-        }
-        (Shape::LockCycle, infos) => {
-            let waits = infos.iter().map(|info| {
-                let lock = info.variable.as_deref().unwrap_or("a lock");
-                format!("{} waits for `{lock}`{}", thread(info), place(info))
-            });
-            format!("deadlock: {}", waits.collect::<Vec<_>>().join(", "))
-        }
-        (Shape::Stuck, [info, ..]) => {
-            let object = info.variable.as_deref().unwrap_or("it");
-            let what = if info.op == "wait" { "lost wake-up" } else { "deadlock" };
-            format!(
-                "{what}: {} waits for `{object}`{} and nobody can go on",
-                thread(info),
-                place(info)
-            )
-        }
-        (Shape::Race, [one, two]) => format!("data race: {} and {}", told(one), told(two)),
-        (Shape::UseBeforeDefinition, [read, write]) => {
-            format!("{} can come before {}, its definition", told(read), told(write))
-        }
-        (Shape::UseAfterFree, [access, free]) => {
-            format!(
-                "{} can come after {} has freed the block{}",
-                told(access),
-                thread(free),
-                place(free)
-            )
-        }
-        (Shape::Misuse(misuse), infos) => misused(trace, misuse, infos),
-        _ => "a property can be violated".into(),
-    }
+    let sentence = instance.shape.describe(&Words { trace }, &accesses);
+    sentence.unwrap_or_else(|| "a property can be violated".into())
 }
 
-/// What is done wrong with a lock or a condition.
-fn misused(trace: &Trace, misuse: Misuse, infos: &[AccessInfo]) -> String {
-    let thread = |info: &AccessInfo| trace.threads[info.thread.index()].name.clone();
-    let object = infos.iter().find_map(|info| info.variable.as_deref()).unwrap_or("it");
-    match (misuse, infos) {
-        (Misuse::UseAfterDestroy, [destroy, used, ..]) => format!(
-            "{} uses `{object}`{} after {} has destroyed it{}",
-            thread(used),
-            place(trace, used),
-            thread(destroy),
-            place(trace, destroy)
-        ),
-        (Misuse::DestroyedWhileHeld, [acquire, destroy, ..]) => format!(
-            "{} destroys `{object}`{} while {} holds it, taken{}",
-            thread(destroy),
-            place(trace, destroy),
-            thread(acquire),
-            place(trace, acquire)
-        ),
-        (Misuse::ReleasedByAnother, [acquire, release]) => format!(
-            "{} unlocks `{object}`{}, which {} has locked{}",
-            thread(release),
-            place(trace, release),
-            thread(acquire),
-            place(trace, acquire)
-        ),
-        (Misuse::ReleasedUnheld, [before, release]) => format!(
-            "{} unlocks `{object}`{}, which nobody holds since the {}{}",
-            thread(release),
-            place(trace, release),
-            before.op,
-            place(trace, before)
-        ),
-        (Misuse::ReleasedUnheld, [release]) => {
-            format!(
-                "{} unlocks `{object}`{}, which nobody holds",
-                thread(release),
-                place(trace, release)
-            )
-        }
-        (Misuse::EndedWhileHolding, [acquire, _]) => format!(
-            "{} ends while it holds `{object}`, locked{}",
-            thread(acquire),
-            place(trace, acquire)
-        ),
-        (Misuse::WaitedWithTwoMutexes, [one, other, ..]) => format!(
-            "{} waits on `{object}`{} with another mutex than {}{}",
-            thread(other),
-            place(trace, other),
-            thread(one),
-            place(trace, one)
-        ),
-        _ => format!("`{object}` is misused"),
+/// The words of which the sentences about findings are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Words<'t> {
+    /// The names are this trace's.
+    pub trace: &'t Trace,
+}
+
+impl Words<'_> {
+    /// Who.
+    pub fn thread(&self, access: &AccessInfo) -> &str {
+        &self.trace.threads[access.thread.index()].name
+    }
+
+    /// Where, with a space before it.
+    pub fn place(&self, access: &AccessInfo) -> String {
+        place(self.trace, access)
+    }
+
+    /// Who does what to what, and where.
+    pub fn access(&self, access: &AccessInfo) -> String {
+        let variable = access.variable.as_deref().map(|name| format!(" of `{name}`"));
+        let variable = variable.unwrap_or_default();
+        format!("{} by {}{variable}{}", access.op, self.thread(access), self.place(access))
     }
 }
 
@@ -342,16 +259,8 @@ pub fn fingerprints(trace: &Trace, kind: FindingKind, instance: &Instance) -> (S
     let mut places = String::new();
     let mut threads = String::new();
     places.push_str(kind.name());
-    match instance.shape {
-        Shape::Pattern(pattern) => places.push_str(pattern.name()),
-        Shape::Fault(Fault::NullPointer, _) => places.push_str("null"),
-        Shape::Fault(Fault::OutOfBounds { .. }, _) => places.push_str("bounds"),
-        Shape::Fault(Fault::DivisionByZero, _) => places.push_str("division"),
-        Shape::Stuck => places.push_str("stuck"),
-        Shape::Misuse(misuse) => places.push_str(misuse.name()),
-        _ => {}
-    }
-    let asked = if instance.shape == Shape::Stuck { 1 } else { instance.events.len() };
+    places.push_str(instance.shape.fingerprint());
+    let asked = if instance.shape.is_about_end() { 1 } else { instance.events.len() };
     for &event in instance.events.iter().take(asked) {
         let info = access_info(trace, event);
         match info.site {

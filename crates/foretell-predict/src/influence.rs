@@ -11,7 +11,7 @@ use foretell_model::must_order::MustOrder;
 use foretell_trace::{EventId, Op, Term, TermId, ThreadId, Trace};
 
 use crate::access::{Accesses, Cell};
-use crate::question::{Fault, Instance, Shape};
+use crate::question::Instance;
 
 /// The writes of one cell by one thread, in program order.
 type Writes = HashMap<Cell, HashMap<ThreadId, Vec<EventId>>>;
@@ -63,7 +63,7 @@ pub fn influenced_reads(
 
 /// What is the same in all interleavings.
 pub struct Fixed<'a> {
-    trace: &'a Trace,
+    pub(crate) trace: &'a Trace,
     chains: &'a [Vec<EventId>],
     influenced: HashSet<EventId>,
 }
@@ -77,25 +77,12 @@ impl<'a> Fixed<'a> {
     /// Does the assertion hold, or the access not fault, in all interleavings because it did so in the run and
     /// depends on nothing that varies? Of anything else this says nothing.
     pub fn is_well(&self, instance: &Instance) -> bool {
-        let is_fixed = |term: TermId| !mentions(self.trace, self.chains, term, &self.influenced);
-        match (instance.shape, &self.trace.event(instance.events[0]).op) {
-            (Shape::Assertion, Op::Assert(condition)) => {
-                condition.outcome && condition.term.is_none_or(is_fixed)
-            }
-            // The run itself may be out of bounds without a fault.
-            (Shape::Fault(Fault::OutOfBounds { base, size }, term), op) => {
-                let variable = match op {
-                    Op::Read(access) | Op::Write(access) => access.variable,
-                    Op::ReadModifyWrite(step) => step.variable,
-                    _ => return false,
-                };
-                let memory = self.trace.variables[variable.index()].memory;
-                let block = base..base.saturating_add(size);
-                memory.is_some_and(|memory| block.contains(&memory.address)) && is_fixed(term)
-            }
-            (Shape::Fault(_, term), _) => is_fixed(term),
-            _ => false,
-        }
+        instance.shape.is_well(self, instance.events[0])
+    }
+
+    /// Has the term the same value in all interleavings?
+    pub fn is_fixed(&self, term: TermId) -> bool {
+        !mentions(self.trace, self.chains, term, &self.influenced)
     }
 }
 

@@ -5,13 +5,14 @@
 //! program, and the [`engine`] decides it exactly, with a validated [`witness`] or a proof. What is
 //! not decided is told as unknown.
 //!
-//! One file per property: [`candidates`] and [`dependence`] for atomicity, [`assertion`],
-//! [`crash`], [`deadlock`], [`race`], [`order`]. [`divergence`] tells where threads may leave the
+//! One file per property, and a table of them in [`property`]: [`atomicity`] (with [`candidates`] and
+//! [`dependence`]), [`assertion`], [`crash`], [`deadlock`], [`race`], [`order`], [`misuse`]. [`divergence`] tells where threads may leave the
 //! path of the run. [`planner`] is the second engine.
 
 pub mod access;
 mod asking;
 pub mod assertion;
+pub mod atomicity;
 pub mod candidates;
 pub mod causal;
 pub mod context;
@@ -36,6 +37,7 @@ pub mod planner;
 mod predict;
 mod private;
 pub mod progress;
+pub mod property;
 pub mod question;
 pub mod race;
 pub mod region;
@@ -45,6 +47,7 @@ mod stale;
 mod store_buffer;
 mod together;
 mod unseen;
+pub mod violation;
 mod weak_order;
 pub mod window;
 pub mod witness;
@@ -58,5 +61,6 @@ pub use foretell_solve::Backend;
 pub use options::{Model, NOT_ASKED, Options, Window};
 pub use pattern::{AccessPattern, PatternKind};
 pub use predict::{PredictError, predict};
-pub use question::FindingKind;
+pub use property::FindingKind;
 pub use together::predict_together;
+pub use violation::Violation;

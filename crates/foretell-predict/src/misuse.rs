@@ -18,8 +18,11 @@ use foretell_model::must_order::MustOrder;
 use foretell_trace::{EventId, ObjectId, ObjectKind, Op, ThreadId, Trace};
 
 use crate::access::{Accesses, Location};
+use crate::finding::{AccessInfo, Words};
 use crate::goal::{Goal, GoalBuilder};
-use crate::question::{FindingKind, Instance, Question, Shape};
+use crate::property::{FindingKind, Property, Search, Shape, Text};
+use crate::question::{Instance, Question, Subject};
+use crate::violation::Violation;
 
 /// What is done wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +52,44 @@ impl Misuse {
             Misuse::EndedWhileHolding => "ended-while-holding",
             Misuse::WaitedWithTwoMutexes => "waited-with-two-mutexes",
         }
+    }
+}
+
+/// The property.
+#[derive(Debug)]
+pub struct Misused;
+
+impl Property for Misused {
+    type Shape = Misuse;
+
+    const TEXT: Text = Text {
+        name: "misuse",
+        headline: "misuse",
+        rule: "Misuse",
+        description: "A lock or condition is used in a way that POSIX forbids.",
+    };
+    const RANK: u8 = 3;
+    // That nothing is misused is the rule, and not worth a line.
+    const LISTED: bool = false;
+
+    fn questions(search: &mut Search<'_>) -> Vec<Question> {
+        questions(search.trace, search.order, search.instances)
+    }
+
+    fn goal(subject: &Subject<'_>, _: Misuse, events: &[EventId]) -> Option<Goal> {
+        goal(subject.ctp, events)
+    }
+
+    fn describe(words: &Words<'_>, misuse: Misuse, accesses: &[AccessInfo]) -> Option<String> {
+        Some(sentence(words, misuse, accesses))
+    }
+
+    fn fingerprint(misuse: Misuse) -> &'static str {
+        misuse.name()
+    }
+
+    fn violation(_: &[AccessInfo], _marked: bool) -> Violation {
+        Violation::Misuse
     }
 }
 
@@ -293,4 +334,60 @@ pub fn goal(ctp: &ConcurrentTraceProgram, events: &[EventId]) -> Option<Goal> {
     }
     let formula = builder.terms.and(&parts);
     Some(builder.finish(formula))
+}
+
+/// What is done wrong with a lock or a condition.
+fn sentence(words: &Words<'_>, misuse: Misuse, infos: &[AccessInfo]) -> String {
+    let thread = |info: &AccessInfo| words.thread(info).to_owned();
+    let object = infos.iter().find_map(|info| info.variable.as_deref()).unwrap_or("it");
+    match (misuse, infos) {
+        (Misuse::UseAfterDestroy, [destroy, used, ..]) => format!(
+            "{} uses `{object}`{} after {} has destroyed it{}",
+            thread(used),
+            words.place(used),
+            thread(destroy),
+            words.place(destroy)
+        ),
+        (Misuse::DestroyedWhileHeld, [acquire, destroy, ..]) => format!(
+            "{} destroys `{object}`{} while {} holds it, taken{}",
+            thread(destroy),
+            words.place(destroy),
+            thread(acquire),
+            words.place(acquire)
+        ),
+        (Misuse::ReleasedByAnother, [acquire, release]) => format!(
+            "{} unlocks `{object}`{}, which {} has locked{}",
+            thread(release),
+            words.place(release),
+            thread(acquire),
+            words.place(acquire)
+        ),
+        (Misuse::ReleasedUnheld, [before, release]) => format!(
+            "{} unlocks `{object}`{}, which nobody holds since the {}{}",
+            thread(release),
+            words.place(release),
+            before.op,
+            words.place(before)
+        ),
+        (Misuse::ReleasedUnheld, [release]) => {
+            format!(
+                "{} unlocks `{object}`{}, which nobody holds",
+                thread(release),
+                words.place(release)
+            )
+        }
+        (Misuse::EndedWhileHolding, [acquire, _]) => format!(
+            "{} ends while it holds `{object}`, locked{}",
+            thread(acquire),
+            words.place(acquire)
+        ),
+        (Misuse::WaitedWithTwoMutexes, [one, other, ..]) => format!(
+            "{} waits on `{object}`{} with another mutex than {}{}",
+            thread(other),
+            words.place(other),
+            thread(one),
+            words.place(one)
+        ),
+        _ => format!("`{object}` is misused"),
+    }
 }

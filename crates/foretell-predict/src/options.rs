@@ -8,7 +8,7 @@ use foretell_solve::{Backend, Budget};
 
 use crate::filter::Filters;
 use crate::progress::Progress;
-use crate::question::FindingKind;
+use crate::property::FindingKind;
 use crate::region::Regions;
 
 /// Everything that [`crate::predict`] can be told.
@@ -62,7 +62,7 @@ impl Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            properties: FindingKind::ALL.to_vec(),
+            properties: FindingKind::asked().collect(),
             model: Model::Symbolic,
             mode: Mode::Prefix,
             backend: Backend::default(),

@@ -12,9 +12,54 @@ use foretell_model::must_order::MustOrder;
 use foretell_trace::{EventId, Op, Term, ThreadId, Trace, Value, VariableId};
 
 use crate::access::{Accesses, Location};
+use crate::finding::{AccessInfo, Words};
 use crate::goal::{Goal, GoalBuilder, Moment, is_shared_data};
-use crate::question::{FindingKind, Instance, Question, Shape, Subject};
+use crate::planner::goal::Formula;
+use crate::property::{FindingKind, Planned, Property, Search, Shape, Text};
+use crate::question::{Instance, Question, Subject};
 use crate::sample::by_location;
+use crate::violation::Violation;
+
+/// The property.
+#[derive(Debug)]
+pub struct Order;
+
+impl Property for Order {
+    /// The read comes before every write of its variable. Events: the read and the first write.
+    type Shape = ();
+
+    const TEXT: Text = Text {
+        name: "order",
+        headline: "order violation",
+        rule: "OrderViolation",
+        description: "A use can come before its definition or after its end.",
+    };
+    const RANK: u8 = 4;
+    const PLANNED: Planned = Planned::Yes;
+
+    fn questions(search: &mut Search<'_>) -> Vec<Question> {
+        questions(search.trace, search.order, search.instances)
+    }
+
+    fn goal(subject: &Subject<'_>, (): (), events: &[EventId]) -> Option<Goal> {
+        let &[read, _] = events else { return None };
+        goal(subject, read)
+    }
+
+    fn plan((): (), events: usize) -> Option<Formula> {
+        (events == 2).then(|| Formula::parse("order(0, 1)").ok())?
+    }
+
+    fn describe(words: &Words<'_>, (): (), accesses: &[AccessInfo]) -> Option<String> {
+        let [read, write] = accesses else { return None };
+        let (read, write) = (words.access(read), words.access(write));
+        Some(format!("{read} can come before {write}, its definition"))
+    }
+
+    fn violation(_: &[AccessInfo], _marked: bool) -> Violation {
+        Violation::Order
+    }
+}
 
 #[derive(Default)]
 struct History {
@@ -85,7 +130,7 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
         instances: sample
             .kept
             .iter()
-            .map(|events| Instance { shape: Shape::UseBeforeDefinition, events: events.to_vec() })
+            .map(|events| Instance { shape: Shape::Order(()), events: events.to_vec() })
             .collect(),
         rest: Vec::new(),
         unexamined: sample.dropped(),

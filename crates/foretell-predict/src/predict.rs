@@ -15,7 +15,6 @@ use foretell_trace::{EventId, Trace};
 
 use crate::access::Accesses;
 use crate::asking::{self, Answered, Asker, Way, in_windows};
-use crate::candidates::{self, Candidate, Candidates, Limits};
 use crate::causal::{self, NotReplayable};
 use crate::engine::Verdict;
 use crate::finding::{
@@ -26,19 +25,15 @@ use crate::flag_section::add_flag_sections;
 use crate::goal::Goal;
 use crate::influence::Fixed;
 use crate::options::{Model, Options};
-use crate::pattern::AccessPattern;
 use crate::progress::{Found, Phase};
-use crate::question::{FindingKind, Instance, Question, Shape, Subject};
+use crate::property::{FindingKind, Search};
+use crate::question::{Instance, Question, Subject};
 use crate::rest::{self, Listener, Rest};
 use crate::witness::context_switches;
-use crate::{
-    assertion, crash, deadlock, misuse, order, private, race, store_buffer, unseen, weak_order,
-};
+use crate::{private, store_buffer, unseen, weak_order};
 
 /// Instances of one question.
 const MOST_INSTANCES: usize = 1 << 16;
-/// Instances of one cycle of locks: each is a choice of several events.
-const MOST_CYCLES: usize = 1 << 10;
 /// Instances of all questions together, besides those that are asked about first.
 const MOST_KEPT: usize = 1 << 20;
 
@@ -235,34 +230,18 @@ pub(crate) fn collect(
     let mut kinds = options.properties.clone();
     kinds.sort_unstable();
     kinds.dedup();
+    let (nearest, instances) = (all == limit, all);
     for kind in kinds {
-        match kind {
-            FindingKind::Atomicity => {
-                let pairs = if all == limit { Limits::default().pairs } else { all };
-                let limits = Limits { instances: all, pairs };
-                let found = candidates::candidates(trace, order, locks, options.regions, limits);
-                questions.extend(pattern_questions(trace, found, options, prediction));
-            }
-            FindingKind::Assertion => questions.extend(assertion::questions(trace, all)),
-            FindingKind::Crash => questions.extend(crash::questions(trace, order, all)),
-            FindingKind::Deadlock | FindingKind::Livelock => {
-                let cycles = deadlock::lock_cycles(trace, order, locks, all.min(MOST_CYCLES));
-                if cycles.incomplete {
-                    prediction.unseen.push("not all cycles of locks were looked at".into());
-                }
-                questions.extend(cycles.questions);
-                match trace.metadata.gaps.is_empty() {
-                    true => questions.extend(deadlock::stuck_questions(trace, order)),
-                    false => prediction.unseen.push(
-                        "waits for ever (conditions, semaphores, barriers) are not looked for because the trace has gaps"
-                            .into(),
-                    ),
-                }
-            }
-            FindingKind::Race => questions.extend(race::questions(trace, order, locks, all)),
-            FindingKind::Order => questions.extend(order::questions(trace, order, all)),
-            FindingKind::Misuse => questions.extend(misuse::questions(trace, order, all)),
-        }
+        let mut search = Search {
+            trace,
+            order,
+            locks,
+            options,
+            instances,
+            nearest,
+            prediction: &mut *prediction,
+        };
+        questions.extend(kind.questions(&mut search));
     }
     let mut kept = MOST_KEPT;
     for question in &mut questions {
@@ -299,35 +278,6 @@ fn say_unexamined(unexamined: &BTreeMap<FindingKind, u64>, prediction: &mut Pred
     }
 }
 
-/// The questions about candidates that the user's filters leave, and the columns of the table.
-pub(crate) fn pattern_questions(
-    trace: &Trace,
-    mut found: Candidates,
-    options: &Options,
-    prediction: &mut Prediction,
-) -> Vec<Question> {
-    let statistics = &mut prediction.statistics;
-    statistics.regions = found.regions;
-    statistics.original_patterns = found.original;
-    statistics.after_must_order = found.after_must_order;
-    statistics.after_locksets = found.after_locksets;
-    statistics.filtered = options.filters.apply(trace, &mut found.candidates);
-    if statistics.filtered.total() > 0 {
-        summary(prediction, FindingKind::Atomicity).holds_in_all_interleavings = false;
-    }
-    let instance = |pattern: &AccessPattern| Instance {
-        shape: Shape::Pattern(pattern.kind),
-        events: vec![pattern.first, pattern.remote, pattern.second],
-    };
-    let question = |candidate: Candidate| Question {
-        kind: FindingKind::Atomicity,
-        unexamined: candidate.unexamined,
-        rest: Vec::new(),
-        instances: candidate.instances.iter().map(instance).collect(),
-    };
-    found.candidates.into_iter().map(question).collect()
-}
-
 /// Variables that more than one thread accesses.
 fn shared_variables(trace: &Trace) -> usize {
     let mut accesses = Accesses::new(trace);
@@ -349,7 +299,7 @@ fn shared_variables(trace: &Trace) -> usize {
 fn groups<'q>(questions: &[&'q Question]) -> Vec<Vec<&'q Question>> {
     let mut groups: Vec<Vec<&Question>> = Vec::new();
     let key = |question: &Question| {
-        (question.kind, question.instances.first().map(|instance| instance.shape == Shape::Stuck))
+        (question.kind, question.instances.first().map(|instance| instance.shape.is_about_end()))
     };
     for &question in questions {
         match groups.last_mut().filter(|group| key(group[0]) == key(question)) {
@@ -366,10 +316,10 @@ impl Way for Instance {
     }
 
     fn window(&self) -> &[EventId] {
-        match self.shape {
+        match self.shape.is_about_end() {
             // From the first place where somebody is stuck on.
-            Shape::Stuck => &self.events[..self.events.len().min(1)],
-            _ => &self.events,
+            true => &self.events[..self.events.len().min(1)],
+            false => &self.events,
         }
     }
 }
@@ -436,8 +386,7 @@ impl Recorder<'_> {
 
     /// Kinds that nothing was asked about hold trivially.
     pub fn summarise_empty(&mut self) {
-        // That nothing is misused is the rule, and not worth a line.
-        for &kind in self.options.properties.iter().filter(|&&kind| kind != FindingKind::Misuse) {
+        for &kind in self.options.properties.iter().filter(|kind| kind.is_listed()) {
             summary(&mut self.prediction, kind);
         }
         self.prediction.properties.sort_by_key(|summary| summary.kind);
@@ -487,10 +436,7 @@ impl Recorder<'_> {
             id,
             group,
             kind: question.kind,
-            pattern: match instance.shape {
-                Shape::Pattern(kind) => Some(kind),
-                _ => None,
-            },
+            pattern: instance.shape.pattern(),
             status,
             accesses: shown.events.iter().map(|&event| access_info(self.trace, event)).collect(),
             detail: detail(self.trace, &shown),
@@ -521,7 +467,7 @@ impl rest::Listener for Recorder<'_> {
 /// Of somebody who is stuck: only the place where that is.
 fn instance_as_shown(instance: &Instance, schedule: Option<&WitnessSchedule>) -> Instance {
     let mut shown = instance.clone();
-    if shown.shape == Shape::Stuck {
+    if shown.shape.is_about_end() {
         match schedule {
             Some(schedule) => shown.events.retain(|event| schedule.next.contains(event)),
             None => shown.events.truncate(1),

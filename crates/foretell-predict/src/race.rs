@@ -6,12 +6,77 @@ use std::collections::HashMap;
 use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::lockset::{Locksets, StateId};
 use foretell_model::must_order::MustOrder;
-use foretell_trace::{EventId, Op, ThreadId, Trace};
+use foretell_trace::{EventId, Op, TermId, ThreadId, Trace};
 
 use crate::access::{Accesses, Cell, Location};
+use crate::finding::{AccessInfo, Words};
 use crate::goal::{Goal, GoalBuilder};
-use crate::question::{FindingKind, Instance, Question, Shape};
+use crate::property::{FindingKind, Property, Search, Shape, Text};
+use crate::question::{Instance, Question, Subject};
 use crate::sample::Sample;
+use crate::violation::Violation;
+
+/// The property.
+#[derive(Debug)]
+pub struct Race;
+
+impl Property for Race {
+    /// Both can be next. Events: two accesses.
+    type Shape = ();
+
+    const TEXT: Text = Text {
+        name: "race",
+        headline: "data race",
+        rule: "DataRace",
+        description: "Two conflicting accesses can take place at the same time.",
+    };
+    const RANK: u8 = 6;
+    const ORDERED: bool = true;
+
+    fn questions(search: &mut Search<'_>) -> Vec<Question> {
+        questions(search.trace, search.order, search.locks, search.instances)
+    }
+
+    fn goal(subject: &Subject<'_>, (): (), events: &[EventId]) -> Option<Goal> {
+        let &[one, two] = events else { return None };
+        Some(goal(subject.ctp, one, two))
+    }
+
+    fn is_excluded(subject: &Subject<'_>, (): (), events: &[EventId]) -> bool {
+        matches!(*events, [one, two] if subject.exclusion.keeps_apart(one, two))
+    }
+
+    fn order(builder: &mut GoalBuilder<'_>, (): (), events: &[EventId]) -> Option<Vec<TermId>> {
+        let &[one, two] = events else { return None };
+        Some(vec![builder.next(one), builder.next(two)])
+    }
+
+    fn is_in(
+        ctp: &ConcurrentTraceProgram,
+        place: &dyn Fn(EventId) -> Option<usize>,
+        (): (),
+        events: &[EventId],
+    ) -> bool {
+        events.iter().all(|&event| {
+            let Some(here) = ctp.event_of(event) else { return false };
+            let described = ctp.event(here);
+            let before = described.position.checked_sub(1);
+            let before = before
+                .map(|number| ctp.threads[described.thread.index()][number as usize])
+                .map(|event| ctp.event(event).origin);
+            place(event).is_none() && before.is_none_or(|before| place(before).is_some())
+        })
+    }
+
+    fn describe(words: &Words<'_>, (): (), accesses: &[AccessInfo]) -> Option<String> {
+        let [one, two] = accesses else { return None };
+        Some(format!("data race: {} and {}", words.access(one), words.access(two)))
+    }
+
+    fn violation(_: &[AccessInfo], _marked: bool) -> Violation {
+        Violation::Race
+    }
+}
 
 /// Accesses that look the same to every filter but must-happens-before, in program order.
 struct Group {
@@ -88,7 +153,7 @@ pub fn questions(
         nearest(&mut pairs, &mut unexamined, limit);
         let instances = pairs
             .into_iter()
-            .map(|(_, pair)| Instance { shape: Shape::Race, events: pair.to_vec() })
+            .map(|(_, pair)| Instance { shape: Shape::Race(()), events: pair.to_vec() })
             .collect();
         Question { kind: FindingKind::Race, instances, rest: Vec::new(), unexamined }
     };

@@ -11,7 +11,6 @@
 //! Guaranteed: "impossible" holds for every instance. What time or the number of rounds left undecided
 //! is counted.
 
-use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_trace::{EventId, TermId};
 
 use crate::asking::{Answered, Asker, Way};
@@ -19,7 +18,7 @@ use crate::engine::Verdict;
 use crate::goal::{Goal, GoalBuilder};
 use crate::options::Options;
 use crate::predict::PredictError;
-use crate::question::{Instance, Question, Shape, Subject};
+use crate::question::{Instance, Question, Subject};
 
 /// Questions about the order before the rest is left undecided.
 const ROUNDS: usize = 24;
@@ -111,8 +110,7 @@ fn most_parts(left: &[Left<'_>]) -> usize {
 }
 
 fn is_about_order(instances: &[Instance]) -> bool {
-    let of_order = |instance: &Instance| matches!(instance.shape, Shape::Pattern(_) | Shape::Race);
-    instances.iter().all(of_order)
+    instances.iter().all(|instance| instance.shape.has_order())
 }
 
 /// The instances of each question that are to be asked about exactly now. Questions that the order
@@ -146,7 +144,9 @@ fn choose(
                     let event = answer.ctp.event_of(event)?;
                     witness.order.iter().position(|&taken| taken == event)
                 };
-                let shown = |instance: &&Instance| is_shown(answer.ctp, &order, instance);
+                let shown = |instance: &&Instance| {
+                    instance.shape.is_in(answer.ctp, &order, &instance.events)
+                };
                 let mut part: Vec<Instance> =
                     left.instances.iter().filter(shown).take(PART).cloned().collect();
                 if part.is_empty() {
@@ -168,32 +168,6 @@ fn choose(
     Ok(chosen)
 }
 
-/// Does the order of the witness have the instance?
-fn is_shown(
-    ctp: &ConcurrentTraceProgram,
-    order: &impl Fn(EventId) -> Option<usize>,
-    instance: &Instance,
-) -> bool {
-    match (instance.shape, &*instance.events) {
-        (Shape::Pattern(_), &[first, remote, second]) => {
-            match (order(first), order(remote), order(second)) {
-                (Some(first), Some(remote), Some(second)) => first < remote && remote < second,
-                _ => false,
-            }
-        }
-        (Shape::Race, events) => events.iter().all(|&event| {
-            let Some(here) = ctp.event_of(event) else { return false };
-            let described = ctp.event(here);
-            let before = described.position.checked_sub(1);
-            let before = before
-                .map(|place| ctp.threads[described.thread.index()][place as usize])
-                .map(|event| ctp.event(event).origin);
-            order(event).is_none() && before.is_none_or(|before| order(before).is_some())
-        }),
-        _ => false,
-    }
-}
-
 /// One of the instances comes about, whatever the values are.
 #[derive(Clone, Debug)]
 struct AnyOf(Vec<Instance>);
@@ -206,15 +180,8 @@ impl Way for AnyOf {
             let events: Option<Vec<EventId>> =
                 instance.events.iter().map(|&event| subject.ctp.event_of(event)).collect();
             let Some(events) = events.filter(|_| !subject.is_excluded(instance)) else { continue };
-            let parts = match (instance.shape, &*events) {
-                (Shape::Pattern(_), &[first, remote, second]) => vec![
-                    builder.terms.before(first, remote),
-                    builder.terms.before(remote, second),
-                    builder.taken(second),
-                ],
-                (Shape::Race, &[one, two]) => vec![builder.next(one), builder.next(two)],
-                _ => continue,
-            };
+            let parts = instance.shape.order(&mut builder, &events);
+            let Some(parts) = parts else { continue };
             ways.push(builder.terms.and(&parts));
         }
         let formula = builder.terms.or(&ways);

@@ -28,7 +28,8 @@ use crate::options::Options;
 use crate::predict::{
     PredictError, Recorder, collect, constrained, count_violations, first_words, predict,
 };
-use crate::question::{FindingKind, Question, Shape, Subject};
+use crate::property::FindingKind;
+use crate::question::{Question, Subject};
 
 /// What can go wrong in another interleaving of the trace's events? `settled` are the groups of findings
 /// ([`crate::Finding::group`]) that are of no interest any more.
@@ -65,7 +66,7 @@ fn is_settled(trace: &Trace, question: &Question, settled: &HashSet<String>) -> 
     // The place where somebody is stuck is known with the answer only.
     !settled.is_empty()
         && question.unexamined == 0
-        && all().all(|instance| instance.shape != Shape::Stuck)
+        && all().all(|instance| !instance.shape.is_about_end())
         && all().all(|instance| settled.contains(&fingerprints(trace, question.kind, instance).1))
 }
 

@@ -12,10 +12,12 @@ use foretell_model::lockset::Locksets;
 use foretell_model::must_order::MustOrder;
 use foretell_model::validate::Configuration;
 use foretell_predict::candidates::{Limits, candidates};
+use foretell_predict::crash::CrashShape;
 use foretell_predict::engine::{Engine, Setting, Verdict};
 use foretell_predict::flag_section::add_flag_sections;
 use foretell_predict::goal::{END, Goal, Moment};
-use foretell_predict::question::{Instance, Question, Shape, Subject};
+use foretell_predict::property::Shape;
+use foretell_predict::question::{Instance, Question, Subject};
 use foretell_predict::region::Regions;
 use foretell_predict::{Backend, assertion, crash, deadlock, order, race};
 use foretell_solve::Budget;
@@ -40,7 +42,7 @@ fn instances(trace: &Trace) -> Vec<Instance> {
         .into_iter()
         .flat_map(|candidate| candidate.instances)
         .map(|pattern| Instance {
-            shape: Shape::Pattern(pattern.kind),
+            shape: Shape::Atomicity(pattern.kind),
             events: vec![pattern.first, pattern.remote, pattern.second],
         })
         .collect();
@@ -195,7 +197,7 @@ fn disagreement(trace: &Trace, with_z3: bool, asked: &mut Tally) -> Option<Strin
             for about_end in [false, true] {
                 let chosen: Vec<usize> = (0..goals.len())
                     .filter(|&number| {
-                        (goals[number].0.shape == Shape::Stuck) == about_end
+                        goals[number].0.shape.is_about_end() == about_end
                             && !(mode == Mode::Whole && about_end)
                     })
                     .collect();
@@ -256,8 +258,13 @@ struct Tally {
 impl Tally {
     fn count(&mut self, shape: Shape, possible: bool) {
         let name = match shape {
-            Shape::Pattern(kind) => kind.name().to_owned(),
-            Shape::Fault(..) => "Fault".to_owned(),
+            Shape::Atomicity(kind) => kind.name().to_owned(),
+            Shape::Crash(CrashShape::Fault(..)) => "Fault".to_owned(),
+            Shape::Crash(other) => format!("{other:?}"),
+            Shape::Deadlock(other) => format!("{other:?}"),
+            Shape::Assertion(()) => "Assertion".to_owned(),
+            Shape::Race(()) => "Race".to_owned(),
+            Shape::Order(()) => "Order".to_owned(),
             other => format!("{other:?}"),
         };
         self.counts.entry(name).or_default()[usize::from(possible)] += 1;
@@ -369,7 +376,7 @@ fn brute_force_and_all_solvers_agree_on_random_traces() {
         "impossible and possible: {counts:?}, unknown {}, too large for brute force {}",
         asked.unknown, asked.skipped
     );
-    for name in ["Assertion", "LockCycle", "Stuck", "Race", "UseBeforeDefinition", "Fault"] {
+    for name in ["Assertion", "LockCycle", "Stuck", "Race", "Order", "Fault"] {
         assert!(traces < 1000 || asked.counts.contains_key(name), "nothing was asked about {name}");
     }
     let answers: usize = counts.iter().map(|(_, [no, yes])| no + yes).sum();

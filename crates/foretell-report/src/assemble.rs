@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use foretell_model::lockset::Locksets;
 use foretell_predict::divergence::shown;
 use foretell_predict::finding::access_info;
-use foretell_predict::{AccessInfo, Feeds, FindingKind, Prediction, WitnessSchedule};
+use foretell_predict::{AccessInfo, Feeds, Prediction, WitnessSchedule};
 use foretell_trace::{EventId, LockMode, Op, Site, Trace};
 
 use crate::fingerprint;
 use crate::report::{
-    Access, Divergence, Event, Finding, Frame, Interleaving, Kind, Program, Property, Report,
-    StackFrame, Statistics, Status, TraceSummary, VERSION,
+    Access, Divergence, Event, Finding, Frame, Interleaving, Program, Property, Report, StackFrame,
+    Statistics, Status, TraceSummary, VERSION,
 };
 use crate::source::Sources;
 use crate::timeline::Timelines;
@@ -174,7 +174,7 @@ impl Assembly<'_> {
             context_switches: witness.map(|witness| witness.context_switches),
             interleaving: witness.map(interleaving),
             timeline: witness.map(|witness| self.timelines.of(&found.accesses, witness)),
-            ..Finding::new(&found.id, kind(found.kind), status)
+            ..Finding::new(&found.id, found.kind, status)
         }
     }
 
@@ -397,20 +397,6 @@ pub fn shell_word(word: &str) -> String {
     }
 }
 
-/// The kind in a report.
-pub fn kind(kind: FindingKind) -> Kind {
-    match kind {
-        FindingKind::Atomicity => Kind::Atomicity,
-        FindingKind::Assertion => Kind::Assertion,
-        FindingKind::Crash => Kind::Crash,
-        FindingKind::Deadlock => Kind::Deadlock,
-        FindingKind::Livelock => Kind::Livelock,
-        FindingKind::Race => Kind::Race,
-        FindingKind::Order => Kind::Order,
-        FindingKind::Misuse => Kind::Misuse,
-    }
-}
-
 fn interleaving(witness: &WitnessSchedule) -> Interleaving {
     let numbers = |events: &[EventId]| events.iter().map(|event| event.0).collect();
     Interleaving {
@@ -422,7 +408,7 @@ fn interleaving(witness: &WitnessSchedule) -> Interleaving {
 
 fn property(summary: &foretell_predict::PropertySummary) -> Property {
     Property {
-        kind: kind(summary.kind),
+        kind: summary.kind,
         questions: summary.questions,
         predicted: summary.predicted,
         impossible: summary.impossible,

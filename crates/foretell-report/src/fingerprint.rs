@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use foretell_predict::finding::fnv;
 
-use crate::report::{Access, Finding, Kind, Report};
+use crate::report::{Access, Finding, FindingKind, Report};
 
 /// Gives every finding its fingerprint; the source lines must be in the report.
 ///
@@ -76,7 +76,7 @@ fn lasting(variable: &str) -> String {
 
 /// The assertion that fails, if that is what the finding is about.
 fn assertion(finding: &Finding) -> Option<&Access> {
-    let mut accesses = finding.accesses.iter().filter(|_| finding.kind == Kind::Assertion);
+    let mut accesses = finding.accesses.iter().filter(|_| finding.kind == FindingKind::Assertion);
     accesses.rfind(|access| access.op == "assert")
 }
 
@@ -108,7 +108,7 @@ mod tests {
                 variable: Some("heap@a.c:9+8".into()),
                 ..Access::default()
             }],
-            ..Finding::new(group, Kind::Race, Status::Predicted)
+            ..Finding::new(group, FindingKind::Race, Status::Predicted)
         }
     }
 
@@ -144,7 +144,7 @@ mod tests {
     fn an_assertion_is_known_by_itself_whatever_made_it_fail() {
         let failing = |group: &str, line: u32, others: &[u32]| {
             let mut failing = finding(group, line);
-            failing.kind = Kind::Assertion;
+            failing.kind = FindingKind::Assertion;
             failing.accesses[0].op = "assert".into();
             let before = others.iter().flat_map(|&line| finding(group, line).accesses);
             failing.accesses.splice(0..0, before);

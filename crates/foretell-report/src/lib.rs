@@ -17,7 +17,7 @@ pub mod suppress;
 pub mod terminal;
 pub mod timeline;
 
-pub use assemble::{kind, shell_word};
+pub use assemble::shell_word;
 pub use report::{Report, ReportError};
 
 /// The published JSON Schema of everything that `--format json` prints.

@@ -8,6 +8,8 @@
 
 use std::collections::BTreeMap;
 
+pub use foretell_force::effect::Effect;
+pub use foretell_predict::FindingKind;
 use serde::{Deserialize, Serialize};
 
 /// The version of the contract.
@@ -196,70 +198,6 @@ pub struct Outside {
     pub times: u64,
 }
 
-/// The kinds of findings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// A block that should be atomic is not.
-    Atomicity,
-    /// An assertion fails.
-    Assertion,
-    /// The program crashes.
-    Crash,
-    /// Threads wait for each other or for nobody.
-    Deadlock,
-    /// A thread goes round in a loop for ever.
-    Livelock,
-    /// Two conflicting accesses at the same time.
-    Race,
-    /// A use before the definition.
-    Order,
-    /// A lock or condition used in a way that POSIX forbids.
-    Misuse,
-}
-
-impl Kind {
-    /// All kinds.
-    pub const ALL: [Kind; 8] = [
-        Kind::Atomicity,
-        Kind::Assertion,
-        Kind::Crash,
-        Kind::Deadlock,
-        Kind::Livelock,
-        Kind::Race,
-        Kind::Order,
-        Kind::Misuse,
-    ];
-
-    /// The name in reports and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Atomicity => "atomicity",
-            Kind::Assertion => "assertion",
-            Kind::Crash => "crash",
-            Kind::Deadlock => "deadlock",
-            Kind::Livelock => "livelock",
-            Kind::Race => "race",
-            Kind::Order => "order",
-            Kind::Misuse => "misuse",
-        }
-    }
-
-    /// What goes wrong, in a few words for a headline.
-    pub fn headline(self) -> &'static str {
-        match self {
-            Kind::Atomicity => "atomicity violation",
-            Kind::Assertion => "assertion can fail",
-            Kind::Crash => "crash",
-            Kind::Deadlock => "deadlock",
-            Kind::Livelock => "livelock",
-            Kind::Race => "data race",
-            Kind::Order => "order violation",
-            Kind::Misuse => "misuse",
-        }
-    }
-}
-
 /// How sure a finding is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -287,50 +225,6 @@ impl Status {
     }
 }
 
-/// What a forced run did that the recorded one did not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Effect {
-    /// An assertion failed.
-    Assertion,
-    /// It crashed.
-    Crash,
-    /// It went on for ever or waits for ever.
-    Hang,
-    /// Its output differs.
-    Output,
-    /// It took another path.
-    Path,
-    /// Nothing.
-    None,
-}
-
-impl Effect {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Effect::Assertion => "assertion",
-            Effect::Crash => "crash",
-            Effect::Hang => "hang",
-            Effect::Output => "output",
-            Effect::Path => "path",
-            Effect::None => "none",
-        }
-    }
-
-    /// What the program did, as the end of a sentence.
-    pub fn told(self) -> &'static str {
-        match self {
-            Effect::Assertion => "the assertion failed",
-            Effect::Crash => "the program crashed",
-            Effect::Hang => "the program hung",
-            Effect::Output => "the output differs",
-            Effect::Path => "another path was taken",
-            Effect::None => "nothing else changed",
-        }
-    }
-}
-
 /// Something that can go wrong, or may.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
@@ -344,7 +238,7 @@ pub struct Finding {
     #[serde(default)]
     pub fingerprint: String,
     /// What kind.
-    pub kind: Kind,
+    pub kind: FindingKind,
     /// For atomicity: `RWR`, `RWW`, `WWR`, `WRW` or `WWW`.
     #[serde(default)]
     pub pattern: Option<String>,
@@ -693,7 +587,7 @@ pub struct Suppressed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Property {
     /// Which kind.
-    pub kind: Kind,
+    pub kind: FindingKind,
     /// So many code locations were asked about.
     pub questions: usize,
     /// So many can go wrong.
@@ -920,7 +814,7 @@ impl Report {
 
 impl Finding {
     /// A finding that says nothing yet.
-    pub fn new(id: &str, kind: Kind, status: Status) -> Self {
+    pub fn new(id: &str, kind: FindingKind, status: Status) -> Self {
         Self {
             id: id.to_owned(),
             group: id.to_owned(),

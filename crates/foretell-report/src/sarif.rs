@@ -8,7 +8,9 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use crate::report::{Finding, Kind, Report, Status};
+use foretell_predict::property::Text;
+
+use crate::report::{Finding, FindingKind, Report, Status};
 use crate::story;
 
 /// Writes one run with all findings.
@@ -29,7 +31,7 @@ pub fn render(out: &mut impl Write, report: &Report) -> io::Result<()> {
             "tool": {"driver": {
                 "name": "foretell",
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
-                "rules": Kind::ALL.map(rule),
+                "rules": FindingKind::ALL.iter().copied().map(rule).collect::<Vec<_>>(),
             }},
             "invocations": [{
                 "executionSuccessful": true,
@@ -43,24 +45,12 @@ pub fn render(out: &mut impl Write, report: &Report) -> io::Result<()> {
     writeln!(out)
 }
 
-fn rule_id(kind: Kind) -> String {
+fn rule_id(kind: FindingKind) -> String {
     format!("foretell/{}", kind.name())
 }
 
-fn rule(kind: Kind) -> Value {
-    let (name, text) = match kind {
-        Kind::Atomicity => (
-            "AtomicityViolation",
-            "Another thread's access can come between two accesses that belong together.",
-        ),
-        Kind::Assertion => ("AssertionFailure", "An assertion can fail in another interleaving."),
-        Kind::Crash => ("Crash", "The program can crash in another interleaving."),
-        Kind::Deadlock => ("Deadlock", "Threads can wait for each other, or for nobody."),
-        Kind::Livelock => ("Livelock", "A thread can go round in a loop for ever."),
-        Kind::Race => ("DataRace", "Two conflicting accesses can take place at the same time."),
-        Kind::Order => ("OrderViolation", "A use can come before its definition or after its end."),
-        Kind::Misuse => ("Misuse", "A lock or condition is used in a way that POSIX forbids."),
-    };
+fn rule(kind: FindingKind) -> Value {
+    let Text { rule: name, description: text, .. } = kind.text();
     json!({
         "id": rule_id(kind),
         "name": name,
@@ -100,7 +90,7 @@ fn result(report: &Report, finding: &Finding) -> Value {
         .collect();
     let mut result = json!({
         "ruleId": rule_id(finding.kind),
-        "ruleIndex": Kind::ALL.iter().position(|&kind| kind == finding.kind),
+        "ruleIndex": FindingKind::ALL.iter().position(|&kind| kind == finding.kind),
         "kind": kind,
         "level": level,
         "message": {"text": text},

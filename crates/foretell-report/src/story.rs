@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use crate::report::{
-    Access, Effect, Event, Exploration, Finding, Fix, ForcedRun, Kind, Report, StackFrame, Status,
-    Timeline,
+    Access, Effect, Event, Exploration, Finding, FindingKind, Fix, ForcedRun, Report, StackFrame,
+    Status, Timeline,
 };
 
 /// Findings at the same code locations, or whose forced runs end badly in the same place: shown as one.
@@ -70,7 +70,7 @@ pub fn fold(report: &mut Report) {
 fn is_same_failure(one: &Finding, other: &Finding) -> bool {
     let end = |finding: &Finding| -> Option<(Effect, String)> {
         let confirmed = finding.status == Status::Confirmed;
-        let effect = finding.effect.filter(|effect| confirmed && *effect <= Effect::Hang)?;
+        let effect = finding.effect.filter(|effect| confirmed && effect.is_fatal())?;
         Some((effect, finding.forced.as_ref()?.ended.clone()))
     };
     end(one).is_some() && end(one) == end(other)
@@ -90,16 +90,7 @@ fn places(finding: &Finding) -> BTreeSet<(&str, u32)> {
 
 /// What was seen to do harm comes first; what goes wrong by itself before what may lead to it.
 fn rank(finding: &Finding) -> (Status, Effect, u8) {
-    let kind = match finding.kind {
-        Kind::Crash => 0,
-        Kind::Assertion => 1,
-        Kind::Deadlock | Kind::Livelock => 2,
-        Kind::Misuse => 3,
-        Kind::Order => 4,
-        Kind::Atomicity => 5,
-        Kind::Race => 6,
-    };
-    (finding.status, finding.effect.unwrap_or(Effect::None), kind)
+    (finding.status, finding.effect.unwrap_or(Effect::None), finding.kind.rank())
 }
 
 /// `file:line`, or nothing.
@@ -256,15 +247,15 @@ pub fn coverage(explored: &Exploration) -> String {
 
 /// What breaks and where, e.g. ``atomicity violation on `balance` in deposit at bank.c:12``.
 pub fn headline(finding: &Finding) -> String {
-    let has_failed = finding.kind == Kind::Assertion && finding.status == Status::Confirmed;
+    let has_failed = finding.kind == FindingKind::Assertion && finding.status == Status::Confirmed;
     let mut text = if has_failed { "assertion fails" } else { finding.kind.headline() }.to_owned();
     let Some(access) = finding.accesses.first() else { return text };
-    if finding.kind == Kind::Assertion && access.op != "assert" {
+    if finding.kind == FindingKind::Assertion && access.op != "assert" {
         // It is another thread's, later; this is the access that leads to it.
         text += &format!(" after the {}", access.op);
     }
     let about = match finding.kind {
-        Kind::Deadlock | Kind::Livelock => {
+        FindingKind::Deadlock | FindingKind::Livelock => {
             let mut locks: Vec<&str> =
                 finding.accesses.iter().filter_map(|access| access.variable.as_deref()).collect();
             locks.dedup();
@@ -296,11 +287,11 @@ pub fn headline(finding: &Finding) -> String {
 pub fn certainty(finding: &Finding) -> String {
     let reason = finding.reason.as_deref();
     match (finding.status, finding.effect) {
-        (Status::Confirmed, Some(Effect::None)) if finding.kind == Kind::Race => {
+        (Status::Confirmed, Some(Effect::None)) if finding.kind == FindingKind::Race => {
             "confirmed: a forced run stood before both at once; nothing else changed".into()
         }
         (Status::Confirmed, Some(effect)) => {
-            format!("confirmed: {} {}", effect.told(), reason.unwrap_or("in a forced run"))
+            format!("confirmed: {} {}", told(effect), reason.unwrap_or("in a forced run"))
         }
         (Status::Confirmed, None) => "confirmed: it happened in a forced run".into(),
         (Status::Predicted, _) => match reason {
@@ -361,4 +352,16 @@ pub fn event_text(event: &Event, predicted: Option<&Timeline>) -> String {
         (None, None) => {}
     }
     text
+}
+
+/// What the program did, as the end of a sentence.
+fn told(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Assertion => "the assertion failed",
+        Effect::Crash => "the program crashed",
+        Effect::Hang => "the program hung",
+        Effect::Output => "the output differs",
+        Effect::Path => "another path was taken",
+        Effect::None => "nothing else changed",
+    }
 }

@@ -179,12 +179,12 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Finding, Kind};
+    use crate::report::{Finding, FindingKind};
 
     fn report() -> Report {
         let mut report = Report::default();
         for fingerprint in ["aa", "bb"] {
-            let mut finding = Finding::new(fingerprint, Kind::Race, Status::Predicted);
+            let mut finding = Finding::new(fingerprint, FindingKind::Race, Status::Predicted);
             finding.fingerprint = fingerprint.into();
             report.findings.push(finding);
         }
@@ -234,7 +234,7 @@ mod tests {
         let read = Suppressions::parse(&text).unwrap();
         assert_eq!(read.suppress[0].reason, "a \"quoted\\ \u{7f}\nreason");
         let mut new = report();
-        let mut fresh = Finding::new("cc", Kind::Race, Status::Predicted);
+        let mut fresh = Finding::new("cc", FindingKind::Race, Status::Predicted);
         fresh.fingerprint = "cc".into();
         new.findings.push(fresh);
         read.apply(&mut new, "b.toml", "2026-11-17");

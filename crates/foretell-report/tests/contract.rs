@@ -3,7 +3,7 @@
 
 mod common;
 
-use foretell_report::report::{Effect, Finding, Kind, Status};
+use foretell_report::report::{Effect, Finding, FindingKind, Status};
 use foretell_report::{Report, SCHEMA};
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn every_kind_status_and_effect_is_a_word_of_the_schema() {
         Effect::None,
     ];
     let statuses = [Status::Confirmed, Status::Predicted, Status::Unknown, Status::Refuted];
-    for kind in Kind::ALL {
+    for &kind in FindingKind::ALL {
         for status in statuses {
             for effect in effects {
                 let mut finding = Finding::new("a", kind, status);
@@ -76,7 +76,7 @@ fn a_result_of_the_first_version_1_program_is_still_read() {
                 "function": null, "variable": "x"}]}],
         "properties": [], "unseen": [], "statistics": {"regions": 1, "solver_checks": 4}}"#;
     let report = Report::from_json(old).unwrap();
-    assert_eq!(report.findings[0].kind, Kind::Race);
+    assert_eq!(report.findings[0].kind, FindingKind::Race);
     assert_eq!(report.findings[0].accesses[0].variable.as_deref(), Some("x"));
     assert_eq!(report.statistics.solver_checks, 4);
 }
@@ -97,7 +97,7 @@ fn both_orders_values_and_sources_of_the_bank_are_as_the_paper_has_them() {
     let finding = report
         .findings
         .iter()
-        .find(|finding| finding.kind == Kind::Assertion)
+        .find(|finding| finding.kind == FindingKind::Assertion)
         .expect("the assertion can fail");
     let timeline = finding.timeline.as_ref().unwrap();
     assert!(timeline.recorded.is_sorted());
@@ -119,6 +119,7 @@ fn both_orders_values_and_sources_of_the_bank_are_as_the_paper_has_them() {
     assert!(timeline.reads_from.iter().any(|read| read.recorded != read.predicted));
     assert!(!timeline.moved.is_empty());
     // Held locks are those of the access.
-    let torn = report.findings.iter().find(|finding| finding.kind == Kind::Atomicity).unwrap();
+    let torn =
+        report.findings.iter().find(|finding| finding.kind == FindingKind::Atomicity).unwrap();
     assert!(torn.accesses.iter().all(|access| access.locks == ["m"]), "{torn:?}");
 }

@@ -441,14 +441,16 @@ pub enum TargetFormat {
     Parquet,
 }
 
+fn properties() -> String {
+    format!("What to look for, separated by commas: {}", foretell_predict::FindingKind::names())
+}
+
 /// What to predict, and how.
 #[derive(Args, Debug)]
 pub struct PredictArguments {
     /// The trace file.
     pub trace: PathBuf,
-    /// What to look for, separated by commas: atomicity, assertion, crash, deadlock, race,
-    /// order, misuse.
-    #[arg(long, value_delimiter = ',', value_name = "KINDS")]
+    #[arg(long, value_delimiter = ',', value_name = "KINDS", help = properties())]
     pub property: Vec<foretell_predict::FindingKind>,
     /// Who answers: formulas and a solver, the planner (runs in which every read returns what it
     /// did), lock-valid runs that ignore data (to be tried), planner and then lock-valid runs, or
@@ -695,9 +697,7 @@ pub struct TestArguments {
     /// Test programs: print the names of the cases, and do not run them.
     #[arg(long)]
     pub list: bool,
-    /// What to look for, separated by commas: atomicity, assertion, crash, deadlock, race,
-    /// order, misuse.
-    #[arg(long, value_delimiter = ',', value_name = "KINDS")]
+    #[arg(long, value_delimiter = ',', value_name = "KINDS", help = properties())]
     pub property: Vec<foretell_predict::FindingKind>,
     /// Which blocks should be atomic: those that the program marks, every function call, or the
     /// marked ones if there are any.

@@ -16,18 +16,20 @@ use foretell_model::validate::Interpreter;
 use foretell_solve::encode::Mode;
 use foretell_trace::{EventId, Op, Trace, Value, VariableId};
 
-use super::goal::{Formula, GoalError, Unary};
+use super::goal::{Formula, GoalError};
 use super::order_goal::order_goal;
 use super::{CompiledGoal, Outcome, Plan, PlanOptions, Planner, Unplannable};
+use crate::atomicity::pattern_questions;
 use crate::candidates::Limits;
 use crate::engine::{Engine as SolverEngine, Setting, Verdict};
 use crate::finding::{access_info, detail, fingerprints};
 use crate::orders::order_candidates;
 use crate::predict::{
-    collect, constrained, count_violations, first_instances, first_words, pattern_questions,
-    retain_part, solver_schedule, summary,
+    collect, constrained, count_violations, first_instances, first_words, retain_part,
+    solver_schedule, summary,
 };
-use crate::question::{Instance, Question, Shape};
+use crate::property::{Planned, Shape};
+use crate::question::{Instance, Question};
 use crate::window::{Checkpoints, around};
 use crate::{Finding, FindingKind, Model, Options, PatternKind, PredictError, Prediction};
 use crate::{Status, WitnessSchedule};
@@ -254,7 +256,7 @@ fn asked_in_words(trace: &Trace, text: &str) -> Result<Asked, GoalError> {
         sequence.and_then(|sequence| match (&sequence.steps[..], &sequence.forbidden[..]) {
             (&[first, remote], &[second]) => {
                 let kind = PatternKind::of(writes(first)?, writes(remote)?, writes(second)?)?;
-                Some((Shape::Pattern(kind), vec![first, remote, second]))
+                Some((Shape::Atomicity(kind), vec![first, remote, second]))
             }
             _ => None,
         });
@@ -272,21 +274,17 @@ fn asked_in_words(trace: &Trace, text: &str) -> Result<Asked, GoalError> {
 fn drop_unsupported(asked: &mut Vec<Asked>, kinds: &[FindingKind], prediction: &mut Prediction) {
     asked.retain(|asked| asked.question.instances.iter().all(|i| plan_goal(i).is_some()));
     for &kind in kinds {
-        match kind {
-            FindingKind::Atomicity | FindingKind::Order => {
+        match kind.planned() {
+            Planned::Yes => {
                 summary(prediction, kind);
             }
-            FindingKind::Deadlock | FindingKind::Livelock => {
+            Planned::Only(what) => {
                 summary(prediction, kind).holds_in_all_interleavings = false;
-                prediction.unseen.push(
-                    "deadlock: the planner looks at cycles of locks only; use --engine solver"
-                        .into(),
-                );
+                prediction
+                    .unseen
+                    .push(format!("{kind}: the planner looks at {what} only; use --engine solver"));
             }
-            FindingKind::Assertion
-            | FindingKind::Crash
-            | FindingKind::Race
-            | FindingKind::Misuse => {
+            Planned::No => {
                 prediction
                     .unseen
                     .push(format!("{kind}: the planner does not look for it; use --engine solver"));
@@ -297,17 +295,7 @@ fn drop_unsupported(asked: &mut Vec<Asked>, kinds: &[FindingKind], prediction: &
 
 /// The instance as a formula over `0`, `1`, ..., its events.
 fn plan_goal(instance: &Instance) -> Option<Formula> {
-    match (instance.shape, instance.events.len()) {
-        (Shape::Pattern(_), 3) => Some(Formula::three_accesses("0", "1", "2")),
-        (Shape::UseBeforeDefinition, 2) => Formula::parse("order(0, 1)").ok(),
-        (Shape::UseAfterFree, 2) => Formula::parse("F(1 & X F 0)").ok(),
-        (Shape::LockCycle, 2..=4) => {
-            let next = |number: usize| Formula::Next(number.to_string());
-            let all = Formula::And((0..instance.events.len()).map(next).collect());
-            Some(Formula::Unary(Unary::Finally, Box::new(all)))
-        }
-        _ => None,
-    }
+    instance.shape.plan(instance.events.len())
 }
 
 /// Adds what came out to the prediction.
@@ -339,10 +327,7 @@ fn record(
         id,
         group,
         kind: question.kind,
-        pattern: match instance.shape {
-            Shape::Pattern(kind) => Some(kind),
-            _ => None,
-        },
+        pattern: instance.shape.pattern(),
         status,
         accesses: instance.events.iter().map(|&event| access_info(trace, event)).collect(),
         detail: told,

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use foretell_explore::Part;
 use foretell_force::bounded::bounded;
-use foretell_force::effect::Effect;
 use foretell_force::forced::Violation;
 use foretell_force::judge::Outcome;
 use foretell_force::session::{
@@ -431,14 +430,7 @@ fn judged(finding: &mut report::Finding, tested: &Tested) {
         Outcome::Refuted(why) => (report::Status::Refuted, Some(why.clone())),
         Outcome::NotForced(why) => (report::Status::Predicted, Some(why.clone())),
     };
-    finding.effect = tested.verdict.effect().map(|effect| match effect {
-        Effect::Assertion => report::Effect::Assertion,
-        Effect::Crash => report::Effect::Crash,
-        Effect::Hang => report::Effect::Hang,
-        Effect::Output => report::Effect::Output,
-        Effect::Path => report::Effect::Path,
-        Effect::None => report::Effect::None,
-    });
+    finding.effect = tested.verdict.effect();
     let branch = difference.branch.as_ref();
     finding.forced = Some(ForcedRun {
         ended: tested.ended.clone(),

@@ -124,3 +124,60 @@ fn output_of_freed_memory_is_found() {
         assert!(!answer.confirmed("crash").is_empty(), "{name}: {:#}", answer.report);
     }
 }
+
+#[test]
+fn a_block_that_is_overrun_in_another_interleaving_is_found() {
+    let workshop = Workshop::new();
+    let head = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+        #define LOCK pthread_mutex_lock(&m)\n#define UNLOCK pthread_mutex_unlock(&m)\n";
+    let end = "pthread_t x, y; pthread_create(&x, 0, r, 0); pthread_create(&y, 0, w, 0);\n\
+        pthread_join(x, 0); pthread_join(y, 0); free(b); return 0; }";
+    for (name, code, expected) in [
+        (
+            "checked_before",
+            "static int n = 3; static char *b;\n\
+             static void *r(void *p) { LOCK; int room = n < 4; UNLOCK; if (room) { LOCK; b[n++] = 1; UNLOCK; } return p; }\n\
+             static void *w(void *p) { return r(p); }\nint main(void) { b = malloc(4);",
+            10,
+        ),
+        (
+            "one_more",
+            "static int n = 20; static char *b;\n\
+             static void *w(void *p) { LOCK; n += 4; UNLOCK; return p; }\n\
+             static void *r(void *p) { LOCK; int i = n; UNLOCK; b[i] = 1; return p; }\nint main(void) { b = malloc(24);",
+            10,
+        ),
+        (
+            "behind_a_full_block",
+            "static int n = 3; static int *b;\n\
+             static void *w(void *p) { LOCK; n++; UNLOCK; return p; }\n\
+             static void *r(void *p) { LOCK; int i = n; UNLOCK; return b[i] ? p : 0; }\nint main(void) { b = calloc(4, 4);",
+            10,
+        ),
+        (
+            "half_outside",
+            "static int n = 4; static char *b;\n\
+             static void *w(void *p) { LOCK; n = 6; UNLOCK; return p; }\n\
+             static void *r(void *p) { LOCK; int i = n; UNLOCK; *(int *)(b + i) = 1; return p; }\n\
+             int main(void) { b = malloc(8);",
+            10,
+        ),
+        (
+            "within",
+            "static int n = 20; static char *b;\n\
+             static void *w(void *p) { LOCK; n += 3; UNLOCK; return p; }\n\
+             static void *r(void *p) { LOCK; int i = n; UNLOCK; b[i] = 1; return p; }\nint main(void) { b = malloc(24);",
+            0,
+        ),
+        (
+            "grown",
+            "static int n = 2, room = 2; static char *b;\n\
+             static void *r(void *p) { LOCK; if (n == room) b = realloc(b, room *= 2); b[n++] = 1; UNLOCK; return p; }\n\
+             static void *w(void *p) { return r(p); }\nint main(void) { b = malloc(2);",
+            0,
+        ),
+    ] {
+        let answer = tested(&workshop, name, &format!("{head}{code} {end}"));
+        assert_eq!(answer.code, Some(expected), "{name}: {:#}\n{}", answer.report, answer.stderr);
+    }
+}
