@@ -54,5 +54,4 @@ install: build
 	install -D -m 755 target/release/libforetell_runtime.so $(PREFIX)/lib/foretell/libforetell_runtime.so
 	install -D -m 755 target/release/libforetell_qemu.so $(PREFIX)/lib/foretell/libforetell_qemu.so
 	install -D -m 755 target/release/libforetell_instrument.so $(PREFIX)/lib/foretell/libforetell_instrument.so
-	install -D -m 644 crates/foretell-build/include/foretell.h $(PREFIX)/lib/foretell/include/foretell.h
-	install -D -m 644 crates/foretell-build/include/c++/containers.cc $(PREFIX)/lib/foretell/include/c++/containers.cc
+	cd crates/foretell-build && find include -type f -exec install -D -m 644 {} $(PREFIX)/lib/foretell/{} \;

@@ -66,7 +66,7 @@ use core::ffi::c_char;
 pub mod summaries;
 
 /// The version of this contract; a module says which one it was compiled for.
-pub const ABI_VERSION: u32 = 9;
+pub const ABI_VERSION: u32 = 11;
 
 /// A place in the source. Sites are constants in the instrumented module; one site has one address
 /// for the life of the process, which serves as its identity.

@@ -8,7 +8,7 @@
 //! depends on it. Not here are those that the runtime replaces and that report by themselves (`read`, `memcpy`, `strdup` and
 //! so on).
 
-use Effect::{Appends, Copies, Formats, Reads, Takes, Writes};
+use Effect::{Appends, Copies, Formats, Reads, Scans, Takes, Writes};
 use Extent::{
     Bytes, Counted, Family, Fixed, Found, ResultText, ResultTimes, ResultWithin, Shorter, Text,
     TextWithin, Times,
@@ -76,6 +76,8 @@ pub enum Effect {
     Appends(u8, u8, Option<u8>),
     /// Reads the texts that a format asks for: the format, and the first argument for it.
     Formats(u8, u8),
+    /// Writes what a format of `scanf` asks for, as far as the result says: the format, and the first argument for it.
+    Scans(u8, u8),
     /// Takes the next token of the text, or of the one that is remembered at the second argument.
     Takes(Option<u8>, u8),
 }
@@ -136,6 +138,7 @@ const COMPARED: &[Effect] =
     &[Reads(Argument(0), Shorter(1, None)), Reads(Argument(1), Shorter(0, None))];
 const COMPARED_WITHIN: &[Effect] =
     &[Reads(Argument(0), Shorter(1, Some(2))), Reads(Argument(1), Shorter(0, Some(2)))];
+const SCANNED: &[Effect] = &[Reads(Argument(0), Text), Reads(Argument(1), Text), Scans(1, 2)];
 const BOTH_TEXTS: &[Effect] = &[Reads(Argument(0), Text), Reads(Argument(1), Text)];
 
 /// All of them, by name.
@@ -145,6 +148,10 @@ pub const SUMMARIES: &[Summary] = &[
     summary("__isoc23_strtoll", "ippi", NUMBER_AND_END),
     summary("__isoc23_strtoul", "ippi", NUMBER_AND_END),
     summary("__isoc23_strtoull", "ippi", NUMBER_AND_END),
+    summary("__isoc23_strtoimax", "ippi", NUMBER_AND_END),
+    summary("__isoc23_strtoumax", "ippi", NUMBER_AND_END),
+    summary("__isoc23_sscanf", "ipp.", SCANNED),
+    summary("__isoc99_sscanf", "ipp.", SCANNED),
     summary("__snprintf_chk", "ipiiip.", &[Formats(4, 5), Writes(Argument(0), ResultWithin(1))]),
     summary("__sprintf_chk", "ipiip.", &[Formats(3, 4), Writes(Argument(0), ResultText)]),
     summary("__strcat_chk", "pppi", &[Appends(0, 1, None)]),
@@ -152,8 +159,15 @@ pub const SUMMARIES: &[Summary] = &[
     summary("__strncat_chk", "pppii", &[Appends(0, 1, Some(2))]),
     summary("__strtok_r", "pppp", &[Takes(Some(0), 2)]),
     summary("__strncpy_chk", "pppii", &[Copies(0, 1, Some(2))]),
+    summary("a64l", "ip", NUMBER),
+    summary("access", "ipi", NUMBER),
     summary("asctime", "pp", &[Reads(Argument(0), BROKEN_DOWN), Writes(Returned, Text)]),
     summary("asctime_r", "ppp", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(1), Text)]),
+    summary(
+        "asprintf",
+        "ipp.",
+        &[Formats(1, 2), Writes(Argument(0), Fixed(8)), Writes(Pointed(0), ResultText)],
+    ),
     summary("atof", "fp", NUMBER),
     summary("atoi", "ip", NUMBER),
     summary("atol", "ip", NUMBER),
@@ -166,9 +180,12 @@ pub const SUMMARIES: &[Summary] = &[
     summary("fgets", "ppip", &[Writes(Returned, Text)]),
     output("fprintf", "ipp.", &[Formats(1, 2)]),
     output("fputs", "ipp", &[Reads(Argument(0), Text)]),
+    summary("fnmatch", "ippi", BOTH_TEXTS),
+    summary("fopen", "ppp", BOTH_TEXTS),
     summary("fread", "ipiip", &[Writes(Argument(0), ResultTimes(1))]),
     output("fwrite", "ipiip", &[Reads(Argument(0), Times(1, 2))]),
     summary("getdelim", "ippip", LINE),
+    summary("getenv", "pp", NUMBER),
     summary("gethostname", "ipi", &[Writes(Argument(0), TextWithin(1))]),
     summary("getline", "ippp", LINE),
     summary("getpeername", "iipp", SOCKET_ADDRESS),
@@ -190,14 +207,20 @@ pub const SUMMARIES: &[Summary] = &[
     summary("memmem", "ppipi", &[Reads(Argument(0), Bytes(1)), Reads(Argument(2), Bytes(3))]),
     summary("memrchr", "ppii", &[Reads(Argument(0), Bytes(2))]),
     summary("mktime", "ip", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(0), BROKEN_DOWN)]),
+    summary("mkdir", "ipi", NUMBER),
+    summary("open", "ipi.", NUMBER),
     output("printf", "ip.", &[Formats(0, 1)]),
     output("puts", "ip", &[Reads(Argument(0), Text)]),
     sends("pwrite", "iipii", &[Reads(Argument(1), Bytes(2))]),
     sends("pwrite64", "iipii", &[Reads(Argument(1), Bytes(2))]),
     sends("send", "iipii", &[Reads(Argument(1), Bytes(2))]),
     sends("sendto", "iipiipi", &[Reads(Argument(1), Bytes(2)), Reads(Argument(4), Bytes(5))]),
+    summary("remove", "ip", NUMBER),
+    summary("rename", "ipp", BOTH_TEXTS),
+    summary("rmdir", "ip", NUMBER),
     summary("snprintf", "ipip.", &[Formats(2, 3), Writes(Argument(0), ResultWithin(1))]),
     summary("sprintf", "ipp.", &[Formats(1, 2), Writes(Argument(0), ResultText)]),
+    summary("sscanf", "ipp.", SCANNED),
     summary("stpcpy", "ppp", &[Copies(0, 1, None)]),
     summary("stpncpy", "pppi", &[Copies(0, 1, Some(2))]),
     summary("strcasecmp", "ipp", COMPARED),
@@ -227,21 +250,25 @@ pub const SUMMARIES: &[Summary] = &[
     summary("strstr", "ppp", BOTH_TEXTS),
     summary("strtod", "fpp", NUMBER_AND_END),
     summary("strtof", "fpp", NUMBER_AND_END),
+    summary("strtoimax", "ippi", NUMBER_AND_END),
     summary("strtok_r", "pppp", &[Takes(Some(0), 2)]),
     summary("strtol", "ippi", NUMBER_AND_END),
     summary("strtoll", "ippi", NUMBER_AND_END),
     summary("strtoul", "ippi", NUMBER_AND_END),
     summary("strtoull", "ippi", NUMBER_AND_END),
+    summary("strtoumax", "ippi", NUMBER_AND_END),
+    summary("strverscmp", "ipp", BOTH_TEXTS),
+    summary("strxfrm", "ippi", &[Reads(Argument(1), Text), Writes(Argument(0), ResultWithin(2))]),
+    summary("swab", "vppi", &[Reads(Argument(0), Bytes(2)), Writes(Argument(1), Bytes(2))]),
     summary("timegm", "ip", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(0), BROKEN_DOWN)]),
+    summary("unlink", "ip", NUMBER),
     sends("write", "iipi", &[Reads(Argument(1), Bytes(2))]),
-    // The thread's state is taken out of its `unique_ptr`; the handle of a joined or detached thread
-    // becomes zero.
+    // The thread's state is taken out of its `unique_ptr`; the handle of a detached thread becomes zero.
     summary(
         "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE",
         "vppp",
         &[Writes(Argument(1), Fixed(8))],
     ),
-    summary("_ZNSt6thread4joinEv", "vp", &[Writes(Argument(0), Fixed(8))]),
     summary("_ZNSt6thread6detachEv", "vp", &[Writes(Argument(0), Fixed(8))]),
 ];
 
@@ -260,7 +287,7 @@ impl Effect {
             }
             Formats(..) => true,
             // The text is read before, the end of the token written after.
-            Writes(..) | Copies(..) | Appends(..) | Takes(..) => false,
+            Writes(..) | Copies(..) | Appends(..) | Scans(..) | Takes(..) => false,
         }
     }
 }

@@ -64,6 +64,8 @@ pub struct Request {
     pub as_written: bool,
     /// A program of C++ can be given functions of libstdc++ of our own.
     pub takes_containers: bool,
+    /// libstdc++ is not the library of C++.
+    pub has_other_library: bool,
     mode: Option<Mode>,
 }
 
@@ -157,6 +159,7 @@ impl Request {
             is_static: false,
             as_written: false,
             takes_containers: true,
+            has_other_library: false,
             mode: None,
         };
         let mut reading = Reading::default();
@@ -218,6 +221,7 @@ impl Request {
             _ => {}
         }
         self.takes_containers &= !is_without_containers(option);
+        self.has_other_library |= option == "-stdlib=libc++" || option.starts_with("-nostdinc");
         self.has_debug_option |= is_debug_option(option);
         self.has_lto_option |= option == "-flto" || option.starts_with("-flto=");
         Ok(true)

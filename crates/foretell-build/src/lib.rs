@@ -33,6 +33,8 @@ const AS_WRITTEN_VARIABLE: &str = "FORETELL_AS_WRITTEN";
 /// Functions of libstdc++ that are not in its headers, to be compiled into the program. The folder's name
 /// says that they are of the library.
 const CONTAINERS: &str = "c++/containers.cc";
+/// Headers in the place of libstdc++'s own.
+const REPLACED: &str = "c++/libstdc++";
 
 /// Which compiler to stand in for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -167,6 +169,9 @@ pub fn command(
     // Whatever of this a stage has no use for must not be reported as unused.
     command.arg("--start-no-unused-arguments");
     if let Some(include) = locate::include_directory(&directories) {
+        if language == Language::Cxx && !request.has_other_library {
+            command.arg("-isystem").arg(include.join(REPLACED));
+        }
         command.arg("-idirafter").arg(include);
     }
     command.arg("-D__FORETELL__=1");

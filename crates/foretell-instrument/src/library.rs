@@ -4,7 +4,7 @@
 use crate::llvm::{TypeKind, Value};
 use crate::locals::is_pointer;
 use crate::rust;
-use foretell_abi::summaries::{Goes, SUMMARIES, number_of};
+use foretell_abi::summaries::{Effect, SUMMARIES, number_of};
 use foretell_abi::{CHANGES, FLUSHES, LOOKS};
 
 /// Functions of the C library that are not instrumented, so that no shadows need be handed over.
@@ -12,6 +12,7 @@ const FOREIGN: &[&str] = &[
     "__assert_fail",
     "__ctype_b_loc",
     "__errno_location",
+    "_Exit",
     "_exit",
     "abort",
     "calloc",
@@ -40,6 +41,7 @@ const FOREIGN: &[&str] = &[
     "pthread_cond_signal",
     "pthread_cond_wait",
     "pthread_create",
+    "pthread_exit",
     "pthread_join",
     "pthread_mutex_lock",
     "pthread_mutex_trylock",
@@ -50,6 +52,7 @@ const FOREIGN: &[&str] = &[
     "puts",
     "qsort",
     "qsort_r",
+    "quick_exit",
     "read",
     "realloc",
     "sched_yield",
@@ -61,6 +64,7 @@ const FOREIGN: &[&str] = &[
     "strcmp",
     "strlen",
     "strncmp",
+    "thrd_exit",
     "time",
     "usleep",
     "write",
@@ -231,10 +235,12 @@ const SIGNATURES: &[(&str, &str)] = &[
 pub fn summary_of(call: Value, name: &str) -> Option<usize> {
     let number = number_of(name)?;
     // Nobody changes a text that is a constant.
-    let is_shown = |position| {
+    let is_variable = |position| {
         is_pointer(call.operand(position)) && !call.operand(position).is_constant_global()
     };
-    let matters = SUMMARIES[number].goes == Goes::Back || (0..call.argument_count()).any(is_shown);
+    let only_reads = |effect: &Effect| matches!(effect, Effect::Reads(..) | Effect::Formats(..));
+    let matters = !SUMMARIES[number].effects.iter().all(only_reads)
+        || (0..call.argument_count()).any(is_variable);
     (matters && fits(call, SUMMARIES[number].signature)).then_some(number)
 }
 

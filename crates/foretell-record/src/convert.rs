@@ -19,7 +19,8 @@ use foretell_trace::{
 use foretell_wire::again::{Again, Short};
 use foretell_wire::predictor::Branch;
 use foretell_wire::{
-    BY_TRY, Kind, TERM_SHADOW, WIDE_OPERAND, ZEROED, access, channel, format_path, lock, wait,
+    BY_TRY, Kind, TERM_SHADOW, WIDE_OPERAND, ZEROED, access, channel, format_path, lock,
+    of_variable, wait,
 };
 use rustc_hash::FxHashMap;
 
@@ -320,14 +321,19 @@ impl<O: Output> Converter<O> {
                     return None;
                 }
                 self.objects += 1;
-                let mut name = self.name(address);
+                // What a channel is known by is no memory, and what belongs to a variable lies nowhere.
+                let is_channel = matches!(kind, ObjectKind::Channel(_));
+                let of_variable = if is_channel { 0 } else { address & of_variable::ANY };
+                let mut name = self.name(address & !of_variable);
+                if of_variable == of_variable::MUTEX {
+                    name += " (waiting)";
+                }
                 // Runs know each other's objects by name: those at two addresses never have the same.
                 if *self.object_names.entry(name.clone()).or_insert(address) != address {
                     name += &format!(" at {address:#x}");
                 }
                 let id = ObjectId(number);
-                // What a channel is known by is no memory.
-                let address = (!matches!(kind, ObjectKind::Channel(_))).then_some(address);
+                let address = (!is_channel && of_variable == 0).then_some(address);
                 self.output.object(id, Object { name: name.into(), kind, address });
             }
             Kind::DefineSite => {

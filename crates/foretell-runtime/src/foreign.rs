@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 
+use foretell_abi::summaries::number_of;
+
 use crate::turn::TurnCell;
 
 /// Who a function belongs to.
@@ -15,6 +17,8 @@ use crate::turn::TurnCell;
 enum Owner {
     /// The C library, the loader, or us.
     Known,
+    /// The C library, but nobody wrote down what the function does with memory.
+    Undescribed,
     /// The C++ library: objects that are handed to it are changed, nothing else.
     Cpp,
     /// A library that keeps nothing but what belongs to the objects that are handed to it.
@@ -52,7 +56,7 @@ pub fn state(function: u64, name: &CStr, object: u64) -> Option<u64> {
     // SAFETY: a session has the turn.
     let owners = unsafe { OWNERS.get() };
     match *owners.entry(function).or_insert_with(|| owner(function, name)) {
-        Owner::Known => None,
+        Owner::Known | Owner::Undescribed => None,
         Owner::Cpp => {
             // Names are demangled: one of C++ has its parameters.
             let is_member = name.to_bytes().contains(&b'(');
@@ -68,7 +72,7 @@ pub fn is_unknown(function: u64, name: &CStr) -> bool {
     // SAFETY: a session has the turn.
     let owners = unsafe { OWNERS.get() };
     let owner = *owners.entry(function).or_insert_with(|| owner(function, name));
-    matches!(owner, Owner::Unknown)
+    matches!(owner, Owner::Unknown | Owner::Undescribed)
 }
 
 /// The function and the file that it is in, with a tabulator between them.
@@ -105,8 +109,15 @@ fn file_of(function: u64) -> Option<String> {
 fn owner(function: u64, name: &CStr) -> Owner {
     let Some(file) = file_of(function) else { return Owner::Unknown };
     let is_one = |names: &[&str]| names.iter().any(|begin| file.starts_with(begin));
-    if is_one(KNOWN) || is_elsewhere(name) {
+    let is_libc = is_one(&["libc.so"]);
+    if is_one(KNOWN) && !is_libc {
         return Owner::Known;
+    }
+    if is_libc || is_elsewhere(name) {
+        return match name.to_str().is_ok_and(is_described) {
+            true => Owner::Known,
+            false => Owner::Undescribed,
+        };
     }
     match () {
         () if is_one(CPP) => Owner::Cpp,
@@ -114,6 +125,62 @@ fn owner(function: u64, name: &CStr) -> Owner {
         () => Owner::Unknown,
     }
 }
+
+/// Is it known what the C library's function does with memory that it is given: by the table in `foretell-abi`, or
+/// because it concerns nobody else?
+fn is_described(name: &str) -> bool {
+    number_of(name).is_some()
+        || HARMLESS.contains(&name)
+        || HARMLESS_BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Functions of the C library that leave the program's own data alone: what they are given is opaque, is called
+/// back, or says how they are to do their work. (Not here: those that the runtime replaces, or that the compiler
+/// pass knows by name.)
+const HARMLESS: &[&str] = &[
+    "__cxa_atexit",
+    "__cxa_thread_atexit_impl",
+    "__sigsetjmp",
+    "_setjmp",
+    "at_quick_exit",
+    "atexit",
+    "bsearch",
+    "clock_getres",
+    "closedir",
+    "clearerr",
+    "dlclose",
+    "dlsym",
+    "fclose",
+    "feof",
+    "ferror",
+    "fileno",
+    "flockfile",
+    "freeaddrinfo",
+    "funlockfile",
+    "getpeername",
+    "getrlimit",
+    "getrusage",
+    "getsockname",
+    "lfind",
+    "longjmp",
+    "on_exit",
+    "pclose",
+    "sched_setaffinity",
+    "setbuf",
+    "setitimer",
+    "setjmp",
+    "setrlimit",
+    "setsockopt",
+    "setvbuf",
+    "siglongjmp",
+    "signal",
+    "sysinfo",
+    "times",
+    "twalk",
+    "uname",
+];
+
+const HARMLESS_BEGINNINGS: &[&str] = &["posix_spawn", "pthread_", "sched_", "sem_", "sig"];
 
 /// Does a library that everybody uses have a function of this name?
 fn is_elsewhere(name: &CStr) -> bool {

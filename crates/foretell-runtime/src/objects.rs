@@ -5,7 +5,7 @@
 //! address that is initialised again is another object; one that was only destroyed is not.
 
 use foretell_wire::condition::Condition;
-use foretell_wire::{Kind, ObjectKind};
+use foretell_wire::{Kind, ObjectKind, of_variable};
 
 use crate::recorder::{head, recorder};
 use crate::scheduler;
@@ -266,13 +266,15 @@ pub fn describe(number: u32) -> String {
         Some(owner) => format!(" held by {}", scheduler::thread_name(owner)),
         None => String::new(),
     };
+    // A channel's is none.
+    let address = object.address & !of_variable::ANY;
     match &object.model {
-        Model::Mutex(mutex) => format!("mutex {:#x}{}", object.address, holder(mutex.owner)),
+        Model::Mutex(mutex) => format!("mutex {address:#x}{}", holder(mutex.owner)),
         Model::ReaderWriter(lock) => {
             let owner = lock.writer.or(lock.readers.first().copied());
             format!("reader-writer lock {:#x}{}", object.address, holder(owner))
         }
-        Model::Condition(_) => format!("condition {:#x}", object.address),
+        Model::Condition(_) => format!("condition {address:#x}"),
         Model::Semaphore(_) => format!("semaphore {:#x}", object.address),
         Model::Channel(_) => format!("channel {:#x}", object.address),
         Model::Barrier(barrier) => format!(

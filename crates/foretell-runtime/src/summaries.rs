@@ -48,6 +48,7 @@ pub fn report(session: &mut Session, call: &Call) {
             }
             Effect::Copies(to, from, most) => call.copy_text(session, to, from, most),
             Effect::Appends(to, from, most) => call.append_text(session, to, from, most),
+            Effect::Scans(format, first) => call.write_scanned(session, format, first),
             Effect::Formats(format, first) => {
                 // The format of output is a constant almost always; its reads would only be more events.
                 if !is_output {
@@ -209,6 +210,73 @@ impl Call {
             self.write(session, next - 1, 1);
         }
         self.write(session, self.argument(kept), 8);
+    }
+
+    /// What a format of `scanf` has stored: as many conversions as the result says, and what counts characters
+    /// among them.
+    fn write_scanned(&self, session: &mut Session, format: u8, first: u8) {
+        let mut left = self.result as i32;
+        let mut at = self.argument(format);
+        let mut position = usize::from(first);
+        // SAFETY: the format is a text, and nothing behind its end is looked at.
+        let mut byte = || unsafe {
+            let byte = peek(at, 1) as u8;
+            at += u64::from(byte != 0);
+            byte
+        };
+        loop {
+            match byte() {
+                0 => return,
+                b'%' => {}
+                _ => continue,
+            }
+            let (mut is_stored, mut width, mut size) = (true, 0, 4);
+            let conversion = loop {
+                match byte() {
+                    b'*' => is_stored = false,
+                    digit @ b'0'..=b'9' => width = width * 10 + u64::from(digit - b'0'),
+                    b'h' => size = if size == 2 { 1 } else { 2 },
+                    b'l' | b'q' | b'j' | b'z' | b't' => size = 8,
+                    b'L' => size = 16,
+                    b'm' => size = 0,
+                    other => break other,
+                }
+            };
+            match conversion {
+                0 => return,
+                b'%' => continue,
+                // The first bracket stands for itself.
+                b'[' => {
+                    let mut inside = byte();
+                    if inside == b'^' {
+                        inside = byte();
+                    }
+                    if inside != 0 {
+                        while !matches!(byte(), 0 | b']') {}
+                    }
+                }
+                _ => {}
+            }
+            let counts = conversion != b'n';
+            if !is_stored {
+                continue;
+            }
+            if counts && left <= 0 {
+                return;
+            }
+            left -= i32::from(counts);
+            let to = self.arguments.get(position).copied().unwrap_or(0);
+            position += 1;
+            let bytes = match conversion {
+                _ if to == 0 => 0,
+                _ if size == 0 => 8,
+                b'c' => width.max(1),
+                b's' | b'[' => length(to, None) + 1,
+                b'p' => 8,
+                _ => size,
+            };
+            self.write(session, to, bytes);
+        }
     }
 
     /// The texts that a format of `printf` asks for.

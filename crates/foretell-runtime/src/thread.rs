@@ -248,6 +248,8 @@ impl Thread {
                 cursor: unsafe { recorder() }.cursor(),
                 shadow_mask: hooks::shadow_mask(),
                 path: Path::is_on().into(),
+                // What a thread's function returns goes to whoever joins it.
+                outside: usize::from(number != 0),
                 ..EMPTY_SLOTS
             },
             pause_at: 0,

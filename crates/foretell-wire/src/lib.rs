@@ -533,6 +533,17 @@ pub mod wait {
 /// The detail of [`Kind::SemaphoreWait`]: it would have failed rather than waited for ever.
 pub const BY_TRY: u8 = 1;
 
+/// In the address of an object that exists in the scheduler's model only: it belongs to the variable there, for
+/// which threads wait.
+pub mod of_variable {
+    /// The mutex under which they look at it.
+    pub const MUTEX: u64 = 1 << 63;
+    /// The condition that it has changed.
+    pub const CONDITION: u64 = 1 << 62;
+    /// Either.
+    pub const ANY: u64 = MUTEX | CONDITION;
+}
+
 /// Detail of [`Kind::Alloc`]: the memory is zero.
 pub const ZEROED: u8 = 1;
 

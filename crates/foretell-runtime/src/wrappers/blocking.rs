@@ -259,7 +259,11 @@ interpose! {
         result
     }
 
-    fn pread(file: c_int, buffer: *mut c_void, count: size_t, offset: off_t) -> ssize_t {
+    fn pread64(file: c_int, buffer: *mut c_void, count: size_t, offset: off_t) -> ssize_t {
+        read_at(file, buffer, count, offset)
+    }
+
+    fn pread as read_at(file: c_int, buffer: *mut c_void, count: size_t, offset: off_t) -> ssize_t {
         let call = || real!(pread(file: c_int, buffer: *mut c_void, count: size_t,
             offset: off_t) -> ssize_t);
         let Some(mut session) = Session::begin() else { return call() };
@@ -273,6 +277,22 @@ interpose! {
         written(&mut session, buffer as u64, result.max(0) as usize);
         session.point();
         result
+    }
+
+    fn pwrite as write_at(file: c_int, buffer: *const c_void, count: size_t, offset: off_t) -> ssize_t {
+        let call = || real!(pwrite(file: c_int, buffer: *const c_void, count: size_t,
+            offset: off_t) -> ssize_t);
+        let Some(mut session) = Session::begin() else { return call() };
+        session.point();
+        let result = call();
+        channels::changed(&mut session, file);
+        input(&mut session, "pwrite", result as u64);
+        session.point();
+        result
+    }
+
+    fn pwrite64(file: c_int, buffer: *const c_void, count: size_t, offset: off_t) -> ssize_t {
+        write_at(file, buffer, count, offset)
     }
 
     fn recv(socket: c_int, buffer: *mut c_void, count: size_t, flags: c_int) -> ssize_t {

@@ -8,12 +8,14 @@
 
 use std::collections::BTreeMap;
 
+use foretell_abi::COPY_SYMBOLIC;
 use foretell_wire::{Kind, ZEROED, access};
 use libc::{c_char, c_int, c_void, size_t};
 
 use super::blocking::{piece, written};
 use super::rust_channel;
 use crate::arena;
+use crate::hooks;
 use crate::local;
 use crate::modules;
 use crate::real::{interpose, real};
@@ -195,7 +197,10 @@ unsafe fn copied_text(text: *const c_char, most: size_t) -> *mut c_char {
     if let Some(mut session) = Session::begin()
         && !modules::is_libc(session.place)
     {
-        written(&mut session, block as u64, length + 1);
+        let (to, from, place) = (block as u64, text as u64, session.place);
+        hooks::copy::<false>(&mut session, place, to, from, length as u64, COPY_SYMBOLIC);
+        // The end of a text that is cut short is none of the original.
+        written(&mut session, to + length as u64, 1);
     }
     block.cast()
 }

@@ -27,6 +27,7 @@ pub(crate) mod signals;
 pub(crate) mod sort;
 pub(crate) mod threads;
 pub(crate) mod time;
+pub(crate) mod waiting;
 
 use foretell_wire::Kind;
 use libc::c_int;

@@ -349,7 +349,10 @@ unsafe fn join(
             act_on_cancellation(session);
             otherwise
         }
-        Joined::Late => otherwise,
+        Joined::Late => {
+            outside::note_outcome(&session, "pthread_tryjoin_np");
+            otherwise
+        }
         Joined::Over => {
             if tries || deadline.is_some() {
                 outside::note_outcome(&session, "pthread_tryjoin_np");
@@ -384,6 +387,14 @@ pub unsafe fn join_thread(handle: pthread_t, result: *mut *mut c_void) -> c_int 
 }
 
 interpose! {
+    // `std::thread::join`, which is also called by its address; the handle becomes zero.
+    fn _ZNSt6thread4joinEv(thread: *mut c_void) -> () {
+        real!(_ZNSt6thread4joinEv(thread: *mut c_void) -> ());
+        if let Some(mut session) = Session::begin() {
+            written(&mut session, thread as u64, size_of::<pthread_t>());
+        }
+    }
+
     fn pthread_create(
         handle: *mut pthread_t, attributes: *const pthread_attr_t, routine: Begin,
         argument: *mut c_void,

@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <assert.h>
+#include <fnmatch.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,8 @@ static union {
 } shared;
 static char *const text = shared.text;
 static char *end, *line;
+static char kept_room[128];
+static int scanned;
 static size_t room;
 static struct tm *kept;
 static char *kept_text;
@@ -35,6 +39,15 @@ static FILE *stream(void) { return fmemopen((void *)stream_text, sizeof stream_t
 #define WRITES(name, write, holds) CASE(name, text[0] = '1', write, holds)
 #define TIMES(name, holds) CASE(name, shared.time.tm_year = 1, shared.time.tm_year = 70, holds)
 #define CASES                                                                                                          \
+  READS(a64l, a64l(text) == a64l(two))                                                                                 \
+  READS(asprintf, asprintf(&line, "%s", text) > 0 && line[0] == '2')                                                   \
+  READS(fnmatch, fnmatch("2*", text, 0) == 0)                                                                          \
+  READS(sscanf, sscanf(text, "%d", &scanned) == 1 && scanned == 2)                                                     \
+  READS(strtoimax, strtoimax(text, &end, 10) == 2)                                                                     \
+  READS(strtoumax, strtoumax(text, &end, 10) == 2)                                                                     \
+  READS(strverscmp, strverscmp(text, other) == 0)                                                                      \
+  READS(strxfrm, strxfrm(kept_room, text, sizeof kept_room) > 0 && kept_room[0] == '2')                                \
+  READS(swab, (swab(text, kept_room, 2), kept_room[1] == '2'))                                                         \
   READS(atof, atof(text) == 2.0)                                                                                       \
   READS(atoi, atoi(text) == 2)                                                                                         \
   READS(atol, atol(text) == 2)                                                                                         \

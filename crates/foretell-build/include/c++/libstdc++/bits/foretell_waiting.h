@@ -1,0 +1,43 @@
+// Waiting for a variable to change, by functions of foretell's runtime (foretell-runtime/src/wrappers/waiting.rs),
+// in the place of what libstdc++ 11 to 14 have for it. The names in namespace std are those that its other headers
+// use.
+#ifndef FORETELL_WAITING_H
+#define FORETELL_WAITING_H 1
+
+#include <bits/c++config.h>
+#include <time.h>
+
+extern "C" {
+void foretell_waiting_begin(const volatile void *address);
+void foretell_waiting_end(const volatile void *address);
+int foretell_waiting_sleep(const volatile void *address, const timespec *until);
+void foretell_waiting_wake(const volatile void *address, int all);
+}
+
+namespace std _GLIBCXX_VISIBILITY(default) {
+namespace __foretell {
+
+// Until the predicate holds or the time is over; says whether it holds.
+template <typename Predicate>
+bool wait(const volatile void *address, Predicate &&holds, const timespec *until = nullptr) {
+  foretell_waiting_begin(address);
+  bool held = holds();
+  while (!held) {
+    int late = foretell_waiting_sleep(address, until);
+    held = holds();
+    if (late) break;
+  }
+  foretell_waiting_end(address);
+  return held;
+}
+
+inline void wake(const volatile void *address, bool all) {
+  foretell_waiting_begin(address);
+  foretell_waiting_wake(address, all);
+  foretell_waiting_end(address);
+}
+
+} // namespace __foretell
+} // namespace std
+
+#endif
