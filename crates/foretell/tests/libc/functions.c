@@ -39,7 +39,7 @@ static FILE *stream(void) { return fmemopen((void *)stream_text, sizeof stream_t
 #define WRITES(name, write, holds) CASE(name, text[0] = '1', write, holds)
 #define TIMES(name, holds) CASE(name, shared.time.tm_year = 1, shared.time.tm_year = 70, holds)
 #define CASES                                                                                                          \
-  READS(a64l, a64l(text) == a64l(two))                                                                                 \
+  READS(a64l, a64l(text) == a64l(other))                                                                               \
   READS(asprintf, asprintf(&line, "%s", text) > 0 && line[0] == '2')                                                   \
   READS(fnmatch, fnmatch("2*", text, 0) == 0)                                                                          \
   READS(sscanf, sscanf(text, "%d", &scanned) == 1 && scanned == 2)                                                     \
