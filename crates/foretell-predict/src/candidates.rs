@@ -16,6 +16,7 @@ use foretell_model::must_order::MustOrder;
 use foretell_trace::{EventId, Site, ThreadId, Trace};
 
 use crate::access::{Accesses, Cell, Location};
+use crate::limits::MOST_LOCK_STATES;
 use crate::pattern::{AccessPattern, PatternKind};
 use crate::region::{LocalPair, Regions, local_pairs};
 use crate::sample::Sample;
@@ -34,9 +35,6 @@ impl Default for Limits {
         Self { instances: 64, pairs: 16 }
     }
 }
-
-/// How many lock states between two accesses are looked at before the filter says "perhaps".
-const LOCK_STATES: usize = 4096;
 
 /// A candidate: one or more triplets with the same code locations.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,7 +126,7 @@ pub(crate) fn classify(
     let mut pairs: HashMap<PairKey, Sample<(EventId, EventId)>> = HashMap::new();
     let mut keys: Vec<PairKey> = Vec::new();
     let region_count = find_pairs(&mut accesses, &mut |pair: LocalPair| {
-        let between = locks.between(trace, pair.first.0, pair.second.0, LOCK_STATES);
+        let between = locks.between(trace, pair.first.0, pair.second.0, MOST_LOCK_STATES);
         let next = signatures.len() as u32;
         let key = PairKey {
             thread: pair.thread,

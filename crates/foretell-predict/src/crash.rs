@@ -211,7 +211,7 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
                     continue;
                 }
                 // The C library of a binary, or without terms, may have allocated there, which is not seen.
-                let seen = trace.metadata.symbolic && !trace.metadata.is_of_machine_code();
+                let seen = trace.metadata.symbolic && !trace.metadata.machine_code;
                 if seen && size > 0 && !address.is_multiple_of(PAGE) {
                     freed.insert(*address, (size, id));
                 }

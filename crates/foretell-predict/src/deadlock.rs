@@ -11,7 +11,6 @@
 //! recorded path and wake the sleeper.
 
 use std::collections::{HashMap, HashSet};
-use std::convert::Infallible;
 
 use foretell_model::ctp::{Action, ConcurrentTraceProgram};
 use foretell_model::lockset::{Locksets, StateId};
@@ -23,18 +22,12 @@ use foretell_trace::{
 use crate::access::{Accesses, Location};
 use crate::finding::{AccessInfo, Words};
 use crate::goal::{Goal, GoalBuilder, Moment};
+use crate::limits::{LONGEST_CYCLE, MOST_CYCLE_INSTANCES, MOST_CYCLES};
 use crate::planner::goal::{Formula, Unary};
 use crate::property::{FindingKind, Planned, Property, Search, Shape, Text};
 use crate::question::{Instance, Question, Subject};
 use crate::sample::by_location;
 use crate::violation::Violation;
-
-/// The longest cycle that is looked for: the search goes as deep.
-const MAX_CYCLE: usize = 1_024;
-/// How many cycles are looked at before the search gives up.
-const MAX_CYCLES: usize = 4096;
-/// Instances of one cycle of locks: each is a choice of several events.
-const MOST_INSTANCES: usize = 1 << 10;
 
 /// How threads wait for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,7 +55,7 @@ impl Property for Deadlock {
     const PLANNED: Planned = Planned::Only("cycles of locks");
 
     fn questions(search: &mut Search<'_>) -> Vec<Question> {
-        let limit = search.instances.min(MOST_INSTANCES);
+        let limit = search.instances.min(MOST_CYCLE_INSTANCES);
         let cycles = lock_cycles(search.trace, search.order, search.locks, limit);
         let unseen = &mut search.prediction.unseen;
         if cycles.incomplete {
@@ -134,39 +127,6 @@ impl Property for Deadlock {
 
     fn violation(_: &[AccessInfo], _marked: bool) -> Violation {
         Violation::Deadlock
-    }
-}
-
-/// What a deadlock is called when it has happened, and a thread went round in a loop.
-#[derive(Debug)]
-pub struct Livelock;
-
-impl Property for Livelock {
-    type Shape = Infallible;
-
-    const TEXT: Text = Text {
-        name: "livelock",
-        headline: "livelock",
-        rule: "Livelock",
-        description: "A thread can go round in a loop for ever.",
-    };
-    const RANK: u8 = Deadlock::RANK;
-    const ASKED: bool = false;
-
-    fn questions(_: &mut Search<'_>) -> Vec<Question> {
-        Vec::new()
-    }
-
-    fn goal(_: &Subject<'_>, shape: Infallible, _: &[EventId]) -> Option<Goal> {
-        match shape {}
-    }
-
-    fn describe(_: &Words<'_>, shape: Infallible, _: &[AccessInfo]) -> Option<String> {
-        match shape {}
-    }
-
-    fn violation(accesses: &[AccessInfo], marked: bool) -> Violation {
-        Deadlock::violation(accesses, marked)
     }
 }
 
@@ -283,7 +243,7 @@ impl CycleSearch<'_> {
     /// Extends a path of wishes, each wanting what the next holds; the first is the smallest.
     fn extend(&mut self, path: &mut Vec<usize>) {
         self.visited += 1;
-        if self.visited > 64 * MAX_CYCLES || self.cycles.len() >= MAX_CYCLES {
+        if self.visited > 64 * MOST_CYCLES || self.cycles.len() >= MOST_CYCLES {
             self.incomplete = true;
             return;
         }
@@ -304,7 +264,7 @@ impl CycleSearch<'_> {
                     earlier.thread != other.thread
                         && self.locks.compatible(earlier.held, other.held)
                 });
-            if fits && path.len() >= MAX_CYCLE {
+            if fits && path.len() >= LONGEST_CYCLE {
                 self.incomplete = true;
             } else if fits {
                 path.push(next);

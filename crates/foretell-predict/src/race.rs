@@ -11,6 +11,7 @@ use foretell_trace::{EventId, Op, TermId, ThreadId, Trace};
 use crate::access::{Accesses, Cell, Location};
 use crate::finding::{AccessInfo, Words};
 use crate::goal::{Goal, GoalBuilder};
+use crate::limits::PAIRED_ACCESSES;
 use crate::property::{FindingKind, Property, Search, Shape, Text};
 use crate::question::{Instance, Question, Subject};
 use crate::sample::Sample;
@@ -95,9 +96,6 @@ struct Open {
     unexamined: u64,
 }
 
-/// How many events of a group are paired with those of another at least.
-const TRIED: usize = 16;
-
 /// One question for each pair of code locations that locks and must-happens-before leave open.
 pub fn questions(
     trace: &Trace,
@@ -118,7 +116,7 @@ pub fn questions(
                 }
                 let mut sample = Sample::default();
                 for &event in &one.events {
-                    sample.add(event, limit.max(TRIED));
+                    sample.add(event, limit.max(PAIRED_ACCESSES));
                 }
                 for &event in &sample.kept {
                     let from = two.events.partition_point(|&other| order.before(other, event));
@@ -142,7 +140,7 @@ pub fn questions(
                         let pair = [event.min(other), event.max(other)];
                         pairs.push((pair[1].0 - pair[0].0, pair));
                     }
-                    if pairs.len() > 4 * limit.max(TRIED) {
+                    if pairs.len() > 4 * limit.max(PAIRED_ACCESSES) {
                         nearest(pairs, unexamined, limit);
                     }
                 }

@@ -255,8 +255,14 @@ impl<O: Output> Converter<O> {
         let symbolic = self.account.is_symbolic();
         let mut gaps = self.account.gaps();
         let restrictions = self.account.restrictions();
-        let ending =
-            Ending { symbolic, command, build_id, gaps: &gaps, restrictions: &restrictions };
+        let ending = Ending {
+            symbolic,
+            machine_code: self.account.is_machine_code(),
+            command,
+            build_id,
+            gaps: &gaps,
+            restrictions: &restrictions,
+        };
         let (written, made) = self.output.finish(&ending)?;
         gaps.extend(written.lost.clone());
         let summary = Summary {
