@@ -12,5 +12,5 @@ foretell_guard::limits! {
         lost "the explanation is about these instances only";
     /// clauses of a formula that are shown
     CLAUSES_SHOWN: usize = 40, costs "length of the text",
-        lost "the others are counted; JSON has them all";
+        lost "a longer formula is shown by lines only";
 }

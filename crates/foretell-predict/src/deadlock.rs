@@ -20,9 +20,10 @@ use foretell_trace::{
 };
 
 use crate::access::{Accesses, Location};
+use crate::apart::during;
 use crate::finding::{AccessInfo, Words};
 use crate::goal::{Goal, GoalBuilder, Moment};
-use crate::limits::{LONGEST_CYCLE, MOST_CYCLE_INSTANCES, MOST_CYCLES};
+use crate::limits::{LONGEST_CYCLE, MOST_CYCLE_INSTANCES, MOST_CYCLES, MOST_WISHES};
 use crate::planner::goal::{Formula, Unary};
 use crate::property::{FindingKind, Planned, Property, Search, Shape, Text};
 use crate::question::{Instance, Question, Subject};
@@ -136,7 +137,10 @@ struct Wish {
     held: StateId,
     lock: ObjectId,
     mode: LockMode,
+    /// In program order.
     events: Vec<EventId>,
+    /// There are no more.
+    all: bool,
 }
 
 /// What was found, and whether the search was cut short.
@@ -173,13 +177,14 @@ pub fn lock_cycles(trace: &Trace, order: &MustOrder, locks: &Locksets, limit: us
         let key: Key = (event.thread, held, lock, mode, accesses.location(id));
         Some((key, id))
     });
-    let wishes: Vec<Wish> = by_location(wishes, 8)
+    let wishes: Vec<Wish> = by_location(wishes, MOST_WISHES)
         .into_iter()
         .map(|((thread, held, lock, mode, _), sample)| Wish {
             thread,
             held,
             lock,
             mode,
+            all: sample.dropped() == 0,
             events: sample.kept,
         })
         .collect();
@@ -204,7 +209,9 @@ pub fn lock_cycles(trace: &Trace, order: &MustOrder, locks: &Locksets, limit: us
     let mut places: HashMap<Vec<Location>, usize> = HashMap::new();
     let mut questions: Vec<Question> = Vec::new();
     for cycle in &search.cycles {
-        for events in instances(&wishes, cycle, order, limit) {
+        let (found, all) = instances(&wishes, cycle, order, limit);
+        search.incomplete |= !all;
+        for events in found {
             let mut key: Vec<Location> =
                 events.iter().map(|&event| accesses.location(event)).collect();
             key.sort_unstable();
@@ -275,24 +282,33 @@ impl CycleSearch<'_> {
     }
 }
 
-/// Events for the wishes of a cycle, none of which must come before another.
+/// Events for the wishes of a cycle, none of which must come before another; and whether these are all.
 fn instances(
     wishes: &[Wish],
     cycle: &[usize],
     order: &MustOrder,
     limit: usize,
-) -> Vec<Vec<EventId>> {
+) -> (Vec<Vec<EventId>>, bool) {
     let mut partial: Vec<Vec<EventId>> = vec![Vec::new()];
-    for &number in cycle {
+    let mut all = cycle.iter().all(|&number| wishes[number].all);
+    for (place, &number) in cycle.iter().enumerate() {
+        let events = &wishes[number].events;
         let mut longer = Vec::new();
         for chosen in &partial {
-            for &event in &wishes[number].events {
-                let apart = chosen.iter().all(|&other| order.concurrent(other, event));
-                if apart && longer.len() < 4 * limit {
-                    let mut chosen = chosen.clone();
-                    chosen.push(event);
-                    longer.push(chosen);
+            let (mut from, mut to) = (0, events.len());
+            for &other in chosen {
+                let (first, last) = during((other, other), events, order);
+                (from, to) = (from.max(first), to.min(last));
+            }
+            for &event in events.get(from..to).unwrap_or_default() {
+                // Most of the first fit to none of the others.
+                if place > 0 && longer.len() >= 4 * limit {
+                    all = false;
+                    break;
                 }
+                let mut chosen = chosen.clone();
+                chosen.push(event);
+                longer.push(chosen);
             }
         }
         partial = longer;
@@ -302,8 +318,9 @@ fn instances(
         positions().max().unwrap_or(0) - positions().min().unwrap_or(0)
     };
     partial.sort_by_key(spread);
+    all &= partial.len() <= limit;
     partial.truncate(limit);
-    partial
+    (partial, all)
 }
 
 /// Every thread of the cycle has come to its acquire.

@@ -10,6 +10,7 @@
 //! path of the run. [`planner`] is the second engine.
 
 pub mod access;
+mod apart;
 mod asking;
 pub mod assertion;
 pub mod atomicity;

@@ -25,6 +25,9 @@ foretell_guard::limits! {
     /// instances of one cycle of locks
     MOST_CYCLE_INSTANCES: usize = 1 << 10, costs "questions to the solver",
         lost "further instances are not examined, which is said";
+    /// acquires of a lock at one code location with the same locks held
+    MOST_WISHES: usize = 4_096, costs "time for each cycle",
+        lost "further cycles may not be found, which is said";
     /// lock states between two accesses that the lockset filter looks at
     MOST_LOCK_STATES: usize = 4_096, costs "time",
         lost "nothing: the filter lets the question pass";
@@ -33,10 +36,10 @@ foretell_guard::limits! {
         lost "a delayed store may be left unsaid";
     /// ways of one question about another path
     MOST_WAYS: usize = 4_096, costs "memory and questions to the solver",
-        lost "further ways are not tried, which counts as undecided";
+        lost "further ways to the same place are not tried";
     /// questions about other paths, for each that is reported
     QUESTIONS_PER_DIVERGENCE: usize = 8, costs "questions to the solver",
-        lost "other paths are not named, which counts as undecided";
+        lost "further places are not examined, which is said";
     /// conflicts of the solver for a question about another path
     DIVERGENCE_CONFLICTS: u64 = 20_000, costs "time",
         lost "the question is undecided";
@@ -49,8 +52,8 @@ foretell_guard::limits! {
     /// events between two snapshots
     SNAPSHOT_EVENTS: usize = 4_096, costs "repeated work",
         lost "nothing";
-    /// threads that can wait at one condition variable, for the planner
-    MOST_WAITING_THREADS: usize = 128, costs "memory of each state",
+    /// threads of a trace, for the planner
+    MOST_PLANNER_THREADS: usize = 128, costs "memory of each state",
         lost "the planner refuses the trace; the solver has no such limit";
     /// numbers in the planner's table of what is necessary
     MOST_NECESSARY: usize = 1 << 26, costs "memory",
@@ -66,7 +69,7 @@ foretell_guard::limits! {
         lost "the goal is refused";
     /// threads that one broadcast wakes, in PDDL
     MOST_WOKEN: usize = 4, costs "actions, with two to the power of it",
-        lost "the trace cannot be written as PDDL";
+        lost "the goal cannot be written as PDDL";
     /// seconds that a foreign planner has
     PLANNER_SECONDS: u64 = 300, costs "time",
         lost "the planner is ended, and its answer is an error";

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use crate::limits::MOST_WAITING_THREADS;
+use crate::limits::MOST_PLANNER_THREADS;
 
 use foretell_trace::{
     EventId, LockMode, LockStep, MemoryRange, ObjectKind, Op, Trace, Value, VariableId,
@@ -138,8 +138,9 @@ impl Domain {
         if !trace.metadata.observed_order {
             return refuse(None, "the planner needs a recorded order of the events");
         }
-        if trace.threads.len() > MOST_WAITING_THREADS {
-            return refuse(None, "the planner takes at most 128 threads");
+        if trace.threads.len() > MOST_PLANNER_THREADS {
+            let most = format!("the planner takes at most {MOST_PLANNER_THREADS} threads");
+            return refuse(None, &most);
         }
         if !trace.orders.is_empty() || !trace.atomic_sections.is_empty() {
             return refuse(None, "the planner takes no fixed orders or atomic sections");
