@@ -245,8 +245,8 @@ impl<O: Output> Converter<O> {
         let unseen = self.memory.unseen_and_shared();
         if unseen > 0 {
             let gap = format!(
-                "{unseen} reads returned what uninstrumented code wrote unseen; that memory counts as \
-                 another location from there on"
+                "{unseen} reads returned values that were written by code that is not instrumented; from then \
+                 on, that memory is treated as a new location"
             );
             self.account.gap(&gap);
         }
