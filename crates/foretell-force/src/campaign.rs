@@ -12,7 +12,7 @@ use std::time::Instant;
 use foretell_predict::finding::access_info;
 use foretell_predict::progress::{Found, Phase};
 use foretell_predict::{
-    Finding, FindingKind, NOT_ASKED, PredictError, Prediction, Status, predict, predict_together,
+    Finding, FindingKind, PredictError, Prediction, Reason, Status, predict, predict_together,
 };
 use foretell_record::{Cause, RunEnd, UNKNOWN_LIBRARY};
 use foretell_trace::schedule::Schedule;
@@ -27,7 +27,7 @@ use crate::forced::Violation;
 use crate::judge::{Outcome, Verdict, judge};
 use crate::lost;
 use crate::program::InputDigest;
-use crate::run::{Limits, Run, Runner};
+use crate::run::{EndKind, Limits, Run, Runner};
 use crate::session::{
     Counts, Open, Options, Past, TestError, Tested, all_events, blocks_are_marked, forced_run,
     schedule_of,
@@ -203,7 +203,7 @@ impl<'a> Campaign<'a> {
         for finding in &prediction.findings {
             if finding.schedule.is_none() {
                 match (class, &finding.status) {
-                    (0, Status::Unknown(why)) if why == NOT_ASKED => self.counts.unasked += 1,
+                    (0, Status::Unknown(Reason::NotAsked)) => self.counts.unasked += 1,
                     (0, _) => self.open.push(Open { finding: finding.clone(), base: 0 }),
                     _ => self.counts.undecided += 1,
                 }
@@ -423,6 +423,7 @@ impl<'a> Campaign<'a> {
                 // What is shown is what the schedule leads to.
                 tested.verdict.difference = compare(self.recorded, &bad);
                 tested.ended = bad.ended();
+                tested.end = (&bad.end).into();
                 tested.stderr = String::from_utf8_lossy(&bad.written.stderr).into_owned();
                 (bad.trace, steps, switch)
             }
@@ -460,6 +461,7 @@ impl<'a> Campaign<'a> {
                     schedule,
                     verdict: Verdict::new(outcome, difference),
                     ended: error.to_string(),
+                    end: EndKind::NotRun,
                     stderr: String::new(),
                     same_places: 0,
                     runs_before: self.runner.runs(),
@@ -500,6 +502,7 @@ impl<'a> Campaign<'a> {
             schedule,
             verdict,
             ended: run.ended(),
+            end: (&run.end).into(),
             stderr: String::from_utf8_lossy(&run.written.stderr).into_owned(),
             same_places: 0,
             runs_before: run.before,
@@ -557,6 +560,7 @@ impl<'a> Campaign<'a> {
             schedule,
             verdict: Verdict::new(Outcome::Confirmed(effect), difference),
             ended: self.recorded.ended(),
+            end: (&self.recorded.end).into(),
             stderr: String::from_utf8_lossy(&self.recorded.written.stderr).into_owned(),
             same_places: 0,
             runs_before: 0,

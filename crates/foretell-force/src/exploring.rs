@@ -56,7 +56,7 @@ pub(crate) fn explore(
         match has_terms {
             true => {
                 let mut exploration = foretell_explore::explore(first, &mut exploring, &limits);
-                if recorded.trace.metadata.is_of_machine_code() {
+                if recorded.trace.metadata.machine_code {
                     *exploration.open.entry(Doubt::MachineCode).or_default() += 1;
                 }
                 exploration

@@ -23,6 +23,7 @@ pub mod effect;
 mod exploring;
 pub mod forced;
 pub mod judge;
+pub mod limits;
 mod lost;
 pub mod program;
 pub mod replay;

@@ -8,8 +8,7 @@
 use foretell_predict::{Finding, PatternKind};
 use foretell_trace::{Event, EventId, Op, Term, TermId, ThreadId, Trace, VariableId};
 
-/// So many values on the way are looked at.
-const MOST_VALUES: usize = 1_000;
+use crate::limits::MOST_VALUES;
 
 /// Is the finding, which is about this trace, a lost update?
 pub fn is_lost_update(trace: &Trace, finding: &Finding) -> bool {

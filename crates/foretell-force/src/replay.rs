@@ -14,9 +14,10 @@ use crate::control::{Cause, Controls};
 use crate::effect::{Difference, compare, fatal};
 use crate::forced::{Violation, forced_steps};
 use crate::judge::{Verdict, outcome};
+use crate::limits::MOST_POINTS;
 use crate::program::{InputDigest, Program};
 use crate::run::{Limits, Run, RunError, Runner};
-use crate::session::{MOST_POINTS, UNINTERRUPTED, forced_run};
+use crate::session::{UNINTERRUPTED, forced_run};
 
 /// Why a schedule cannot be replayed.
 #[derive(Debug)]

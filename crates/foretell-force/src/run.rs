@@ -23,19 +23,12 @@ use foretell_store::Store;
 use foretell_trace::schedule::Step;
 use foretell_trace::waiting;
 use foretell_trace::{Event, EventId, Op, Site, Trace};
+use serde::{Deserialize, Serialize};
 
 use crate::cut::cut_after_rounds;
+use crate::limits::{MOST_CUT_EVENTS, MOST_CUTS, MOST_OUTPUT};
 use crate::program::Program;
 use crate::stored::StoredRuns;
-
-/// So much of each stream and file is kept and compared.
-const MOST_OUTPUT: u64 = 16 << 20;
-
-/// So many rounds of loops that wait are looked at, at most: what is not covered then stays a question.
-const MOST_CUTS: usize = 16;
-
-/// Events of all these runs that are cut short: each is a copy.
-const MOST_CUT_EVENTS: usize = 1_000_000;
 
 /// What a run may cost.
 #[derive(Clone, Copy, Debug)]
@@ -140,6 +133,48 @@ impl Run {
             RunEnd::Hang => "ended by the time limit".into(),
             RunEnd::Stopped => "ended because foretell had to end".into(),
             RunEnd::Livelock(who) => format!("livelock: {who}"),
+        }
+    }
+}
+
+/// How a run ended (closed list, the JSON contract's `end`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndKind {
+    /// With exit status 0.
+    Success,
+    /// With another exit status.
+    Failure,
+    /// It died of a signal.
+    Signal,
+    /// No thread could go on.
+    Deadlock,
+    /// Threads went on for more scheduling points than allowed.
+    Livelock,
+    /// It did not follow its schedule.
+    LeftSchedule,
+    /// It could not be controlled.
+    Refused,
+    /// The time limit ended it.
+    TimeLimit,
+    /// foretell had to end.
+    Stopped,
+    /// There was no run: it could not be started.
+    NotRun,
+}
+
+impl From<&RunEnd> for EndKind {
+    fn from(end: &RunEnd) -> Self {
+        match end {
+            RunEnd::Exit(0) => EndKind::Success,
+            RunEnd::Exit(_) => EndKind::Failure,
+            RunEnd::Signal(_) => EndKind::Signal,
+            RunEnd::Deadlock(_) => EndKind::Deadlock,
+            RunEnd::Livelock(_) => EndKind::Livelock,
+            RunEnd::Diverged(_) => EndKind::LeftSchedule,
+            RunEnd::Refused(_) => EndKind::Refused,
+            RunEnd::Hang => EndKind::TimeLimit,
+            RunEnd::Stopped => EndKind::Stopped,
         }
     }
 }

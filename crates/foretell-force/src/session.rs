@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use foretell_explore::{Doubt, Exploration, Part};
 use foretell_predict::region::Regions;
-use foretell_predict::{Finding, PredictError, Prediction, Status, WitnessSchedule};
+use foretell_predict::{Finding, PredictError, Prediction, WitnessSchedule};
 use foretell_record::{Policy, RunEnd};
 use foretell_solve::Budget;
 use foretell_store::Store;
@@ -29,21 +29,14 @@ use crate::control::LONG_TURN;
 use crate::exploring;
 use crate::forced::{Violation, forced_steps};
 use crate::judge::Verdict;
+use crate::limits::{CONFLICTS, EVENTS_PER_SECOND, MOST_POINTS};
 use crate::program::{InputDigest, Program};
-use crate::run::{Limits, Run, RunError, Runner};
+use crate::run::{EndKind, Limits, Run, RunError, Runner};
 
 /// No thread is interrupted, unless it has more events than this in one go.
 pub const UNINTERRUPTED: Policy = Policy::RoundRobin { quantum: LONG_TURN };
-/// Scheduling points of a run at most: its events have to fit into memory.
-pub const MOST_POINTS: u64 = 20_000_000;
-/// Events of a run at most, for each second that a test may take: what is recorded has to be converted, checked
-/// and asked about in that time, too.
-const EVENTS_PER_SECOND: u64 = 20_000;
 /// The recorded run has half of the time, and at least so long.
 const SHORTEST_RECORDING: Duration = Duration::from_secs(5);
-/// Conflicts for a question about the recorded run: one that is harder takes the time of a hundred
-/// runs.
-const BUDGET: u64 = 100_000;
 /// Which paths are tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paths {
@@ -82,7 +75,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             predict: foretell_predict::Options {
-                budget: Budget { conflicts: BUDGET },
+                budget: Budget { conflicts: CONFLICTS },
                 ..foretell_predict::Options::default()
             },
             base: UNINTERRUPTED,
@@ -150,8 +143,10 @@ pub struct Tested {
     pub schedule: Schedule,
     /// What came out.
     pub verdict: Verdict,
-    /// How the forced run ended.
+    /// How the forced run ended, for people.
     pub ended: String,
+    /// The same as data.
+    pub end: EndKind,
     /// What it wrote to standard error.
     pub stderr: String,
     /// Predictions at the same places with other threads, which were not forced.
@@ -244,21 +239,6 @@ pub struct Session {
     pub was_ended: bool,
 }
 
-/// What a test comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Conclusion {
-    /// A bug happened.
-    Confirmed,
-    /// A prediction could not be forced.
-    Predicted,
-    /// Something was not decided or not seen.
-    Incomplete,
-    /// Nothing was found, and foretell itself failed somewhere.
-    Failed,
-    /// Nothing was found.
-    NothingFound,
-}
-
 impl Session {
     /// Was everything that the program can do with its input looked at and decided?
     pub fn is_covered(&self) -> bool {
@@ -272,24 +252,6 @@ impl Session {
     /// Would a session that goes on find nothing more?
     pub fn is_finished(&self) -> bool {
         self.errors.is_empty() && (self.is_covered() || !self.was_ended)
-    }
-
-    /// What it comes to.
-    pub fn conclusion(&self) -> Conclusion {
-        let untried = |open: &Open| open.finding.status == Status::Predicted;
-        if self.tested.iter().any(Tested::counts) {
-            Conclusion::Confirmed
-        } else if self.tested.iter().any(|tested| tested.verdict.is_open())
-            || self.open.iter().any(untried)
-        {
-            Conclusion::Predicted
-        } else if !self.errors.is_empty() {
-            Conclusion::Failed
-        } else if !self.is_covered() {
-            Conclusion::Incomplete
-        } else {
-            Conclusion::NothingFound
-        }
     }
 }
 

@@ -16,12 +16,8 @@ use foretell_trace::{EventId, Trace};
 
 use crate::canonical::objects;
 use crate::forced::{Violation, forced_steps};
+use crate::limits::{DECISIVE_STEPS, LONGEST_SHORTENED};
 use crate::run::{Limits, Run, Runner};
-
-/// Steps of all threads that are looked at for the pair.
-const LOOKED_AT: usize = 400;
-/// Longer runs are not bisected: every one of them would be as long.
-const LONGEST: usize = 200_000;
 
 /// The shortest begin that was found, and what it shows.
 #[derive(Clone, Debug)]
@@ -49,7 +45,7 @@ pub fn shrink(
     wrong: impl Fn(&Run) -> bool,
 ) -> Option<Result<Shrunk, NotRepeated>> {
     let trace = bad.trace.clone();
-    if trace.events.len() > LONGEST {
+    if trace.events.len() > LONGEST_SHORTENED {
         return None;
     }
     let all = Schedule::of_trace(&trace, (0..trace.events.len()).map(EventId::from), []);
@@ -114,7 +110,7 @@ fn reversed(bad: &Trace, from: usize, good: &Trace) -> Option<(EventId, EventId)
         if let Some(at) = place(event).filter(|_| !here.is_empty() || !locks.is_empty()) {
             steps.push((event, at, here, locks));
         }
-        if steps.len() == LOOKED_AT {
+        if steps.len() == DECISIVE_STEPS {
             break;
         }
     }

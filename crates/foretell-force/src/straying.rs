@@ -17,10 +17,8 @@ use foretell_trace::{EventId, ThreadId, Trace};
 use crate::bounded::bounded;
 use crate::canonical;
 use crate::exploring::Exploring;
+use crate::limits::MOST_CLASSES;
 use crate::session::{TestError, all_events};
-
-/// Runs that are predicted from, at most: each costs questions and more runs.
-const MOST_CLASSES: usize = 16;
 
 /// Random walks where locks are unknown: most of what reads could see instead is then inside of locks.
 const WALKS: u64 = 24;

@@ -13,6 +13,7 @@ mod cleanup;
 pub mod descendants;
 mod folder;
 pub mod launch;
+pub mod limits;
 pub mod process;
 mod replace;
 pub mod stop;

@@ -28,6 +28,7 @@ use crate::explain::{
     ExplainError, Explanation, Options, Phases, Verdict, explain_program, frame_of, lines_of,
 };
 use crate::formula::{Atom, HbFormula, NormalForm};
+use crate::limits::{LARGEST_WHOLE, MOST_INSTANCES};
 use crate::property::{Editor, Instrumented, Watched, accesses, without_assertions};
 use crate::succinct::{Limits, place_combinations};
 use crate::summary::{BugKind, BugSummary};
@@ -93,14 +94,8 @@ pub fn finding_options() -> Options {
 /// So many combinations of places are explored at most.
 const EXPLORED: u64 = 4_000_000;
 
-/// So many instances of one pattern are looked at together.
-const INSTANCES: usize = 6;
-
 /// Events around a finding that a window has on each side, largest first.
 const RADII: [usize; 5] = [2000, 400, 100, 20, 0];
-
-/// A trace with at most so many events is looked at as a whole first.
-const WHOLE: usize = 5000;
 
 /// Explains a finding of [`foretell_predict::predict`] on the same trace.
 pub fn explain_finding(
@@ -187,7 +182,7 @@ struct Windows<'t> {
 impl<'t> Windows<'t> {
     fn new(trace: &'t Trace, finding: &Finding, events: &[EventId]) -> Self {
         let mut borders = Vec::new();
-        if trace.events.len() <= WHOLE || !trace.metadata.observed_order {
+        if trace.events.len() <= LARGEST_WHOLE || !trace.metadata.observed_order {
             borders.push(None);
         }
         if trace.metadata.observed_order {
@@ -373,7 +368,7 @@ fn torn_blocks(
         .collect();
     remotes.sort_by_key(|&event| (event != remote, near(event)));
     // where the intruder is itself part of such a block, all of that block is looked at
-    pairs.truncate(INSTANCES);
+    pairs.truncate(MOST_INSTANCES);
     if at_remote == at_first || at_remote == at_second {
         let of_pair = |event: EventId| pairs.iter().any(|&(a, b)| a == event || b == event);
         remotes.retain(|&event| event == remote || of_pair(event));
@@ -388,7 +383,7 @@ fn torn_blocks(
         let intruders = remotes.iter().copied().filter(|&other| {
             ctp.event(other).thread != thread && meets(&of_block, &variables(other))
         });
-        let intruders: Vec<EventId> = intruders.take(INSTANCES).collect();
+        let intruders: Vec<EventId> = intruders.take(MOST_INSTANCES).collect();
         if !intruders.is_empty() {
             watched.push(Watched { first: begin, second: end, intruders });
         }

@@ -15,6 +15,7 @@ pub mod finding;
 pub mod formula;
 pub mod frames;
 pub mod json;
+pub mod limits;
 pub mod lines;
 pub mod picture;
 pub mod property;

@@ -15,6 +15,7 @@ use foretell_trace::EventId;
 use crate::engine::explore::{Found, Goal, Search};
 use crate::engine::system::System;
 use crate::formula::{Atom, HbFormula};
+use crate::limits::DEFINE_USE_STATES;
 use crate::lines::Lines;
 
 /// The kinds of bugs.
@@ -53,9 +54,6 @@ struct Rules<'a> {
     system: &'a mut System,
     shared: Vec<bool>,
 }
-
-/// States visited for one define-use question.
-const BUDGET: u64 = 200_000;
 
 /// Summaries of a bad neighbourhood in disjunctive form, duplicates merged.
 pub(crate) fn summarise(system: &mut System, bad: &HbFormula, lines: &Lines) -> Vec<BugSummary> {
@@ -269,7 +267,10 @@ impl Rules<'_> {
         if self.system.known.has_cycle(&constraints) {
             return false;
         }
-        matches!(Search::new(self.system, &constraints, Goal::Bad).run(BUDGET), Found::Run(_))
+        matches!(
+            Search::new(self.system, &constraints, Goal::Bad).run(DEFINE_USE_STATES),
+            Found::Run(_)
+        )
     }
 
     fn order_violation(&self, disjunct: &[Atom]) -> BugSummary {

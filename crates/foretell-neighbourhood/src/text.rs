@@ -7,6 +7,7 @@ use foretell_trace::{EventId, Trace};
 
 use crate::explain::{Explanation, Verdict};
 use crate::frames::{End, Frames};
+use crate::limits::CLAUSES_SHOWN;
 use crate::summary::{BugKind, BugSummary};
 use crate::synthesis::{Primitive, Region, Verification};
 
@@ -16,9 +17,6 @@ pub struct Names<'a> {
     explanation: &'a Explanation,
     frames: Frames,
 }
-
-/// A formula with more clauses than this is said by line only.
-const CLAUSES_SHOWN: usize = 40;
 
 impl<'a> Names<'a> {
     /// For this trace and what was found out about it.

@@ -16,8 +16,9 @@ use foretell_solve::encode::Mode;
 use foretell_trace::{Event, EventId, Op, Trace};
 
 use crate::engine::{Engine, Setting, Verdict};
+use crate::finding::Reason;
 use crate::goal::Goal;
-use crate::options::{NOT_ASKED, Options};
+use crate::options::Options;
 use crate::predict::PredictError;
 use crate::question::Subject;
 use crate::window::{Checkpoints, around};
@@ -131,7 +132,7 @@ impl<'a> Asker<'a> {
                 for (number, (ways, goals)) in goals.iter().enumerate() {
                     let verdict = match &mut engine {
                         _ if !goals.is_empty() && self.options.is_late() => {
-                            Verdict::Unknown(NOT_ASKED.into())
+                            Verdict::Unknown(Reason::NotAsked)
                         }
                         Some(engine) if !goals.is_empty() => {
                             engine.ask(&goals.iter().collect::<Vec<_>>())
@@ -196,9 +197,7 @@ impl<'a> Asker<'a> {
                         wider.push((number, open));
                         continue;
                     }
-                    let reason = open.reason.unwrap_or_else(|| {
-                        format!("bounded window: not possible within {} events", open.size)
-                    });
+                    let reason = open.reason.unwrap_or(Reason::Window(open.size));
                     let Shown { ctp, verdict, .. } =
                         self.about_nothing(Verdict::Unknown(reason))?;
                     answered(number, Answered { ctp: &ctp, ways: &[], verdict, recorded: 0 });
@@ -329,7 +328,7 @@ impl<'a> Asker<'a> {
             return Ok(answer);
         }
         answer.open = match is_late {
-            true => Open { reason: Some(NOT_ASKED.into()), ..Open::default() },
+            true => Open { reason: Some(Reason::NotAsked), ..Open::default() },
             false => open,
         };
         if proved && !is_late {
@@ -379,7 +378,7 @@ struct Open {
     /// Events of the largest window that was tried.
     size: usize,
     /// Why there is no answer, if it is not for the size.
-    reason: Option<String>,
+    reason: Option<Reason>,
 }
 
 impl Open {

@@ -16,6 +16,8 @@ use foretell_model::must_order::MustOrder;
 use foretell_trace::{EventId, Site, ThreadId, Trace};
 
 use crate::access::{Accesses, Cell, Location};
+use crate::apart::{Spans, during};
+use crate::limits::MOST_LOCK_STATES;
 use crate::pattern::{AccessPattern, PatternKind};
 use crate::region::{LocalPair, Regions, local_pairs};
 use crate::sample::Sample;
@@ -34,9 +36,6 @@ impl Default for Limits {
         Self { instances: 64, pairs: 16 }
     }
 }
-
-/// How many lock states between two accesses are looked at before the filter says "perhaps".
-const LOCK_STATES: usize = 4096;
 
 /// A candidate: one or more triplets with the same code locations.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,10 +124,10 @@ pub(crate) fn classify(
 ) -> Candidates {
     let mut accesses = Accesses::new(trace);
     let mut signatures: HashMap<Vec<StateId>, u32> = HashMap::new();
-    let mut pairs: HashMap<PairKey, Sample<(EventId, EventId)>> = HashMap::new();
+    let mut pairs: HashMap<PairKey, Pairs> = HashMap::new();
     let mut keys: Vec<PairKey> = Vec::new();
     let region_count = find_pairs(&mut accesses, &mut |pair: LocalPair| {
-        let between = locks.between(trace, pair.first.0, pair.second.0, LOCK_STATES);
+        let between = locks.between(trace, pair.first.0, pair.second.0, MOST_LOCK_STATES);
         let next = signatures.len() as u32;
         let key = PairKey {
             thread: pair.thread,
@@ -137,11 +136,12 @@ pub(crate) fn classify(
             second: (pair.second.1, pair.second.2),
             locks: *signatures.entry(between).or_insert(next),
         };
-        let sample = pairs.entry(key).or_insert_with(|| {
+        let pairs = pairs.entry(key).or_insert_with(|| {
             keys.push(key);
-            Sample::default()
+            Pairs::default()
         });
-        sample.add((pair.first.0, pair.second.0), limits.pairs);
+        pairs.sample.add((pair.first.0, pair.second.0), limits.pairs);
+        pairs.all.push((pair.first.0, pair.second.0));
     });
     let mut states: Vec<Vec<StateId>> = vec![Vec::new(); signatures.len()];
     for (signature, number) in signatures {
@@ -152,7 +152,7 @@ pub(crate) fn classify(
     let mut classes: HashMap<ClassKey, Class> = HashMap::new();
     let filter = Filter { order, locks, limits };
     for key in keys {
-        let sample = &pairs[&key];
+        let pairs = &pairs[&key];
         for remote in remotes.get(&key.cell).into_iter().flatten() {
             if remote.thread == key.thread {
                 continue;
@@ -166,7 +166,7 @@ pub(crate) fn classify(
                 order_of_classes.push(class_key);
                 Class::default()
             });
-            filter.add(class, kind, sample, &states[key.locks as usize], remote);
+            filter.add(class, kind, pairs, &states[key.locks as usize], remote);
         }
     }
     let mut result = Candidates {
@@ -198,6 +198,14 @@ pub(crate) fn classify(
     result
 }
 
+/// Pairs of accesses with the same code locations, thread and locks.
+#[derive(Default)]
+struct Pairs {
+    /// Some of them, spread evenly.
+    sample: Sample<(EventId, EventId)>,
+    all: Spans,
+}
+
 struct Filter<'a> {
     order: &'a MustOrder,
     locks: &'a Locksets,
@@ -209,7 +217,7 @@ impl Filter<'_> {
         &self,
         class: &mut Class,
         kind: PatternKind,
-        sample: &Sample<(EventId, EventId)>,
+        pairs: &Pairs,
         between: &[StateId],
         remote: &RemoteGroup,
     ) {
@@ -218,11 +226,16 @@ impl Filter<'_> {
         if class.after_must_order && !reachable {
             return;
         }
-        let mut examined = false;
-        for &(first, second) in &sample.kept {
-            // Both conditions are monotone along the remote thread.
-            let from = remote.events.partition_point(|&event| self.order.before(event, first));
-            let to = remote.events.partition_point(|&event| !self.order.before(second, event));
+        let (open, more) = match pairs.sample.dropped() {
+            0 => Default::default(),
+            _ => pairs.all.open(&remote.events, self.order, self.limits.pairs.max(1)),
+        };
+        let mut chosen = pairs.sample.kept.clone();
+        chosen.extend(open);
+        chosen.sort_unstable();
+        chosen.dedup();
+        for (first, second) in chosen {
+            let (from, to) = during((first, second), &remote.events, self.order);
             if from >= to {
                 continue;
             }
@@ -230,7 +243,6 @@ impl Filter<'_> {
             if !reachable {
                 return;
             }
-            examined = true;
             let near = &remote.events[from..to];
             let limit = self.limits.instances.max(1);
             let centre = near.partition_point(|&event| event < first);
@@ -248,8 +260,8 @@ impl Filter<'_> {
                 class.instances.truncate(limit);
             }
         }
-        if examined {
-            class.unexamined += sample.dropped();
+        if more {
+            class.unexamined += pairs.sample.dropped();
         }
     }
 }

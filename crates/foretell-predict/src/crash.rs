@@ -184,7 +184,7 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
     // What was freed and not allocated again: where it is used, the trace itself has the bug.
     let mut freed: BTreeMap<u64, (u64, EventId)> = BTreeMap::new();
     // The C library of a binary, or without terms, may have allocated somewhere, which is not seen.
-    let sees_all = trace.metadata.symbolic && !trace.metadata.is_of_machine_code();
+    let sees_all = trace.metadata.symbolic && !trace.metadata.machine_code;
     for (position, event) in trace.events.iter().enumerate() {
         let id = EventId::from(position);
         let location = accesses.location(id);

@@ -11,7 +11,6 @@
 //! recorded path and wake the sleeper.
 
 use std::collections::{HashMap, HashSet};
-use std::convert::Infallible;
 
 use foretell_model::ctp::{Action, ConcurrentTraceProgram};
 use foretell_model::lockset::{Locksets, StateId};
@@ -21,20 +20,15 @@ use foretell_trace::{
 };
 
 use crate::access::{Accesses, Location};
+use crate::apart::during;
 use crate::finding::{AccessInfo, Words};
 use crate::goal::{Goal, GoalBuilder, Moment};
+use crate::limits::{LONGEST_CYCLE, MOST_CYCLE_INSTANCES, MOST_CYCLES, MOST_WISHES};
 use crate::planner::goal::{Formula, Unary};
 use crate::property::{FindingKind, Planned, Property, Search, Shape, Text};
 use crate::question::{Instance, Question, Subject};
 use crate::sample::by_location;
 use crate::violation::Violation;
-
-/// The longest cycle that is looked for: the search goes as deep.
-const MAX_CYCLE: usize = 1_024;
-/// How many cycles are looked at before the search gives up.
-const MAX_CYCLES: usize = 4096;
-/// Instances of one cycle of locks: each is a choice of several events.
-const MOST_INSTANCES: usize = 1 << 10;
 
 /// How threads wait for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,7 +56,7 @@ impl Property for Deadlock {
     const PLANNED: Planned = Planned::Only("cycles of locks");
 
     fn questions(search: &mut Search<'_>) -> Vec<Question> {
-        let limit = search.instances.min(MOST_INSTANCES);
+        let limit = search.instances.min(MOST_CYCLE_INSTANCES);
         let cycles = lock_cycles(search.trace, search.order, search.locks, limit);
         let unseen = &mut search.prediction.unseen;
         if cycles.incomplete {
@@ -137,46 +131,16 @@ impl Property for Deadlock {
     }
 }
 
-/// What a deadlock is called when it has happened, and a thread went round in a loop.
-#[derive(Debug)]
-pub struct Livelock;
-
-impl Property for Livelock {
-    type Shape = Infallible;
-
-    const TEXT: Text = Text {
-        name: "livelock",
-        headline: "livelock",
-        rule: "Livelock",
-        description: "A thread can go round in a loop for ever.",
-    };
-    const RANK: u8 = Deadlock::RANK;
-    const ASKED: bool = false;
-
-    fn questions(_: &mut Search<'_>) -> Vec<Question> {
-        Vec::new()
-    }
-
-    fn goal(_: &Subject<'_>, shape: Infallible, _: &[EventId]) -> Option<Goal> {
-        match shape {}
-    }
-
-    fn describe(_: &Words<'_>, shape: Infallible, _: &[AccessInfo]) -> Option<String> {
-        match shape {}
-    }
-
-    fn violation(accesses: &[AccessInfo], marked: bool) -> Violation {
-        Deadlock::violation(accesses, marked)
-    }
-}
-
 /// A thread that holds locks and wants another, at one code location.
 struct Wish {
     thread: ThreadId,
     held: StateId,
     lock: ObjectId,
     mode: LockMode,
+    /// In program order.
     events: Vec<EventId>,
+    /// There are no more.
+    all: bool,
 }
 
 /// What was found, and whether the search was cut short.
@@ -213,13 +177,14 @@ pub fn lock_cycles(trace: &Trace, order: &MustOrder, locks: &Locksets, limit: us
         let key: Key = (event.thread, held, lock, mode, accesses.location(id));
         Some((key, id))
     });
-    let wishes: Vec<Wish> = by_location(wishes, 8)
+    let wishes: Vec<Wish> = by_location(wishes, MOST_WISHES)
         .into_iter()
         .map(|((thread, held, lock, mode, _), sample)| Wish {
             thread,
             held,
             lock,
             mode,
+            all: sample.dropped() == 0,
             events: sample.kept,
         })
         .collect();
@@ -244,7 +209,9 @@ pub fn lock_cycles(trace: &Trace, order: &MustOrder, locks: &Locksets, limit: us
     let mut places: HashMap<Vec<Location>, usize> = HashMap::new();
     let mut questions: Vec<Question> = Vec::new();
     for cycle in &search.cycles {
-        for events in instances(&wishes, cycle, order, limit) {
+        let (found, all) = instances(&wishes, cycle, order, limit);
+        search.incomplete |= !all;
+        for events in found {
             let mut key: Vec<Location> =
                 events.iter().map(|&event| accesses.location(event)).collect();
             key.sort_unstable();
@@ -283,7 +250,7 @@ impl CycleSearch<'_> {
     /// Extends a path of wishes, each wanting what the next holds; the first is the smallest.
     fn extend(&mut self, path: &mut Vec<usize>) {
         self.visited += 1;
-        if self.visited > 64 * MAX_CYCLES || self.cycles.len() >= MAX_CYCLES {
+        if self.visited > 64 * MOST_CYCLES || self.cycles.len() >= MOST_CYCLES {
             self.incomplete = true;
             return;
         }
@@ -304,7 +271,7 @@ impl CycleSearch<'_> {
                     earlier.thread != other.thread
                         && self.locks.compatible(earlier.held, other.held)
                 });
-            if fits && path.len() >= MAX_CYCLE {
+            if fits && path.len() >= LONGEST_CYCLE {
                 self.incomplete = true;
             } else if fits {
                 path.push(next);
@@ -315,24 +282,33 @@ impl CycleSearch<'_> {
     }
 }
 
-/// Events for the wishes of a cycle, none of which must come before another.
+/// Events for the wishes of a cycle, none of which must come before another; and whether these are all.
 fn instances(
     wishes: &[Wish],
     cycle: &[usize],
     order: &MustOrder,
     limit: usize,
-) -> Vec<Vec<EventId>> {
+) -> (Vec<Vec<EventId>>, bool) {
     let mut partial: Vec<Vec<EventId>> = vec![Vec::new()];
-    for &number in cycle {
+    let mut all = cycle.iter().all(|&number| wishes[number].all);
+    for (place, &number) in cycle.iter().enumerate() {
+        let events = &wishes[number].events;
         let mut longer = Vec::new();
         for chosen in &partial {
-            for &event in &wishes[number].events {
-                let apart = chosen.iter().all(|&other| order.concurrent(other, event));
-                if apart && longer.len() < 4 * limit {
-                    let mut chosen = chosen.clone();
-                    chosen.push(event);
-                    longer.push(chosen);
+            let (mut from, mut to) = (0, events.len());
+            for &other in chosen {
+                let (first, last) = during((other, other), events, order);
+                (from, to) = (from.max(first), to.min(last));
+            }
+            for &event in events.get(from..to).unwrap_or_default() {
+                // Most of the first fit to none of the others.
+                if place > 0 && longer.len() >= 4 * limit {
+                    all = false;
+                    break;
                 }
+                let mut chosen = chosen.clone();
+                chosen.push(event);
+                longer.push(chosen);
             }
         }
         partial = longer;
@@ -342,8 +318,9 @@ fn instances(
         positions().max().unwrap_or(0) - positions().min().unwrap_or(0)
     };
     partial.sort_by_key(spread);
+    all &= partial.len() <= limit;
     partial.truncate(limit);
-    partial
+    (partial, all)
 }
 
 /// Every thread of the cycle has come to its acquire.

@@ -48,6 +48,7 @@ use crate::engine::Verdict;
 use crate::finding::{WitnessSchedule, access_info, fnv, place};
 use crate::goal::{Goal, GoalBuilder, Moment};
 use crate::influence::influenced_reads;
+use crate::limits::{DIVERGENCE_CONFLICTS, MOST_WAYS, QUESTIONS_PER_DIVERGENCE};
 use crate::options::{Model, Options, Window};
 use crate::predict::{PredictError, constrained, retain_part};
 use crate::question::Subject;
@@ -147,12 +148,6 @@ struct OtherWay {
 /// How many ways of one question are asked about at first, and then at once.
 const WAYS: usize = 4;
 const WAYS_AGAIN: usize = 64;
-/// Ways of one question that are kept at most.
-const MOST_WAYS: usize = 4096;
-/// How many questions are asked for each divergence that is wanted.
-const QUESTIONS: usize = 8;
-/// Conflicts for each question at most: a divergence is a place to look, not a verdict.
-const BUDGET: Budget = Budget { conflicts: 20_000 };
 /// Events in a window of a long trace at most.
 const WINDOW: usize = 1024;
 /// A branch over more reads than this is asked about the last ones only.
@@ -174,7 +169,7 @@ pub fn divergences(trace: &Trace, options: &Options) -> Result<Divergences, Pred
     }
     let options = Options {
         mode: Mode::Prefix,
-        budget: Budget { conflicts: options.budget.conflicts.min(BUDGET.conflicts) },
+        budget: Budget { conflicts: options.budget.conflicts.min(DIVERGENCE_CONFLICTS) },
         window: Window { most: options.window.most.min(WINDOW), further: 0, ..options.window },
         ..options.clone()
     };
@@ -258,7 +253,7 @@ impl<'s> Asking<'s, '_> {
         prepare: &'s Prepare<'s>,
         possible: &mut dyn FnMut(Location),
     ) -> Result<(), PredictError> {
-        let most = self.options.divergences * QUESTIONS;
+        let most = self.options.divergences * QUESTIONS_PER_DIVERGENCE;
         if questions.len() > most {
             let over = questions.len() - most;
             self.result.left_out += over;

@@ -26,8 +26,8 @@ use foretell_solve::{
 use foretell_trace::{EventId, Scope, Term, TermId, TermStore, ThreadId, Trace, Value, VariableId};
 
 use crate::context::ContextBound;
+use crate::finding::Reason;
 use crate::goal::{END, Goal, Moment};
-use crate::options::NOT_ASKED;
 use crate::witness::shrink;
 
 /// How many of several goals are asked about by themselves first.
@@ -47,7 +47,7 @@ pub enum Verdict {
         in_all_interleavings: bool,
     },
     /// It was not decided.
-    Unknown(String),
+    Unknown(Reason),
     /// The solver's solution is none: a bug of ours.
     Refused(String),
 }
@@ -263,7 +263,7 @@ impl<'a> Engine<'a> {
             return match self.solver.check(&[formula], self.budget) {
                 Answer::Satisfiable(model) => self.believe(goals, &model),
                 Answer::Unsatisfiable { .. } => Verdict::Impossible { in_all_interleavings: true },
-                Answer::Unknown(reason) => Verdict::Unknown(told(reason)),
+                Answer::Unknown(reason) => Verdict::Unknown(reason_of(reason)),
             };
         };
         for switches in 0..=most {
@@ -274,7 +274,7 @@ impl<'a> Engine<'a> {
                     return Verdict::Impossible { in_all_interleavings: true };
                 }
                 Answer::Unsatisfiable { .. } => {}
-                Answer::Unknown(reason) => return Verdict::Unknown(told(reason)),
+                Answer::Unknown(reason) => return Verdict::Unknown(reason_of(reason)),
             }
         }
         // A core is not always the smallest one: try a proof that does without the bound.
@@ -302,7 +302,7 @@ impl<'a> Engine<'a> {
                 self.believe(&[&Goal::all(&goals)], &model)
             }
             Answer::Unsatisfiable { .. } => Verdict::Impossible { in_all_interleavings: true },
-            Answer::Unknown(reason) => Verdict::Unknown(told(reason)),
+            Answer::Unknown(reason) => Verdict::Unknown(reason_of(reason)),
         }
     }
 
@@ -313,7 +313,7 @@ impl<'a> Engine<'a> {
         match self.solver.check(&[formula], self.budget) {
             Answer::Satisfiable(model) => self.believe(goals, &model),
             Answer::Unsatisfiable { .. } => Verdict::Impossible { in_all_interleavings: true },
-            Answer::Unknown(reason) => Verdict::Unknown(told(reason)),
+            Answer::Unknown(reason) => Verdict::Unknown(reason_of(reason)),
         }
     }
 
@@ -423,9 +423,10 @@ impl<'a> Engine<'a> {
     /// what it likes.
     fn refuse(&self, why: String) -> Verdict {
         match &self.foreign {
-            Some(command) => {
-                Verdict::Unknown(format!("`{command}` gave a solution that is none: {why}"))
-            }
+            Some(command) => Verdict::Unknown(Reason::WrongSolution {
+                solver: command.to_string(),
+                why: why.to_string(),
+            }),
             None => Verdict::Refused(format!("the validator refuses a solution: {why}")),
         }
     }
@@ -445,11 +446,11 @@ fn without_failures(ctp: &ConcurrentTraceProgram, goal: &Goal, witness: Witness)
 }
 
 /// Why the solver gave up.
-fn told(reason: UnknownReason) -> String {
+fn reason_of(reason: UnknownReason) -> Reason {
     match reason {
-        UnknownReason::Late => NOT_ASKED.into(),
-        UnknownReason::Budget => "the solver's budget is spent; raise --budget".into(),
-        UnknownReason::Unsupported(what) => format!("the solver does not support {what}"),
+        UnknownReason::Late => Reason::NotAsked,
+        UnknownReason::Budget => Reason::Budget,
+        UnknownReason::Unsupported(what) => Reason::Unsupported(what),
     }
 }
 

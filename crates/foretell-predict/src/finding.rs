@@ -56,7 +56,68 @@ pub enum Status {
     /// There is a validated schedule.
     Predicted,
     /// It was not decided, for this reason.
-    Unknown(String),
+    Unknown(Reason),
+}
+
+/// Why a question is not decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The time was over ([`crate::Options::deadline`]).
+    NotAsked,
+    /// The solver's budget is spent.
+    Budget,
+    /// The planner's budget is spent.
+    PlannerBudget,
+    /// The solver cannot deal with something.
+    Unsupported(String),
+    /// A solver process gave a solution that is none.
+    WrongSolution {
+        /// Its command.
+        solver: String,
+        /// What is wrong with the solution.
+        why: String,
+    },
+    /// It is not possible in a window of so many events, which is not the whole trace.
+    Window(usize),
+    /// The planner tried some of the instances only.
+    SomeInstances {
+        /// So many.
+        tried: usize,
+        /// Of so many.
+        of: usize,
+    },
+    /// The plan runs through an assertion that fails.
+    FailedAssertion,
+    /// Our own validator refuses the plan or the solution.
+    Refused,
+    /// By locks alone it is possible; whether data allow it has to be tried.
+    LocksOnly,
+    /// By forks, joins, barriers and signals alone it is possible; the rest has to be tried.
+    OrderOnly,
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Reason::NotAsked => f.write_str("not asked: the time was over"),
+            Reason::Budget => f.write_str("the solver's budget is spent; raise --budget"),
+            Reason::PlannerBudget => f.write_str("the planner's budget is spent; raise --budget"),
+            Reason::Unsupported(what) => write!(f, "the solver does not support {what}"),
+            Reason::WrongSolution { solver, why } => {
+                write!(f, "`{solver}` gave a wrong solution: {why}")
+            }
+            Reason::Window(events) => {
+                write!(f, "bounded window: not possible within {events} events")
+            }
+            Reason::SomeInstances { tried, of } => {
+                write!(f, "only {tried} of {of} instances were planned")
+            }
+            Reason::FailedAssertion => f.write_str("the plan runs through an assertion that fails"),
+            Reason::Refused => f.write_str("the validator refuses the solution"),
+            Reason::LocksOnly => f.write_str("lock-valid only: to be tried by execution"),
+            Reason::OrderOnly => f.write_str("by strong order only: to be tried by execution"),
+        }
+    }
 }
 
 /// One event of a finding.

@@ -10,6 +10,7 @@
 //! path of the run. [`planner`] is the second engine.
 
 pub mod access;
+mod apart;
 mod asking;
 pub mod assertion;
 pub mod atomicity;
@@ -28,6 +29,8 @@ pub mod finding;
 pub mod flag_section;
 pub mod goal;
 pub mod influence;
+pub mod limits;
+pub mod livelock;
 pub mod misuse;
 pub mod options;
 pub mod order;
@@ -55,10 +58,10 @@ pub mod witness;
 pub use divergence::{Divergence, Divergences, Feeds, divergences};
 pub use filter::{Filtered, Filters};
 pub use finding::{
-    AccessInfo, Finding, Prediction, PropertySummary, Statistics, Status, WitnessSchedule,
+    AccessInfo, Finding, Prediction, PropertySummary, Reason, Statistics, Status, WitnessSchedule,
 };
 pub use foretell_solve::Backend;
-pub use options::{Model, NOT_ASKED, Options, Window};
+pub use options::{Model, Options, Window};
 pub use pattern::{AccessPattern, PatternKind};
 pub use predict::{PredictError, predict};
 pub use property::FindingKind;

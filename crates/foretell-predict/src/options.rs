@@ -42,14 +42,11 @@ pub struct Options {
     pub dump_smt2: Option<PathBuf>,
     /// So many questions about a long trace are asked at once.
     pub jobs: usize,
-    /// No question is asked after it; those that are left have [`NOT_ASKED`] for a reason.
+    /// No question is asked after it; those that are left have [`crate::Reason::NotAsked`] for a reason.
     pub deadline: Option<Instant>,
     /// Told how far the work has come.
     pub progress: Progress,
 }
-
-/// Why a question that came after [`Options::deadline`] has no answer.
-pub const NOT_ASKED: &str = "not asked: the time was over";
 
 impl Options {
     /// Is the time over, or were we asked to end?

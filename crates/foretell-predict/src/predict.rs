@@ -24,6 +24,7 @@ use crate::finding::{
 use crate::flag_section::add_flag_sections;
 use crate::goal::Goal;
 use crate::influence::Fixed;
+use crate::limits::{MOST_INSTANCES, MOST_KEPT};
 use crate::options::{Model, Options};
 use crate::progress::{Found, Phase};
 use crate::property::{FindingKind, Search};
@@ -31,11 +32,6 @@ use crate::question::{Instance, Question, Subject};
 use crate::rest::{self, Listener, Rest};
 use crate::witness::context_switches;
 use crate::{private, store_buffer, unseen, weak_order};
-
-/// Instances of one question.
-const MOST_INSTANCES: usize = 1 << 16;
-/// Instances of all questions together, besides those that are asked about first.
-const MOST_KEPT: usize = 1 << 20;
 
 /// Why a trace cannot be predicted from.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::FindingKind;
+use crate::limits::MOST_FOUND;
 
 /// What is being done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,9 +58,6 @@ impl std::fmt::Display for Found {
         write!(f, "{status}[{}]: {}", self.kind, self.about)
     }
 }
-
-/// More findings than this are not kept.
-const MOST_FOUND: usize = 1000;
 
 /// Shared by those who work and those who watch.
 #[derive(Clone, Debug, Default)]

@@ -20,7 +20,7 @@ use crate::pattern::PatternKind;
 use crate::planner::goal::Formula;
 use crate::question::{Instance, Question, Subject};
 use crate::violation::Violation;
-use crate::{assertion, atomicity, crash, deadlock, misuse, order, race};
+use crate::{assertion, atomicity, crash, deadlock, livelock, misuse, order, race};
 
 /// Something that can go wrong: where it may, when it does, and what is said of it.
 pub trait Property {
@@ -340,7 +340,7 @@ properties! {
     Deadlock: deadlock::Deadlock,
     /// A thread goes round in a loop for ever, waiting for what nobody will do. Looked for together with
     /// deadlocks, and called so once it has happened.
-    Livelock: deadlock::Livelock,
+    Livelock: livelock::Livelock,
     /// Two conflicting accesses at the same time.
     Race: race::Race,
     /// A use before the definition.

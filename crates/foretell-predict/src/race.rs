@@ -9,8 +9,10 @@ use foretell_model::must_order::MustOrder;
 use foretell_trace::{EventId, Op, TermId, ThreadId, Trace};
 
 use crate::access::{Accesses, Cell, Location};
+use crate::apart::{Spans, during};
 use crate::finding::{AccessInfo, Words};
 use crate::goal::{Goal, GoalBuilder};
+use crate::limits::PAIRED_ACCESSES;
 use crate::property::{FindingKind, Property, Search, Shape, Text};
 use crate::question::{Instance, Question, Subject};
 use crate::sample::Sample;
@@ -95,9 +97,6 @@ struct Open {
     unexamined: u64,
 }
 
-/// How many events of a group are paired with those of another at least.
-const TRIED: usize = 16;
-
 /// One question for each pair of code locations that locks and must-happens-before leave open.
 pub fn questions(
     trace: &Trace,
@@ -116,13 +115,24 @@ pub fn questions(
                 {
                     continue;
                 }
+                let most = limit.max(PAIRED_ACCESSES);
                 let mut sample = Sample::default();
+                let mut spans = Spans::default();
                 for &event in &one.events {
-                    sample.add(event, limit.max(TRIED));
+                    sample.add(event, most);
+                    spans.push((event, event));
                 }
-                for &event in &sample.kept {
-                    let from = two.events.partition_point(|&other| order.before(other, event));
-                    let to = two.events.partition_point(|&other| !order.before(event, other));
+                let (open, more) = match sample.dropped() {
+                    0 => Default::default(),
+                    _ => spans.open(&two.events, order, most),
+                };
+                let mut chosen = sample.kept;
+                chosen.extend(open.into_iter().map(|(event, _)| event));
+                chosen.sort_unstable();
+                chosen.dedup();
+                let mut more = u64::from(more);
+                for &event in &chosen {
+                    let (from, to) = during((event, event), &two.events, order);
                     if from >= to {
                         continue;
                     }
@@ -137,12 +147,12 @@ pub fn questions(
                     let each = (limit / 2).max(1);
                     let chosen = centre.saturating_sub(each)..(centre + each).min(near.len());
                     let Open { pairs, unexamined } = &mut found[place];
-                    *unexamined += (near.len() - chosen.len()) as u64;
+                    *unexamined += (near.len() - chosen.len()) as u64 + std::mem::take(&mut more);
                     for &other in &near[chosen] {
                         let pair = [event.min(other), event.max(other)];
                         pairs.push((pair[1].0 - pair[0].0, pair));
                     }
-                    if pairs.len() > 4 * limit.max(TRIED) {
+                    if pairs.len() > 4 * limit.max(PAIRED_ACCESSES) {
                         nearest(pairs, unexamined, limit);
                     }
                 }

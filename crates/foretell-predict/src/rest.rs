@@ -16,14 +16,10 @@ use foretell_trace::{EventId, TermId};
 use crate::asking::{Answered, Asker, Way};
 use crate::engine::Verdict;
 use crate::goal::{Goal, GoalBuilder};
+use crate::limits::{INSTANCES_AT_ONCE, MOST_ROUNDS};
 use crate::options::Options;
 use crate::predict::PredictError;
 use crate::question::{Instance, Question, Subject};
-
-/// Questions about the order before the rest is left undecided.
-const ROUNDS: usize = 24;
-/// Instances that are asked about exactly at once.
-const PART: usize = 256;
 
 /// What became of a question whose first instances are impossible.
 pub(crate) enum Rest {
@@ -67,7 +63,7 @@ pub(crate) fn ask(
             done: false,
         })
         .collect();
-    for _ in 0..ROUNDS.max(most_parts(&left)) {
+    for _ in 0..MOST_ROUNDS.max(most_parts(&left)) {
         left.retain(|left| !left.done);
         if left.is_empty() || options.is_late() {
             break;
@@ -106,7 +102,7 @@ pub(crate) fn ask(
 /// Rounds that exact questions in parts need.
 fn most_parts(left: &[Left<'_>]) -> usize {
     let exact = left.iter().filter(|left| !is_about_order(&left.instances));
-    exact.map(|left| left.instances.len().div_ceil(PART)).max().unwrap_or(0)
+    exact.map(|left| left.instances.len().div_ceil(INSTANCES_AT_ONCE)).max().unwrap_or(0)
 }
 
 fn is_about_order(instances: &[Instance]) -> bool {
@@ -126,7 +122,7 @@ fn choose(
         match is_about_order(&left.instances) {
             true => orders.push((place, [AnyOf(left.instances.clone())])),
             false => {
-                let part = left.instances.iter().take(PART).cloned().collect();
+                let part = left.instances.iter().take(INSTANCES_AT_ONCE).cloned().collect();
                 chosen.push((place, part));
             }
         }
@@ -148,7 +144,7 @@ fn choose(
                     instance.shape.is_in(answer.ctp, &order, &instance.events)
                 };
                 let mut part: Vec<Instance> =
-                    left.instances.iter().filter(shown).take(PART).cloned().collect();
+                    left.instances.iter().filter(shown).take(INSTANCES_AT_ONCE).cloned().collect();
                 if part.is_empty() {
                     part.extend(left.instances.first().cloned());
                 }

@@ -15,9 +15,7 @@ use foretell_trace::{EventId, MemoryOrder, ObjectId, Op, ThreadId, Trace};
 
 use crate::access::{Accesses, Cell};
 use crate::finding::at_place;
-
-/// So many pairs of code locations are looked at.
-const MOST_PAIRS: usize = 256;
+use crate::limits::MOST_PAIRS;
 
 /// What two events can conflict about.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

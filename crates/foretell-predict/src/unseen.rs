@@ -1,7 +1,9 @@
 //! What no interleaving of a trace's events tells: it is said with every prediction.
 
 use foretell_model::kept::{KeptOrder, kept_orders};
-use foretell_trace::{EventId, Op, Trace};
+use foretell_trace::{ChannelKind, EventId, ObjectKind, Op, Trace};
+
+use crate::finding::at_place;
 
 /// One sentence each.
 pub fn sentences(trace: &Trace) -> Vec<String> {
@@ -35,23 +37,23 @@ fn never_ran(trace: &Trace) -> Option<String> {
 
 /// What was not looked at because a channel keeps its recorded order.
 fn kept_order(trace: &Trace, kept: &KeptOrder) -> String {
+    let channel = &trace.objects[kept.channel.index()];
+    let is_state = channel.kind == ObjectKind::Channel(ChannelKind::State);
     let step = |event: EventId| {
-        let event = trace.event(event);
-        let verb = match event.op {
-            Op::Send { .. } => "sends to",
-            Op::Receive { .. } => "receives from",
-            _ => "looks at",
+        let thread = &trace.threads[trace.event(event).thread.index()].name;
+        let verb = match (&trace.event(event).op, is_state) {
+            (Op::Send { .. }, true) => "changes it",
+            (Op::Send { .. }, false) => "sends to it",
+            (Op::Receive { .. }, true) => "uses it",
+            (Op::Receive { .. }, false) => "receives from it",
+            _ => "looks at it",
         };
-        let thread = &trace.threads[event.thread.index()].name;
-        let at = event.site.map(|site| &trace.sites[site.index()]);
-        let at = at.filter(|site| site.line > 0);
-        let at = at.map_or(String::new(), |site| format!(" at {}:{}", site.file, site.line));
-        (format!("{thread} {verb}"), at)
+        format!("{thread} {verb}{}", at_place(trace, event))
     };
-    let name = &trace.objects[kept.channel.index()].name;
-    let ((first, first_at), (second, second_at)) = (step(kept.first), step(kept.second));
     format!(
-        "steps on a channel were only tried in their recorded order: {first} {name}{first_at} before \
-         {second} it{second_at}"
+        "operations on {} were tried in their recorded order only: {} before {}",
+        channel.name,
+        step(kept.first),
+        step(kept.second)
     )
 }

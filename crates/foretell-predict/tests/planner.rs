@@ -182,7 +182,7 @@ fn answer(trace: &Trace, engine: Engine, goal: &str) -> Result<Option<String>, S
             let order: Vec<EventId> = schedule.events().collect();
             Ok(Some(Planner::new(trace).unwrap().names(&order).join(" ")))
         }
-        Status::Unknown(why) => Err(why.clone()),
+        Status::Unknown(why) => Err(why.to_string()),
     }
 }
 

@@ -264,3 +264,39 @@ fn many_threads_that_do_the_same_are_one_program() {
     assert_eq!(prediction.properties[0].questions, 2, "read and write, write and write");
     assert_eq!(prediction.findings.len(), 2);
 }
+
+/// The first thread takes the step again and again, once of them while the second one runs.
+fn among_many(often: usize, step: &str, worker: &str) -> String {
+    let many = format!("{step}\n").repeat(often);
+    format!("{many}T1 fork T2\nT2 begin\n{step}\n{worker}\nT2 end\nT1 join T2\n{many}")
+}
+
+#[test]
+fn one_of_many_accesses_that_a_join_puts_in_an_order_may_race() {
+    let declarations = "thread T1, T2\nvar x = 0";
+    let racing = among_many(2_501, "T1 write x = 1 @ a.c:1", "T2 read x = 1 @ b.c:2");
+    assert_eq!(found(FindingKind::Race, declarations, &racing), 1);
+    let writes = "T1 write x = 1 @ a.c:1\n".repeat(5_001);
+    let ordered = format!("{writes}T1 fork T2\nT2 begin\nT2 read x = 1 @ b.c:2");
+    assert_eq!(found(FindingKind::Race, declarations, &ordered), 0);
+}
+
+#[test]
+fn one_of_many_blocks_that_a_join_puts_in_an_order_may_be_torn() {
+    let declarations = "thread T1, T2\nvar x = 0";
+    let block = "T1 region b\nT1 read x @ a.c:1\nT1 write x = 1 @ a.c:2\nT1 region-end";
+    let torn = among_many(1_201, block, "T2 write x = 2 @ b.c:2");
+    assert!(found(FindingKind::Atomicity, declarations, &torn) > 0);
+}
+
+#[test]
+fn one_of_many_nested_locks_that_a_join_puts_in_an_order_may_deadlock() {
+    let nested =
+        "T1 acquire a @ a.c:1\nT1 acquire b @ a.c:2\nT1 release b @ a.c:3\nT1 release a @ a.c:4";
+    let crossed =
+        "T2 acquire b @ b.c:1\nT2 acquire a @ b.c:2\nT2 release a @ b.c:3\nT2 release b @ b.c:4";
+    for often in [51, 1_501] {
+        let prediction = ask(FindingKind::Deadlock, TWO_LOCKS, &among_many(often, nested, crossed));
+        assert_eq!(prediction.findings.len(), 1, "{:?}", prediction.unseen);
+    }
+}

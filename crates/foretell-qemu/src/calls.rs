@@ -162,12 +162,16 @@ pub extern "C" fn on_call(cpu: c_uint, function: Pointer) {
     debugger::leave_old_code(me);
 }
 
+/// What is not varied in the recording of a binary.
+const MACHINE_CODE: &str = "which accesses are atomic in the source, where their instructions do not tell: a race \
+     may be between those";
+
 /// The program begins.
 pub extern "C" fn on_begin(cpu: c_uint, _data: Pointer) {
     let me = thread_of(cpu);
     know_stack(me, cpu::stack_pointer(me.cpu));
     modules::resolve_imports();
-    scheduler().ring.restriction(foretell_wire::MACHINE_CODE);
+    scheduler().ring.restriction(MACHINE_CODE);
 }
 
 /// A function returns whose return matters; or the process begins.

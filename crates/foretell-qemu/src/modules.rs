@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Mutex, PoisonError};
 
-use foretell_wire::Kind;
+use foretell_wire::{Kind, instrumented};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind, elf};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -136,7 +136,8 @@ pub fn define(ring: &mut Ring, place: u64) {
         }
         module.defined = true;
         if module.origin == Origin::Program {
-            ring.put(&[head(Kind::Instrumented, crate::terms::is_on().into(), 0)]);
+            let symbolic = if crate::terms::is_on() { instrumented::SYMBOLIC } else { 0 };
+            ring.put(&[head(Kind::Instrumented, instrumented::MACHINE_CODE | symbolic, 0)]);
         }
         for code in &module.code {
             let words = [head(Kind::DefineModule, 0, 0), module.base, code.start, code.end];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use foretell_trace::Site;
 use foretell_wire::outside::Cause;
-use foretell_wire::{HELD_FIXED, Kind, format_path};
+use foretell_wire::{HELD_FIXED, Kind, format_path, instrumented};
 
 use crate::outside::{Noted, Outside};
 use crate::words::{Words, put_head, put_text};
@@ -22,6 +22,8 @@ pub struct Account {
     /// Instrumented modules, and those of them that have no expressions.
     modules: u32,
     concrete_modules: u32,
+    /// They are of a binary.
+    machine_code: bool,
     /// Everything that records have to say was said already: a log tells it at its end.
     closed: bool,
     /// What the scheduler did not control, with how often.
@@ -90,16 +92,7 @@ impl Account {
             }
             all.push(outside);
         }
-        if foreign.len() <= MOST_FUNCTIONS {
-            foreign.iter().for_each(|one| self.gap(&one.to_string()));
-        } else {
-            self.gap(&format!(
-                "{} functions that are not instrumented, such as {}, are given memory of the program: what \
-                 they read and write of it is not seen (`foretell doctor PROGRAM` lists them)",
-                foreign.len(),
-                foreign[0].subject
-            ));
-        }
+        not_instrumented(&foreign).iter().for_each(|sentence| self.gap(sentence));
         all
     }
 
@@ -122,7 +115,8 @@ impl Account {
     pub fn instrumented_record(&mut self, detail: u8) {
         if !self.closed {
             self.modules += 1;
-            self.concrete_modules += u32::from(detail == 0);
+            self.concrete_modules += u32::from(detail & instrumented::SYMBOLIC == 0);
+            self.machine_code |= detail & instrumented::MACHINE_CODE != 0;
         }
     }
 
@@ -150,8 +144,12 @@ impl Account {
             }
         }
         for number in 0..self.modules {
-            let symbolic = u8::from(number >= self.concrete_modules);
-            put_head(words, Kind::Instrumented, symbolic, 0);
+            let symbolic = match number < self.concrete_modules {
+                true => 0,
+                false => instrumented::SYMBOLIC,
+            };
+            let binary = if self.machine_code { instrumented::MACHINE_CODE } else { 0 };
+            put_head(words, Kind::Instrumented, symbolic | binary, 0);
         }
     }
 
@@ -163,6 +161,11 @@ impl Account {
     /// The trace has expressions.
     pub fn is_symbolic(&self) -> bool {
         self.modules > 0 && self.concrete_modules == 0
+    }
+
+    /// The recording is of a binary that nobody compiled for it.
+    pub fn is_machine_code(&self) -> bool {
+        self.machine_code
     }
 
     /// What the trace lacks, each with how often.
@@ -182,6 +185,21 @@ impl Account {
     }
 }
 
+/// What is said of functions that are not instrumented ([`Cause::Foreign`]): each is named, or their number.
+pub fn not_instrumented(outside: &[Outside]) -> Vec<String> {
+    let foreign: Vec<&Outside> =
+        outside.iter().filter(|outside| outside.cause == Cause::Foreign).collect();
+    match &*foreign {
+        few if few.len() <= MOST_FUNCTIONS => few.iter().map(ToString::to_string).collect(),
+        many => vec![format!(
+            "{} functions that are not instrumented, such as {}, are given memory of the program: what \
+             they read and write of it is not seen (`foretell doctor PROGRAM` lists them)",
+            many.len(),
+            many[0].subject
+        )],
+    }
+}
+
 fn sentences(counted: &BTreeMap<String, u64>) -> Vec<String> {
     let sentence = |(what, &count): (&String, &u64)| match count {
         1 => what.clone(),
@@ -194,11 +212,6 @@ fn sentences(counted: &BTreeMap<String, u64>) -> Vec<String> {
 mod tests {
     use super::*;
     use foretell_wire::measure;
-
-    #[test]
-    fn a_binary_is_known_by_the_same_sentence_on_both_sides() {
-        assert_eq!(foretell_wire::MACHINE_CODE, foretell_trace::MACHINE_CODE);
-    }
 
     /// Takes the records of an account.
     fn read(words: &[u64]) -> Account {
@@ -223,7 +236,7 @@ mod tests {
         account.gap("a");
         account.gap("a");
         account.count(HELD_FIXED, "b".into(), 1);
-        account.instrumented_record(1);
+        account.instrumented_record(instrumented::SYMBOLIC | instrumented::MACHINE_CODE);
         assert!(account.is_symbolic());
         account.instrumented_record(0);
         let mut words = Vec::new();
@@ -232,7 +245,7 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(back.gaps(), ["a (2 times)"]);
             assert_eq!(back.restrictions(), ["b"]);
-            assert!(back.is_instrumented() && !back.is_symbolic());
+            assert!(back.is_instrumented() && !back.is_symbolic() && back.is_machine_code());
             back.close();
             back.gap_record(0, &mut Words::new(&words[1..])).expect("whole");
         }

@@ -246,8 +246,8 @@ impl<O: Output> Converter<O> {
         let unseen = self.memory.unseen_and_shared();
         if unseen > 0 {
             let gap = format!(
-                "{unseen} reads returned what uninstrumented code wrote unseen; that memory counts as \
-                 another location from there on"
+                "{unseen} reads returned values that were written by code that is not instrumented; from then \
+                 on, that memory is treated as a new location"
             );
             self.account.gap(&gap);
         }
@@ -256,8 +256,14 @@ impl<O: Output> Converter<O> {
         let symbolic = self.account.is_symbolic();
         let mut gaps = self.account.gaps();
         let restrictions = self.account.restrictions();
-        let ending =
-            Ending { symbolic, command, build_id, gaps: &gaps, restrictions: &restrictions };
+        let ending = Ending {
+            symbolic,
+            machine_code: self.account.is_machine_code(),
+            command,
+            build_id,
+            gaps: &gaps,
+            restrictions: &restrictions,
+        };
         let (written, made) = self.output.finish(&ending)?;
         gaps.extend(written.lost.clone());
         let summary = Summary {

@@ -48,6 +48,7 @@ use std::time::Duration;
 use foretell_trace::format::ReadError;
 use foretell_trace::schedule::Step;
 
+pub use account::not_instrumented;
 pub use clients::{Clients, LiveClients, Ready, Served, check_traffic};
 pub use convert::Crash;
 pub use debugger::Debugger;

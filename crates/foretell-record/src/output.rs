@@ -17,8 +17,8 @@ use std::thread::{self, JoinHandle};
 
 use foretell_trace::format::ReadError;
 use foretell_trace::format::binary::{
-    ChunkEncoder, ChunkSealer, Compression, FILE_HEADER, Name, Record, Step, TermDefinition,
-    TraceBuilder,
+    ChunkEncoder, ChunkSealer, Compression, FILE_HEADER, Name, Properties, Record, Step,
+    TermDefinition, TraceBuilder,
 };
 use foretell_trace::{
     Access, Condition, Event, Object, ObjectId, Op, Operator, Site, SiteId, Sort, TermId, Thread,
@@ -64,6 +64,8 @@ pub trait Output {
 pub struct Ending<'a> {
     /// It has expressions.
     pub symbolic: bool,
+    /// See [`foretell_trace::Metadata::machine_code`].
+    pub machine_code: bool,
     /// The program and its arguments.
     pub command: &'a [String],
     /// The program's build.
@@ -283,8 +285,13 @@ impl Output for TraceFile {
 }
 
 impl Ending<'_> {
+    fn properties(&self) -> Properties {
+        let &Self { symbolic, machine_code, .. } = self;
+        Properties { symbolic, observed_order: true, machine_code }
+    }
+
     fn write(&self, encoder: &mut ChunkEncoder, records: &mut Vec<u8>) {
-        encoder.properties(self.symbolic, true, records);
+        encoder.properties(self.properties(), records);
         encoder.command(self.command.iter().map(String::as_str), records);
         if let Some(build_id) = self.build_id {
             encoder.build_id(build_id, records);
@@ -377,8 +384,7 @@ impl Output for TraceInMemory {
     }
 
     fn finish(mut self, ending: &Ending<'_>) -> io::Result<(Written, Self::Made)> {
-        let symbolic = ending.symbolic;
-        self.add(Record::Properties { symbolic, observed_order: true });
+        self.add(Record::Properties(ending.properties()));
         self.add(Record::Command(ending.command.iter().map(|word| word.as_str().into()).collect()));
         if let Some(build_id) = ending.build_id {
             self.add(Record::BuildId(build_id.into()));

@@ -156,7 +156,9 @@ impl Assembly<'_> {
     ) -> Finding {
         let (status, reason) = match &found.status {
             foretell_predict::Status::Predicted => (Status::Predicted, None),
-            foretell_predict::Status::Unknown(reason) => (Status::Unknown, Some(reason.clone())),
+            foretell_predict::Status::Unknown(reason) => {
+                (Status::Unknown, Some(reason.to_string()))
+            }
         };
         let witness = found.schedule.as_ref();
         let replay = schedule.as_ref().filter(|_| !command.is_empty()).map(|schedule| {

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 pub use foretell_force::effect::Effect;
+pub use foretell_force::run::EndKind;
 pub use foretell_predict::FindingKind;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,9 @@ pub struct Report {
     /// What was not looked at or not seen, one sentence each.
     #[serde(default)]
     pub unseen: Vec<String>,
+    /// Faults of foretell, one sentence each. What was found in spite of them is as good as ever.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
     /// The columns of the papers' tables, and what others add.
     #[serde(default)]
     pub statistics: Statistics,
@@ -350,8 +354,11 @@ pub struct Interleaving {
 /// What a forced run did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForcedRun {
-    /// How it ended: `exit 0`, `signal 6 (SIGABRT)`, `deadlock: ...`, `time limit`.
+    /// How it ended, for people: `exit 0`, `signal 6 (SIGABRT)`, `deadlock: ...`.
     pub ended: String,
+    /// How it ended, as data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<EndKind>,
     /// How often the schedule was forced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<u32>,
@@ -361,6 +368,9 @@ pub struct ForcedRun {
     /// Where it first took another branch than the recorded run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_differing_branch: Option<Place>,
+    /// There it took no branch at all, because it had ended.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ended_before_branch: bool,
     /// Recorded and forced output as a unified diff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_difference: Option<String>,
@@ -503,6 +513,10 @@ impl Timeline {
             read.predicted = read.predicted.map(|write| write + first);
         }
     }
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn is_zero(number: &usize) -> bool {
@@ -686,6 +700,9 @@ pub struct TestStatistics {
     /// How the recorded run ended, as [`ForcedRun::ended`].
     #[serde(default)]
     pub recorded_end: String,
+    /// The same as data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_end_kind: Option<EndKind>,
     /// Runs of the program, the recorded one included.
     pub runs: usize,
     /// Those of them that were made in this session; the others are from a store.
@@ -736,6 +753,21 @@ impl TestStatistics {
         self.folded += other.folded;
         self.untried += other.untried;
     }
+}
+
+/// What a result comes to; the exit code follows from it alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conclusion {
+    /// A bug happened.
+    Confirmed,
+    /// A bug was predicted and not forced.
+    Predicted,
+    /// Nothing was found, and foretell itself failed somewhere.
+    Failed,
+    /// Nothing was found, and something was not decided or not seen.
+    Incomplete,
+    /// Nothing was found.
+    NothingFound,
 }
 
 /// Why a text is not a result.
@@ -798,6 +830,26 @@ impl Report {
     /// The findings that count: those that nobody suppressed.
     pub fn active(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.suppressed.is_none())
+    }
+
+    /// What the result comes to: something confirmed, else something predicted, else a fault of foretell, else
+    /// something undecided or unseen. What is suppressed says nothing.
+    pub fn conclusion(&self) -> Conclusion {
+        let any = |status| self.active().any(|finding| finding.status == status);
+        if any(Status::Confirmed) {
+            Conclusion::Confirmed
+        } else if any(Status::Predicted) {
+            Conclusion::Predicted
+        } else if !self.errors.is_empty() {
+            Conclusion::Failed
+        } else if any(Status::Unknown)
+            || !self.not_seen().is_empty()
+            || self.exploration.as_ref().is_some_and(|explored| !explored.covered)
+        {
+            Conclusion::Incomplete
+        } else {
+            Conclusion::NothingFound
+        }
     }
 
     /// Everything that was not seen, from the recorder and the predictor, each sentence once.

@@ -10,11 +10,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Component, Path, PathBuf};
 
-/// Larger files are not opened.
-const LARGEST_FILE: u64 = 16 << 20;
-
-/// Longer lines are cut.
-const LONGEST_LINE: usize = 400;
+use crate::limits::{LARGEST_SOURCE, LONGEST_LINE};
 
 const ENDINGS: [&str; 17] = [
     "c", "cc", "cpp", "cxx", "c++", "C", "h", "hh", "hpp", "hxx", "inc", "inl", "ipp", "tpp", "rs",
@@ -99,7 +95,7 @@ impl Default for Sources {
 fn read(path: &Path) -> Option<Vec<String>> {
     let ending = path.extension()?.to_str()?;
     let data = std::fs::metadata(path).ok()?;
-    if !ENDINGS.contains(&ending) || !data.is_file() || data.len() > LARGEST_FILE {
+    if !ENDINGS.contains(&ending) || !data.is_file() || data.len() > LARGEST_SOURCE {
         return None;
     }
     let bytes = std::fs::read(path).ok()?;

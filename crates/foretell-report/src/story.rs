@@ -178,7 +178,7 @@ pub fn trust_in(fix: &Fix) -> String {
 pub fn other_branch(forced: &ForcedRun) -> Option<String> {
     let branch = forced.first_differing_branch.as_ref()?;
     let text = branch.text.as_deref().unwrap_or_default();
-    if text.contains("nothing more instead of") {
+    if forced.ended_before_branch {
         return None;
     }
     let place = place(branch.file.as_deref(), branch.line);
@@ -250,8 +250,9 @@ pub fn headline(finding: &Finding) -> String {
     let has_failed = finding.kind == FindingKind::Assertion && finding.status == Status::Confirmed;
     let mut text = if has_failed { "assertion fails" } else { finding.kind.headline() }.to_owned();
     let Some(access) = finding.accesses.first() else { return text };
-    if finding.kind == FindingKind::Assertion && access.op != "assert" {
-        // It is another thread's, later; this is the access that leads to it.
+    // Else it is another thread's, later; this is the access that leads to it.
+    let leads_to_it = finding.kind == FindingKind::Assertion && access.op != "assert";
+    if leads_to_it {
         text += &format!(" after the {}", access.op);
     }
     let about = match finding.kind {
@@ -264,7 +265,7 @@ pub fn headline(finding: &Finding) -> String {
         _ => access.variable.as_deref().map(|name| format!("`{name}`")).unwrap_or_default(),
     };
     if !about.is_empty() {
-        let of = if text.contains(" after the ") { "of" } else { "on" };
+        let of = if leads_to_it { "of" } else { "on" };
         text += &format!(" {of} {about}");
     }
     // Inside a library, the place that the reader knows is where it was called from.

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use crate::report::{Access, Finding, Property, Report, Status};
+use crate::report::{Access, EndKind, Finding, Property, Report, Status};
 use crate::story::{self, Entry};
 
 /// How the text may look.
@@ -176,20 +176,25 @@ fn filtered(out: &mut impl Write, report: &Report) -> io::Result<()> {
 }
 
 /// How a run ended, as the end of a sentence.
-fn how(end: &str) -> String {
-    match end.strip_prefix("ended ") {
-        Some(by_whom) => format!("was ended {by_whom}"),
-        None if end.starts_with("left the schedule") => end.to_owned(),
-        None => format!("ended with {end}"),
+fn how(ended: &str, end: Option<EndKind>) -> String {
+    match end {
+        Some(EndKind::TimeLimit | EndKind::Stopped) => format!("was {ended}"),
+        Some(EndKind::LeftSchedule) => ended.to_owned(),
+        Some(EndKind::NotRun) => format!("could not be made: {ended}"),
+        _ => format!("ended with {ended}"),
     }
 }
 
 /// What was forced, of a result of `foretell test`.
 fn forced(out: &mut impl Write, look: Look, report: &Report) -> io::Result<()> {
     let Some(test) = &report.statistics.test else { return Ok(()) };
-    match test.recorded_end.as_str() {
-        "" | "exit 0" => {}
-        end => writeln!(out, "recorded   the recorded run {}", shown(&how(end)))?,
+    match test.recorded_end_kind {
+        Some(EndKind::Success) => {}
+        None if test.recorded_end.is_empty() => {}
+        end => {
+            let how = how(&test.recorded_end, end);
+            writeln!(out, "recorded   the recorded run {}", shown(&how))?;
+        }
     }
     writeln!(
         out,
@@ -279,7 +284,7 @@ pub(crate) fn entry(
             Some(1) => " (after 1 run)".into(),
             Some(runs) => format!(" (after {runs} runs)"),
         };
-        wrapped(out, look, run, &brief(&(how(&forced.ended) + &before)))?;
+        wrapped(out, look, run, &brief(&(how(&forced.ended, forced.end) + &before)))?;
         if let Some(branch) = story::other_branch(forced) {
             wrapped(out, look, "", &brief(&format!("first other branch at {branch}")))?;
         }

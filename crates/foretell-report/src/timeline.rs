@@ -13,19 +13,8 @@ use foretell_trace::{
     EventId, ObjectId, Op, Sort, Term, ThreadId, Trace, Value, Variable, VariableId,
 };
 
+use crate::limits::{CONTEXT_EVENTS, FEWEST_TIMELINE_EVENTS, STORY_STEPS, TIMELINE_EVENTS};
 use crate::report::{ReadsFrom, Timeline};
-
-/// Events that all timelines of a report may have together.
-const EVENTS: usize = 50_000;
-
-/// Events that each of them may have in any case.
-const FEWEST: usize = 300;
-
-/// Events of context before the first event that the schedule moves.
-const CONTEXT: usize = 40;
-
-/// Steps of the story.
-const STEPS: usize = 16;
 
 /// What is computed once for a trace.
 pub struct Timelines<'t> {
@@ -105,7 +94,7 @@ impl<'t> Timelines<'t> {
             chains: trace.events_by_thread(),
             writes: all_writes,
             overlapping: overlapping(trace),
-            budget: (EVENTS / count.max(1)).max(FEWEST),
+            budget: (TIMELINE_EVENTS / count.max(1)).max(FEWEST_TIMELINE_EVENTS),
         }
     }
 
@@ -125,7 +114,7 @@ impl<'t> Timelines<'t> {
         let first_moved = order.iter().chain(&taking_part).min().copied().unwrap_or(0);
         let shared = witness.recorded as u32;
         let context = self.relevant.partition_point(|&id| id < first_moved.min(shared));
-        let start = context.saturating_sub(CONTEXT);
+        let start = context.saturating_sub(CONTEXT_EVENTS);
         let first = self.relevant.get(start).copied().unwrap_or(0);
         let mut predicted: Vec<u32> =
             (first..shared).chain(order.iter().copied()).filter(keep).collect();
@@ -322,7 +311,7 @@ impl<'t> Timelines<'t> {
             taking_part.contains(id) || what.is_some_and(|what| about.contains(&what))
         }));
         story.extend(taking_part.iter().filter(|id| witness.next.contains(&EventId(**id))));
-        let mut room = STEPS.saturating_sub(taking_part.len());
+        let mut room = STORY_STEPS.saturating_sub(taking_part.len());
         let mut kept: Vec<u32> = Vec::new();
         for &id in story.iter().rev() {
             let needed = taking_part.contains(&id);

@@ -648,12 +648,12 @@ fn count_pin(reason: u32) {
 /// What the reasons mean, for people, with how often each came.
 pub fn pins() -> [(&'static str, u64); PinReason::COUNT] {
     let words = [
-        "expressions held at their recorded value by operations without a builder",
-        "expressions held at their recorded value by floating point",
-        "expressions held at their recorded value by vectors or wide integers",
-        "expressions held at their recorded value by uninstrumented functions",
-        "expressions held at their recorded value as addresses or lengths",
-        "expressions held at their recorded value as late or variadic arguments",
+        "results of operations that foretell does not model",
+        "floating-point results",
+        "results of vector and wide-integer operations",
+        "values passed to functions that are not instrumented",
+        "values used as addresses or lengths",
+        "values passed as late or variadic arguments",
     ];
     let mut at = 0;
     words.map(|what| {

@@ -64,7 +64,7 @@ fn in_both_forms(program: &Path, words: &[&str]) -> (RecordOutcome, Trace) {
         (converted.events, converted.threads, converted.symbolic, converted.instrumented)
     );
     assert_eq!(outcome.restrictions, converted.restrictions);
-    let only_converted = |gap: &&String| gap.contains("uninstrumented code wrote");
+    let only_converted = |gap: &&String| gap.contains("written by code that is not instrumented");
     let gaps: Vec<String> =
         converted.gaps.iter().filter(|gap| !only_converted(gap)).cloned().collect();
     assert_eq!(outcome.gaps, gaps);

@@ -105,6 +105,7 @@ pub fn recorded(seed: u64, size: usize) -> Trace {
     let mut trace = Trace::new();
     trace.metadata.observed_order = true;
     trace.metadata.symbolic = random.percent(50);
+    trace.metadata.machine_code = seed % 5 == 4;
     if random.percent(70) {
         trace.metadata.command = vec!["./prog".into(), "--fast".into(), "a b".into()];
         trace.metadata.build_id = Some(format!("{:016x}", random.bits()).into());

@@ -293,9 +293,9 @@ impl TraceInfo {
                 Record::Object(id, object) => drop(objects.insert(id, is_lock(object.kind))),
                 Record::Site(id, _) => drop(sites.insert(id)),
                 Record::Term(id, _) => drop(terms.insert(id)),
-                Record::Properties { symbolic, observed_order } => {
-                    info.symbolic = symbolic;
-                    info.observed_order = observed_order;
+                Record::Properties(has) => {
+                    info.symbolic = has.symbolic;
+                    info.observed_order = has.observed_order;
                 }
                 Record::Gap(sentence) => info.gaps.push(sentence),
                 Record::Restriction(sentence) => info.restrictions.push(sentence),

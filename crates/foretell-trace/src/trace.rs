@@ -47,24 +47,15 @@ pub struct Metadata {
     pub symbolic: bool,
     /// The order of `events` was observed in a run.
     pub observed_order: bool,
+    /// It is the recording of a binary that nobody compiled for it: what the C library does by itself, such as
+    /// allocating memory, is not in it, and which accesses the source has as atomic ones is not known.
+    pub machine_code: bool,
     /// What was not seen, one sentence each (dropped events, uninstrumented modules, ...).
     pub gaps: Vec<Box<str>>,
     /// What was held at its recorded value, one sentence each (expressions given to uninstrumented
     /// functions, ...). Nothing is missing there: like a branch on a value, it keeps predictions on
     /// the recorded path, so an answer is complete for that path in spite of it.
     pub restrictions: Vec<Box<str>>,
-}
-
-/// A sentence of [`Metadata::restrictions`] by which a recording of a binary is known that nobody compiled for it.
-pub const MACHINE_CODE: &str = "which accesses are atomic in the source, where their instructions do not tell: a race \
-     may be between those";
-
-impl Metadata {
-    /// Whether it is the recording of a binary: what the C library does by itself, such as allocating memory,
-    /// is not in it.
-    pub fn is_of_machine_code(&self) -> bool {
-        self.restrictions.iter().any(|sentence| **sentence == *MACHINE_CODE)
-    }
 }
 
 /// A thread.

@@ -223,10 +223,6 @@ pub const UNKNOWN_LIBRARY: &str = "locks, conditions and joins, as the functions
      recognised: all of its code is recorded, a lock is the atomic accesses that it is made of, and who waits is \
      seen by futexes; torn blocks and races are not looked for";
 
-/// What is not varied in the recording of a binary; `foretell_trace::MACHINE_CODE` is the same sentence.
-pub const MACHINE_CODE: &str = "which accesses are atomic in the source, where their instructions do not tell: a race \
-     may be between those";
-
 /// Status with which the runtime ends a program that cannot go on.
 pub const STOPPED_STATUS: i32 = 86;
 
@@ -356,7 +352,7 @@ kinds! {
     Gap = 74;
     /// `signal, address`; place: program counter. The program is about to die of it.
     Crash = 75;
-    /// No words; detail: 1 symbolic, 0 not. An instrumented module was loaded.
+    /// No words; detail: bits of [`instrumented`]. An instrumented module was loaded.
     Instrumented = 76;
     /// No words: the first event at this program counter comes next.
     DefinePlace = 77;
@@ -557,6 +553,14 @@ pub mod await_mark {
     pub const FAILED: u8 = 2;
     /// The round is over, and another one follows: nothing is left of it.
     pub const AGAIN: u8 = 3;
+}
+
+/// The detail of [`Kind::Instrumented`].
+pub mod instrumented {
+    /// What the module computes is told.
+    pub const SYMBOLIC: u8 = 1;
+    /// It is a binary that nobody compiled for recording.
+    pub const MACHINE_CODE: u8 = 2;
 }
 
 /// The detail of a [`Kind::Gap`] record that tells of a restriction rather than of a gap.

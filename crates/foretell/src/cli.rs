@@ -324,7 +324,12 @@ pub struct CtestArguments {
 pub enum ConfigCommand {
     /// Print every option of every command: its value, and whether that is the default, from
     /// foretell.toml, or from one of its profiles.
-    Show,
+    Show {
+        /// Print the limits that no option sets instead: each with what a larger one costs, and what is lost
+        /// where it is reached.
+        #[arg(long)]
+        limits: bool,
+    },
 }
 
 /// A result to show.

@@ -1,6 +1,8 @@
 //! The exit codes: the one place where they stand (the book's page `exit-codes.md` repeats them,
 //! and a test keeps the two alike).
 
+use foretell_report::report::Conclusion;
+
 /// How a run of foretell ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
@@ -42,6 +44,18 @@ impl Exit {
             return status;
         }
         Self::TABLE.iter().find(|(exit, ..)| *exit == self).map_or(1, |(_, code, _)| *code)
+    }
+}
+
+impl From<Conclusion> for Exit {
+    fn from(conclusion: Conclusion) -> Self {
+        match conclusion {
+            Conclusion::Confirmed => Exit::Confirmed,
+            Conclusion::Predicted => Exit::Predicted,
+            Conclusion::Failed => Exit::OurFailure,
+            Conclusion::Incomplete => Exit::Incomplete,
+            Conclusion::NothingFound => Exit::NothingFound,
+        }
     }
 }
 

@@ -156,7 +156,12 @@ fn run(command: &Command, config: &Config, output: &mut Output) -> Result<Exit, 
         Command::Verify(arguments) => commands::verify::run(arguments, output),
         Command::Merge(arguments) => commands::merge::run(arguments, output),
         Command::Report(arguments) => commands::report::run(arguments, output),
-        Command::Config { command: ConfigCommand::Show } => commands::config::show(config, output),
+        Command::Config { command: ConfigCommand::Show { limits: true } } => {
+            commands::config::limits(output)
+        }
+        Command::Config { command: ConfigCommand::Show { limits: false } } => {
+            commands::config::show(config, output)
+        }
         Command::Doctor { program } => match program.as_slice() {
             [] => commands::doctor::run(output),
             program => commands::doctor::look_at(program, output),

@@ -366,3 +366,87 @@ fn every_parser_has_a_fuzz_target() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Limits of work and size stand in their crate's `limits`, with what they cost and what is lost at them.
+#[test]
+fn limits_stand_in_their_table() {
+    let sources = files(&["crates"], &[".rs"]);
+    let mut wrong = Vec::new();
+    for table in sources.keys().filter(|path| path.ends_with("/src/limits.rs")) {
+        if table == "crates/foretell-guard/src/limits.rs" {
+            continue; // the macro
+        }
+        let folder = table.trim_end_matches("limits.rs");
+        for (path, text) in sources.iter().filter(|(path, _)| path.starts_with(folder)) {
+            for line in text.lines().filter(|_| path != table) {
+                let name = line.trim_start_matches("pub ").strip_prefix("const ").unwrap_or("");
+                let is_limit =
+                    ["MOST", "MAX", "LONGEST", "LARGEST"].iter().any(|word| name.starts_with(word));
+                if is_limit {
+                    wrong.push(format!("{path}: `{line}` belongs into {table}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Files that look for words in texts, and whose texts these are.
+const READERS_OF_TEXTS: &[(&str, &str)] = &[
+    ("crates/foretell-instrument/src/rust_names.rs", "names of Rust"),
+    ("crates/foretell-instrument/src/varying.rs", "assembler"),
+    ("crates/foretell-neighbourhood/src/text.rs", "its own, in the same function"),
+    ("crates/foretell-record/src/names.rs", "names of C++"),
+    ("crates/foretell-report/src/sarif.rs", "unified diffs"),
+    ("crates/foretell-trace/src/trace.rs", "names of C++ functions"),
+    ("crates/foretell-verify/src/certificate.rs", "its own file format"),
+    ("crates/foretell-verify/src/checker/mod.rs", "the certificate's file format"),
+    ("crates/foretell-verify/src/explore/machine.rs", "its own sentences: to be data"),
+    ("crates/foretell-verify/src/ir/alias.rs", "LLVM IR"),
+    ("crates/foretell-verify/src/ir/clang.rs", "clang's"),
+    ("crates/foretell-verify/src/ir/declared.rs", "LLVM IR"),
+    ("crates/foretell-verify/src/ir/macros.rs", "C"),
+    ("crates/foretell-verify/src/ir/read.rs", "LLVM IR"),
+    ("crates/foretell-verify/src/ir/syntax.rs", "clang's"),
+    ("crates/foretell-wire/src/traffic.rs", "its own file format"),
+    ("crates/foretell/src/commands/cargo.rs", "cargo's"),
+    ("crates/foretell/src/commands/frameworks.rs", "doctest's"),
+];
+
+/// No part of foretell finds out from a sentence what another part meant: sentences are for people.
+#[test]
+fn no_sentence_is_a_protocol() {
+    const LOOKS: [&str; 7] = [
+        "starts_with",
+        "contains",
+        "ends_with",
+        "strip_prefix",
+        "strip_suffix",
+        "split",
+        "split_once",
+    ];
+    let mut looking = BTreeSet::new();
+    for (path, text) in
+        files(&["crates"], &[".rs"]).iter().filter(|(path, _)| path.contains("/src/"))
+    {
+        let product = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let is_test = path.ends_with("/tests.rs") || path.starts_with("crates/foretell-testing/");
+        let looks = LOOKS.iter().flat_map(|look| {
+            let call = format!(".{look}(\"");
+            let calls: Vec<&str> = product.split(call.as_str()).skip(1).collect();
+            calls
+        });
+        let words = looks.filter_map(|rest| rest.split('"').next());
+        if !is_test
+            && words.into_iter().any(|words| words.trim().contains(' ') || words.ends_with(' '))
+        {
+            looking.insert(path.clone());
+        }
+    }
+    let listed: BTreeSet<String> =
+        READERS_OF_TEXTS.iter().map(|(path, _)| (*path).to_owned()).collect();
+    let new: Vec<&String> = looking.difference(&listed).collect();
+    let gone: Vec<&String> = listed.difference(&looking).collect();
+    assert!(new.is_empty(), "these look for words in a sentence; make it data: {new:#?}");
+    assert!(gone.is_empty(), "take off the list: {gone:#?}");
+}

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use foretell_trace::{EventId, Trace};
 
 use super::goal::{Atom, Automaton, Formula, GoalError, GoalState, Letter};
+use crate::limits::{MOST_GOAL_STATES, MOST_NEXT};
 use crate::pattern::AccessPattern;
 
 /// A goal for runs of one trace.
@@ -49,11 +50,6 @@ impl Demand {
         }
     }
 }
-
-/// A goal has few states; more than this is a goal that no search can use.
-const MAXIMAL_STATES: usize = 4_096;
-/// And few `next(...)`, since every set of them is a letter.
-const MAXIMAL_NEXT: usize = 4;
 
 impl CompiledGoal {
     /// Compiles a formula; events are named by their labels or as `thread#index`.
@@ -116,8 +112,8 @@ impl CompiledGoal {
                 None => list.push((id, 1 << bit)),
             }
         }
-        if goal.next.len() > MAXIMAL_NEXT {
-            let message = format!("a goal can have at most {MAXIMAL_NEXT} next(...)");
+        if goal.next.len() > MOST_NEXT {
+            let message = format!("a goal can have at most {MOST_NEXT} next(...)");
             return Err(GoalError { column: 1, message });
         }
         goal.explore()?;
@@ -142,7 +138,7 @@ impl CompiledGoal {
                     order.push(next);
                 }
             }
-            if order.len() > MAXIMAL_STATES {
+            if order.len() > MOST_GOAL_STATES {
                 let message = "the goal's automaton is too large; make the goal simpler".into();
                 return Err(GoalError { column: 1, message });
             }

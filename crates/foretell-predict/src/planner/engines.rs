@@ -22,7 +22,7 @@ use super::{CompiledGoal, Outcome, Plan, PlanOptions, Planner, Unplannable};
 use crate::atomicity::pattern_questions;
 use crate::candidates::Limits;
 use crate::engine::{Engine as SolverEngine, Setting, Verdict};
-use crate::finding::{access_info, detail, fingerprints};
+use crate::finding::{Reason, access_info, detail, fingerprints};
 use crate::orders::order_candidates;
 use crate::predict::{
     collect, constrained, count_violations, first_instances, first_words, retain_part,
@@ -347,20 +347,19 @@ impl Asker<'_> {
         let instances = &asked.question.instances;
         let tried = &instances[..instances.len().min(self.options.common.window.instances.max(1))];
         let mut undecided = (tried.len() < instances.len())
-            .then(|| format!("only {} of {} instances were planned", tried.len(), instances.len()));
+            .then_some(Reason::SomeInstances { tried: tried.len(), of: instances.len() });
         if !matches!(self.options.engine, Engine::Lockset | Engine::Orders) {
             for instance in tried {
                 let Some(goal) = self.goal(asked, instance)? else { continue };
                 match self.planner.plan(&goal, &self.plan_options(true)) {
                     Outcome::NoPlan => {}
                     Outcome::Unknown => {
-                        undecided = Some("the planner's budget is spent; raise --budget".into());
+                        undecided = Some(Reason::PlannerBudget);
                     }
                     Outcome::Plan(plan) => match execute(self.trace, &mut self.checkpoints, &plan)?
                     {
                         Ok(Executed::ThroughAFailedAssertion) => {
-                            undecided =
-                                Some("the plan runs through an assertion that fails".into());
+                            undecided = Some(Reason::FailedAssertion);
                         }
                         Ok(Executed::Well) => {
                             let schedule = self.schedule(&plan, &goal);
@@ -373,7 +372,7 @@ impl Asker<'_> {
                             prediction
                                 .internal_errors
                                 .push(format!("{about}: the validator refuses a plan: {why}"));
-                            undecided = Some("the validator refuses the plan".into());
+                            undecided = Some(Reason::Refused);
                         }
                     },
                 }
@@ -385,15 +384,15 @@ impl Asker<'_> {
                 match self.planner.plan(&goal, &self.plan_options(false)) {
                     Outcome::NoPlan => {}
                     Outcome::Unknown => {
-                        undecided = Some("the planner's budget is spent; raise --budget".into());
+                        undecided = Some(Reason::PlannerBudget);
                     }
                     Outcome::Plan(plan) => {
                         let why = match self.options.engine {
-                            Engine::Orders => "by strong order only: to be tried by execution",
-                            _ => "lock-valid only: to be tried by execution",
+                            Engine::Orders => Reason::OrderOnly,
+                            _ => Reason::LocksOnly,
                         };
                         let schedule = self.schedule(&plan, &goal);
-                        let answer = (Status::Unknown(why.into()), instance, Some(schedule));
+                        let answer = (Status::Unknown(why), instance, Some(schedule));
                         record(self.trace, asked, Some(answer), prediction);
                         return Ok(());
                     }
@@ -509,7 +508,7 @@ impl Solver<'_> {
         let total = self.trace.events.len();
         let checkpoints = Checkpoints::new(self.trace)?;
         let mut radius = limits.first.max(1);
-        let mut reason = format!("bounded window: not possible within {} events", limits.most);
+        let mut reason = Reason::Window(limits.most);
         loop {
             let whole = total <= limits.whole || !self.trace.metadata.observed_order;
             let bounds = match whole {
@@ -557,7 +556,7 @@ impl Solver<'_> {
                     Verdict::Unknown(why) => reason = why,
                     Verdict::Refused(why) => {
                         prediction.internal_errors.push(why);
-                        reason = "the validator refuses the solution".into();
+                        reason = Reason::Refused;
                     }
                 }
             }

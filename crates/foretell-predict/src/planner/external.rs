@@ -6,17 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::limits::{MOST_PLANNER_OUTPUT, PLANNER_SECONDS};
+
 use foretell_guard::process::{self, Killed};
 use foretell_guard::{Keep, replace_file};
 use foretell_trace::EventId;
 
 use super::pddl::{Pddl, PddlError};
-
-/// A planner that takes longer is killed, with everything that it started.
-const LONGEST: Duration = Duration::from_secs(300);
-
-/// One that prints more than so many bytes, too; a plan is much shorter.
-const MOST_OUTPUT: usize = 1 << 26;
 
 /// What another planner said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,19 +75,24 @@ impl Pddl {
         }
         let mut shell = Command::new("sh");
         shell.args(["-c", &line]).current_dir(directory).stderr(Stdio::null());
-        let ran = process::run(&mut shell, Some(LONGEST), MOST_OUTPUT)
-            .map_err(|error| ExternalError::Run(PathBuf::from("sh"), error))?;
+        let ran = process::run(
+            &mut shell,
+            Some(Duration::from_secs(PLANNER_SECONDS)),
+            MOST_PLANNER_OUTPUT,
+        )
+        .map_err(|error| ExternalError::Run(PathBuf::from("sh"), error))?;
         let text = match reads_file {
             true => plan_in(&plan_path).unwrap_or_default(),
             false => actions_in(&String::from_utf8_lossy(&ran.output)),
         };
         match ran.killed {
             Some(Killed::Time) => {
-                let how = format!("it was killed: no answer within {} s", LONGEST.as_secs());
+                let how = format!("it was killed: no answer within {PLANNER_SECONDS} s");
                 return Ok(ExternalAnswer::NoPlan(how));
             }
             Some(Killed::Output) => {
-                let how = format!("it was killed: it printed more than {MOST_OUTPUT} bytes");
+                let how =
+                    format!("it was killed: it printed more than {MOST_PLANNER_OUTPUT} bytes");
                 return Ok(ExternalAnswer::NoPlan(how));
             }
             None => {}
@@ -109,9 +110,9 @@ fn plan_in(path: &Path) -> Option<String> {
     let mut text = String::new();
     let mut file = File::open(path).ok().filter(|file| {
         let metadata = file.metadata();
-        metadata.is_ok_and(|there| there.is_file() && there.len() <= MOST_OUTPUT as u64)
+        metadata.is_ok_and(|there| there.is_file() && there.len() <= MOST_PLANNER_OUTPUT as u64)
     })?;
-    file.by_ref().take(MOST_OUTPUT as u64).read_to_string(&mut text).ok()?;
+    file.by_ref().take(MOST_PLANNER_OUTPUT as u64).read_to_string(&mut text).ok()?;
     Some(text)
 }
 

@@ -24,6 +24,8 @@
 
 use std::collections::HashMap;
 
+use crate::limits::DEEPEST_GOAL;
+
 /// A formula as written, with events by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Formula {
@@ -208,9 +210,6 @@ fn tokens(text: &str) -> Result<Vec<(usize, String)>, GoalError> {
     Ok(tokens)
 }
 
-/// How deep formulas may be nested.
-const MAXIMAL_DEPTH: usize = 200;
-
 struct Parser<'a> {
     tokens: &'a [(usize, String)],
     at: usize,
@@ -240,7 +239,7 @@ impl Parser<'_> {
 
     fn formula(&mut self) -> Result<Formula, GoalError> {
         self.depth += 1;
-        if self.depth > MAXIMAL_DEPTH {
+        if self.depth > DEEPEST_GOAL {
             return self.error("the goal is nested too deeply");
         }
         let premise =
@@ -297,7 +296,7 @@ impl Parser<'_> {
 
     fn nested(&mut self) -> Result<Formula, GoalError> {
         self.depth += 1;
-        if self.depth > MAXIMAL_DEPTH {
+        if self.depth > DEEPEST_GOAL {
             return self.error("the goal is nested too deeply");
         }
         let formula = self.unary();

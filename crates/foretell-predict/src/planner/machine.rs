@@ -8,15 +8,14 @@
 
 use std::collections::HashMap;
 
+use crate::limits::MOST_PLANNER_THREADS;
+
 use foretell_trace::{
     EventId, LockMode, LockStep, MemoryRange, ObjectKind, Op, Trace, Value, VariableId,
 };
 
 /// A value that no access ever asks for: the content of a cell before anything is known of it.
 const UNKNOWN: u64 = u64::MAX - 1;
-
-/// How many threads a condition variable's set of waiters can hold.
-const MAXIMAL_THREADS: usize = 128;
 
 /// What an event does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,8 +138,9 @@ impl Domain {
         if !trace.metadata.observed_order {
             return refuse(None, "the planner needs a recorded order of the events");
         }
-        if trace.threads.len() > MAXIMAL_THREADS {
-            return refuse(None, "the planner takes at most 128 threads");
+        if trace.threads.len() > MOST_PLANNER_THREADS {
+            let most = format!("the planner takes at most {MOST_PLANNER_THREADS} threads");
+            return refuse(None, &most);
         }
         if !trace.orders.is_empty() || !trace.atomic_sections.is_empty() {
             return refuse(None, "the planner takes no fixed orders or atomic sections");

@@ -22,6 +22,8 @@ mod wide_hash;
 
 use std::path::Path;
 
+use crate::limits::{MOST_SNAPSHOTS, SNAPSHOT_EVENTS};
+
 use foretell_trace::{EventId, Trace};
 
 pub use compiled_goal::CompiledGoal;
@@ -90,11 +92,6 @@ pub struct Planner {
     snapshots: Vec<State>,
     every: usize,
 }
-
-/// At least so many events lie between two snapshots,
-const SNAPSHOT_EVENTS: usize = 4_096;
-/// and there are at most so many.
-const MOST_SNAPSHOTS: usize = 64;
 
 /// A segment is first this long before and after the goal's events, then four times as long, ...
 const FIRST_MARGIN: usize = 64;

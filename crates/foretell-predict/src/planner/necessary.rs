@@ -8,11 +8,10 @@
 use foretell_trace::EventId;
 use rustc_hash::FxHashMap;
 
+use crate::limits::MOST_NECESSARY;
+
 use super::compiled_goal::CompiledGoal;
 use super::machine::{Domain, Step};
-
-/// The table is given up where it would need more numbers than this.
-const MOST: usize = 1 << 26;
 
 /// For each event and thread: so many events of the thread come before it in every run.
 pub(super) struct Necessary {
@@ -25,7 +24,7 @@ impl Necessary {
     pub(super) fn new(domain: &Domain) -> Option<Self> {
         let threads = domain.chains.len();
         let total = domain.steps.len();
-        if total.checked_mul(threads)? > MOST {
+        if total.checked_mul(threads)? > MOST_NECESSARY {
             return None;
         }
         let mut firsts: FxHashMap<(u32, u64), Vec<(u32, EventId)>> = FxHashMap::default();

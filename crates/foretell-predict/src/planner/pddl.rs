@@ -21,6 +21,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
+use crate::limits::MOST_WOKEN;
+
 use foretell_trace::{EventId, LockMode};
 
 use super::compiled_goal::CompiledGoal;
@@ -269,9 +271,9 @@ impl<'a> Writer<'a> {
             }
             Step::Broadcast(condition) => {
                 let waiters = self.waiters(condition);
-                if waiters.len() > MAXIMAL_BROADCAST {
+                if waiters.len() > MOST_WOKEN {
                     return Err(PddlError(format!(
-                        "event {}: a broadcast to more than {MAXIMAL_BROADCAST} threads cannot be \
+                        "event {}: a broadcast to more than {MOST_WOKEN} threads cannot be \
                          written in PDDL without conditional effects",
                         action.event.0
                     )));
@@ -435,9 +437,6 @@ impl<'a> Writer<'a> {
         facts
     }
 }
-
-/// A broadcast has a way for each set of sleeping threads.
-const MAXIMAL_BROADCAST: usize = 4;
 
 fn domain_text(actions: &[(String, Operator)], initial: &BTreeSet<String>) -> String {
     let mut facts = initial.clone();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use foretell_report::Report;
 use foretell_report::report::{
-    Edge, Effect, EventName, Explanation, Fix, ForcedRun, Formula, Place, Status,
+    Edge, Effect, EndKind, EventName, Explanation, Fix, ForcedRun, Formula, Place, Status,
 };
 use foretell_trace::format::text;
 
@@ -65,6 +65,8 @@ pub fn tested(trace: &str) -> Report {
     finding.effect = Some(Effect::Assertion);
     finding.forced = Some(ForcedRun {
         ended: "signal 6 (SIGABRT)".into(),
+        end: Some(EndKind::Signal),
+        ended_before_branch: false,
         runs: Some(3),
         runs_before: Some(1),
         first_differing_branch: Some(Place {

@@ -4,9 +4,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use foretell_force::limits::MOST_POINTS;
 use foretell_force::program::Program;
 use foretell_force::run::{Limits, Runner};
-use foretell_force::session::MOST_POINTS;
 use foretell_guard::say;
 use foretell_record::{LiveClients, Ready, Served};
 

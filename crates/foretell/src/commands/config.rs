@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::CommandFactory;
+use foretell_guard::limits::Limit;
 use serde_json::json;
 
 use crate::cli::Cli;
@@ -40,6 +41,40 @@ pub fn show(config: &Config, output: &mut Output) -> Result<Exit, Failure> {
         }
         let value = one.value.as_deref().unwrap_or("-");
         writeln!(output, "{:<18} {value:<24} # {}", one.key, one.source)?;
+    }
+    Ok(Exit::NothingFound)
+}
+
+/// The limits that no option sets, by the part of foretell that they are about.
+const LIMITS: [(&str, &[Limit]); 4] = [
+    ("predict", foretell_predict::limits::TABLE),
+    ("test", foretell_force::limits::TABLE),
+    ("explain", foretell_neighbourhood::limits::TABLE),
+    ("report", foretell_report::limits::TABLE),
+];
+
+/// Prints the limits, with what they cost and what is lost at them.
+pub fn limits(output: &mut Output) -> Result<Exit, Failure> {
+    if output.json() {
+        let limits: Vec<_> = LIMITS
+            .iter()
+            .flat_map(|(part, table)| table.iter().map(move |limit| (part, limit)))
+            .map(|(part, limit)| {
+                json!({"part": part, "name": limit.name, "value": limit.value,
+                    "what": limit.what.trim(), "costs": limit.costs, "lost": limit.lost})
+            })
+            .collect();
+        output.object(json!({"version": 1, "limits": limits}))?;
+        return Ok(Exit::NothingFound);
+    }
+    for (part, table) in LIMITS {
+        writeln!(output, "[{part}]")?;
+        for limit in table {
+            writeln!(output, "{:<26} {:>9}  {}", limit.name, limit.value, limit.what.trim())?;
+            writeln!(output, "{:<37} a larger one costs: {}", "", limit.costs)?;
+            writeln!(output, "{:<37} lost at it: {}", "", limit.lost)?;
+        }
+        writeln!(output)?;
     }
     Ok(Exit::NothingFound)
 }

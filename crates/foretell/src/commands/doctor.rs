@@ -40,9 +40,10 @@ pub fn look_at(program: &[OsString], output: &mut Output) -> Result<Exit, Failur
     for outside in run.outside.iter().filter(|outside| outside.cause == Cause::Foreign) {
         *functions.entry(&outside.subject).or_default() += outside.times;
     }
-    let gaps: Vec<&str> = run.trace.metadata.gaps.iter().map(|gap| &**gap).collect();
-    let gaps: Vec<&str> =
-        gaps.into_iter().filter(|gap| !gap.contains("not instrumented")).collect();
+    // Functions are listed one by one.
+    let listed = foretell_record::not_instrumented(&run.outside);
+    let gaps = run.trace.metadata.gaps.iter().map(|gap| &**gap);
+    let gaps: Vec<&str> = gaps.filter(|gap| !listed.iter().any(|other| other == gap)).collect();
     let mut by_calls: Vec<(&str, u64)> = functions.into_iter().collect();
     by_calls.sort_by_key(|&(name, calls)| (std::cmp::Reverse(calls), name));
     if output.json() {

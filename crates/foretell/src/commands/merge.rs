@@ -10,10 +10,10 @@ use foretell_report::report::{Exploration, OpenQuestions, Part, Status};
 use foretell_report::{Report, story};
 
 use crate::cli::MergeArguments;
-use crate::commands::report::{exit_of, print, saved, suppress, write_files};
-use crate::commands::test::class_digest;
+use crate::commands::report::{print, saved, suppress, write_files};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use foretell_report::session::class_digest;
 
 /// Joins and prints.
 pub fn run(arguments: &MergeArguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -35,7 +35,7 @@ pub fn run(arguments: &MergeArguments, output: &mut Output) -> Result<Exit, Fail
     story::fold(&mut report);
     print(&report, output)?;
     write_files(&report, &arguments.outputs)?;
-    Ok(exit_of(&report))
+    Ok(report.conclusion().into())
 }
 
 /// Are these all parts of one exploration, each once?

@@ -1,48 +1,15 @@
 //! A finding past the recorded path, told by the run that went wrong: no prediction is about it, but
 //! the run has its own events, a turn that was decisive, and mostly a block that it tore apart.
 
-use foretell_force::session::{Past, Tested};
+use foretell_force::session::Past;
 use foretell_force::torn::torn_block;
 use foretell_neighbourhood::Primitive;
 use foretell_predict::finding::access_info;
-use foretell_predict::{Finding, WitnessSchedule};
 use foretell_report::report::Explanation;
 use foretell_report::source::Sources;
-use foretell_trace::{EventId, Op, Trace};
+use foretell_trace::{EventId, Trace};
 
 use crate::commands::explained::{Explained, Repair, explained};
-
-/// The finding with the events of its own run in the order in which they happened; `None` where the
-/// run did not take the steps that the finding is about.
-pub fn in_its_own_run(tested: &Tested) -> Option<(&Trace, Finding)> {
-    let past = tested.past.as_ref()?;
-    if past.accesses.len() != tested.finding.accesses.len() {
-        return None;
-    }
-    let trace = &past.trace;
-    let mut events = past.accesses.clone();
-    let failed = |event: &&EventId| matches!(trace.event(**event).op, Op::Assert(condition) if !condition.outcome);
-    let all: Vec<EventId> = (0..trace.events.len()).map(EventId::from).collect();
-    let (first, second) = past.switch.unzip();
-    for event in first.into_iter().chain(second).chain(all.iter().rev().find(failed).copied()) {
-        if !events.contains(&event) {
-            events.push(event);
-        }
-    }
-    let thread = |event: EventId| trace.event(event).thread;
-    let switches = all.windows(2).filter(|pair| thread(pair[0]) != thread(pair[1])).count();
-    let finding = Finding {
-        accesses: events.into_iter().map(|event| access_info(trace, event)).collect(),
-        schedule: Some(WitnessSchedule {
-            recorded: 0,
-            order: all,
-            next: Vec::new(),
-            context_switches: switches,
-        }),
-        ..tested.finding.clone()
-    };
-    Some((trace, finding))
-}
 
 /// Which turn was decisive and which block is torn, and what repairs that.
 pub fn explained_by_its_run(past: &Past) -> Explained {

@@ -89,7 +89,7 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
     if let Some(error) = prediction.internal_errors.iter().chain(refused).next() {
         return Err(Failure::Internal(format!("the validator refused a solver's answer: {error}")));
     }
-    report::keep_verdict(report::exit_of(&report), written)
+    report::keep_verdict(report.conclusion().into(), written)
 }
 
 /// What a report says when a signal cut the work short.

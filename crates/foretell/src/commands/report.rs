@@ -7,7 +7,6 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use foretell_guard::say;
-use foretell_report::report::Status;
 use foretell_report::suppress::{self, SuppressionError, Suppressions};
 use foretell_report::terminal::{self, Look};
 use foretell_report::{Report, html, junit, perfetto, sarif};
@@ -30,7 +29,7 @@ pub fn run(arguments: &ReportArguments, output: &mut Output) -> Result<Exit, Fai
         print(&report, output)?;
     }
     write_files(&report, &arguments.outputs)?;
-    Ok(exit_of(&report))
+    Ok(report.conclusion().into())
 }
 
 /// A result that was saved.
@@ -145,22 +144,4 @@ pub fn write_file(
 fn today() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     suppress::date(now.as_secs())
-}
-
-/// Something confirmed says 10, something predicted 11, otherwise something undecided or unseen 12.
-/// What is suppressed says nothing.
-pub fn exit_of(report: &Report) -> Exit {
-    let any = |status| report.active().any(|finding| finding.status == status);
-    if any(Status::Confirmed) {
-        Exit::Confirmed
-    } else if any(Status::Predicted) {
-        Exit::Predicted
-    } else if any(Status::Unknown)
-        || !report.not_seen().is_empty()
-        || report.exploration.as_ref().is_some_and(|explored| !explored.covered)
-    {
-        Exit::Incomplete
-    } else {
-        Exit::NothingFound
-    }
 }

@@ -14,7 +14,7 @@ use foretell_trace::schedule::Schedule;
 
 use crate::cli::TestArguments;
 use crate::commands::schedules;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// What is tested and how: everything that the runs and their meaning depend on. Limits of the whole test
 /// and what is written are not among it.
@@ -68,8 +68,6 @@ pub struct Kept {
 
 /// What a test said that had nothing left to do.
 pub struct Said {
-    /// Its exit code.
-    pub exit: Exit,
     /// Its report, as it was before anything was suppressed.
     pub report: Report,
     /// Its schedules, by the findings' ids.
@@ -99,19 +97,17 @@ impl Kept {
     pub fn said(&self) -> Option<Said> {
         let bytes = self.store.get(Kind::Result, &[])?;
         let mut reader = Reader::new(&bytes);
-        let exit = Exit::of_code(reader.narrow()?)?;
         let report = Report::from_json(reader.text()?).ok()?;
         let schedules = reader.list(|reader| {
             Some((reader.text()?.to_owned(), Schedule::parse(reader.text()?).ok()?))
         })?;
-        Some(Said { exit, report, schedules })
+        Some(Said { report, schedules })
     }
 
     /// Keeps what the test said.
     pub fn finish(&self, said: &Said) {
         let Ok(json) = serde_json::to_string(&said.report) else { return };
         let mut writer = Writer::default();
-        writer.number(said.exit.code().into());
         writer.text(&json);
         writer.list(said.schedules.iter(), |writer, (id, schedule)| {
             writer.text(id);

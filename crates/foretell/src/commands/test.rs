@@ -1,22 +1,18 @@
 //! `foretell test`: the whole thing.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use foretell_explore::Part;
 use foretell_force::bounded::bounded;
 use foretell_force::forced::Violation;
-use foretell_force::judge::Outcome;
-use foretell_force::session::{
-    Conclusion, Options, Session, TestError, Tested, UNINTERRUPTED, test,
-};
+use foretell_force::session::{Options, Session, TestError, Tested, UNINTERRUPTED, test};
 use foretell_guard::{say, stop};
-use foretell_predict::Prediction;
 use foretell_predict::progress::Phase;
-use foretell_report::report::{self, ForcedRun, Place, Report};
-use foretell_report::{sha256, shell_word, story};
+use foretell_report::report::{self, Report};
+use foretell_report::{shell_word, story};
 use foretell_solve::Budget;
 use foretell_trace::schedule::Schedule;
 
@@ -25,12 +21,10 @@ use crate::commands::cases::{self, Case, Plan};
 use crate::commands::clients;
 use crate::commands::explained::explained;
 use crate::commands::frameworks;
-use crate::commands::past::{explained_by_its_run, in_its_own_run};
+use crate::commands::past::explained_by_its_run;
 use crate::commands::predict::{filters, stopped};
 use crate::commands::program::prepare;
-use crate::commands::report::{
-    check_suppressions, exit_of, keep_verdict, print, suppress, write_files,
-};
+use crate::commands::report::{check_suppressions, keep_verdict, print, suppress, write_files};
 use crate::commands::resume::{Kept, Said, subject, to_go_on};
 use crate::commands::schedules;
 use crate::commands::trials::Trials;
@@ -135,7 +129,7 @@ fn run_program(arguments: &TestArguments, output: &mut Output) -> Result<Exit, F
     let kept = Kept::open(arguments, &subject)?;
     if let Some(said) = kept.as_ref().and_then(Kept::said) {
         said.write_schedules(&arguments.schedules);
-        return shown(said.report, said.exit, arguments, output);
+        return shown(said.report, arguments, output);
     }
     let mut options = options(arguments)?;
     options.store = kept.as_ref().map(|kept| Arc::clone(&kept.store));
@@ -161,7 +155,9 @@ fn run_program(arguments: &TestArguments, output: &mut Output) -> Result<Exit, F
     schedules::write(&arguments.schedules, schedules, &mut paths);
     options.predict.progress.begin(Phase::Explaining, 0);
     let mut trials = Trials::new(arguments, &options, started);
-    let mut report = report(&session, &paths, &mut trials);
+    let mut report = Report::from_session(&session, &paths);
+    explain(&session, &mut report, &mut trials);
+    report.respell();
     drop((line, watch));
     for replay in report.findings.iter_mut().filter_map(|finding| finding.replay.as_mut()) {
         *replay = replay.replacen("replay", &format!("replay{}", same_runs(&arguments.run)), 1);
@@ -175,29 +171,20 @@ fn run_program(arguments: &TestArguments, output: &mut Output) -> Result<Exit, F
     for error in &session.errors {
         say!("foretell: internal error: {error}; {WHERE_TO_REPORT}");
     }
-    let exit = match session.conclusion() {
-        Conclusion::Confirmed => Exit::Confirmed,
-        Conclusion::Predicted => Exit::Predicted,
-        Conclusion::Incomplete => Exit::Incomplete,
-        Conclusion::Failed => Exit::OurFailure,
-        Conclusion::NothingFound if stop::asked().is_some() => Exit::Incomplete,
-        Conclusion::NothingFound => Exit::NothingFound,
-    };
     if let Some(kept) = &kept {
         if session.is_finished() && stop::asked().is_none() {
-            kept.finish(&Said { exit, report: report.clone(), schedules: saved });
+            kept.finish(&Said { report: report.clone(), schedules: saved });
         }
         if let Some(failure) = kept.store.failure() {
             say!("foretell: {failure}");
         }
     }
-    shown(report, exit, arguments, output)
+    shown(report, arguments, output)
 }
 
 /// Suppresses, prints and writes.
 fn shown(
     mut report: Report,
-    exit: Exit,
     arguments: &TestArguments,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
@@ -206,10 +193,7 @@ fn shown(
     story::fold(&mut report);
     print(&report, output)?;
     let written = write_files(&report, &arguments.outputs);
-    if report.findings.iter().any(|finding| finding.suppressed.is_some()) {
-        return keep_verdict(exit_of(&report), written);
-    }
-    keep_verdict(exit, written)
+    keep_verdict(report.conclusion().into(), written)
 }
 
 /// What joining this part with others takes, if it is one.
@@ -226,13 +210,6 @@ fn part(
         subject: subject.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
         classes: explored.digests.iter().map(|class| format!("{class:016x}")).collect(),
     })
-}
-
-/// A digest of a set of classes.
-pub fn class_digest(classes: impl Iterator<Item = String>) -> String {
-    let classes: BTreeSet<String> = classes.collect();
-    let text: String = classes.into_iter().collect();
-    sha256::hex(text.as_bytes())[..16].to_owned()
 }
 
 /// Explanations have at least so long, whatever the time limit is.
@@ -282,108 +259,6 @@ fn options(arguments: &TestArguments) -> Result<Options, Failure> {
     Ok(options)
 }
 
-/// The result as data. What nobody can see is counted and left out.
-fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>, trials: &mut Trials) -> Report {
-    let of_base = |base: usize| {
-        let shown = session.tested.iter().filter(move |tested| tested.base == base);
-        let open = session.open.iter().filter(move |open| open.base == base);
-        shown
-            .filter(|tested| !tested.is_folded() && in_its_own_run(tested).is_none())
-            .map(|tested| tested.finding.clone())
-            .chain(open.map(|open| open.finding.clone()))
-    };
-    let mut prediction = session.prediction.clone();
-    prediction.unseen.clone_from(&session.unseen);
-    prediction.findings = of_base(0).collect();
-    let mut report = Report::from_prediction(&session.bases[0], "", &prediction, schedules);
-    for (base, trace) in session.bases.iter().enumerate().skip(1) {
-        let prediction = Prediction { findings: of_base(base).collect(), ..Prediction::default() };
-        if prediction.findings.is_empty() {
-            continue;
-        }
-        report.absorb(Report::from_prediction(trace, "", &prediction, schedules));
-    }
-    for (trace, finding) in session.tested.iter().filter_map(in_its_own_run) {
-        let prediction = Prediction { findings: vec![finding], ..Prediction::default() };
-        report.absorb(Report::from_prediction(trace, "", &prediction, schedules));
-    }
-    for finding in &mut report.findings {
-        // A question that is open here stays open where the same happened on another path, unseen.
-        let mut seen = session.tested.iter().filter(|tested| !tested.is_folded());
-        if let Some(tested) = seen.find(|tested| tested.finding.id == finding.id) {
-            judged(finding, tested);
-        }
-    }
-    explain(session, &mut report, trials);
-    report.exploration = Some(exploration(session));
-    report.trace.outside = session.recorded.outside.iter().map(outside).collect();
-    report.respell();
-    let place = |finding: &report::Finding| {
-        session.tested.iter().position(|tested| tested.finding.id == finding.id)
-    };
-    report.findings.sort_by_key(|finding| place(finding).unwrap_or(usize::MAX));
-    let counts = &session.counts;
-    let of = |is: fn(&Tested) -> bool| session.tested.iter().filter(|tested| is(tested)).count();
-    report.statistics.test = Some(report::TestStatistics {
-        recorded_end: session.recorded.ended(),
-        runs: counts.runs,
-        runs_made: counts.runs_made,
-        behaviours: counts.behaviours,
-        paths: session.exploration.classes,
-        forced: session.tested.len(),
-        confirmed: of(Tested::counts),
-        refuted: of(|tested| tested.verdict.is_refuted()),
-        open: of(|tested| tested.verdict.is_open()) + counts.untried,
-        folded: of(Tested::is_folded),
-        untried: counts.untried,
-        branches: session.recorded.path.branches(),
-        branches_stored: session.recorded.path.mispredictions(),
-    });
-    report
-}
-
-/// How much was covered, for the report.
-fn exploration(session: &Session) -> report::Exploration {
-    let explored = &session.exploration;
-    let reason = |(doubt, &questions): (&foretell_explore::Doubt, &usize)| report::OpenQuestions {
-        reason: doubt.to_string(),
-        questions,
-    };
-    let mut reasons: Vec<report::OpenQuestions> = explored.open.iter().map(reason).collect();
-    if session.counts.undecided > 0 {
-        reasons.push(report::OpenQuestions {
-            reason: "the solver did not decide whether something goes wrong on another path".into(),
-            questions: session.counts.undecided,
-        });
-    }
-    report::Exploration {
-        covered: session.is_covered(),
-        classes: explored.classes,
-        interleavings: explored.interleavings.filter(|_| session.is_covered()),
-        questions: explored.asked,
-        walks: explored.walks,
-        open: reasons.iter().map(|open| open.questions).sum(),
-        reasons,
-        digest: (!explored.digests.is_empty())
-            .then(|| class_digest(explored.digests.iter().map(|class| format!("{class:016x}")))),
-        ..report::Exploration::default()
-    }
-}
-
-/// What the recorded run depended on, for the report.
-fn outside(outside: &foretell_record::Outside) -> report::Outside {
-    let site = outside.site.as_ref().filter(|site| site.line > 0);
-    report::Outside {
-        cause: outside.cause.name().into(),
-        thread: outside.thread.clone(),
-        subject: outside.subject.clone(),
-        file: site.map(|site| site.file.to_string()),
-        line: site.map(|site| site.line),
-        awaited: outside.awaited,
-        times: outside.times,
-    }
-}
-
 /// Explains the first findings that count, as far as they are about the events of a run and as the
 /// time goes. A finding without an explanation is a finding all the same.
 fn explain(session: &Session, report: &mut Report, trials: &mut Trials) {
@@ -418,35 +293,4 @@ fn explain(session: &Session, report: &mut Report, trials: &mut Trials) {
             });
         }
     }
-}
-
-fn judged(finding: &mut report::Finding, tested: &Tested) {
-    let difference = &tested.verdict.difference;
-    (finding.status, finding.reason) = match &tested.verdict.outcome {
-        _ if tested.is_recorded() => {
-            (report::Status::Confirmed, Some("in the recorded run".to_owned()))
-        }
-        Outcome::Confirmed(_) | Outcome::Benign => (report::Status::Confirmed, None),
-        Outcome::Refuted(why) => (report::Status::Refuted, Some(why.clone())),
-        Outcome::NotForced(why) => (report::Status::Predicted, Some(why.clone())),
-    };
-    finding.effect = tested.verdict.effect();
-    let branch = difference.branch.as_ref();
-    finding.forced = Some(ForcedRun {
-        ended: tested.ended.clone(),
-        runs: None,
-        runs_before: Some(tested.runs_before),
-        first_differing_branch: branch.map(|branch| {
-            let taken = branch.second.as_ref().or(branch.first.as_ref());
-            let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-            Place {
-                file: taken.and_then(|taken| known(&taken.site.file)),
-                line: taken.map(|taken| taken.site.line).filter(|&line| line > 0),
-                function: taken.and_then(|taken| known(&taken.site.function)),
-                text: difference.other_path.clone(),
-            }
-        }),
-        output_difference: difference.output.clone(),
-        stderr: Some(tested.stderr.clone()).filter(|text| !text.is_empty()),
-    });
 }

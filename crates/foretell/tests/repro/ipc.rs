@@ -155,7 +155,7 @@ fn an_order_that_was_kept_is_said() {
                 int main(void) { set(1); go(w); w(0); pthread_join(t, 0); assert(x == 2); semctl(q, 0, IPC_RMID); return 0; }"),
         ],
         12,
-        "only tried in their recorded order",
+        "were tried in their recorded order only",
     );
 }
 

@@ -189,9 +189,10 @@ impl TraceBuilder {
             Record::Term(id, term) => self.terms.push((id.0, term)),
             Record::Command(command) => metadata.command = command,
             Record::BuildId(build_id) => metadata.build_id = Some(build_id),
-            Record::Properties { symbolic, observed_order } => {
-                metadata.symbolic = symbolic;
-                metadata.observed_order = observed_order;
+            Record::Properties(has) => {
+                metadata.symbolic = has.symbolic;
+                metadata.observed_order = has.observed_order;
+                metadata.machine_code = has.machine_code;
             }
             Record::Gap(sentence) => metadata.gaps.push(sentence),
             Record::Restriction(sentence) => metadata.restrictions.push(sentence),

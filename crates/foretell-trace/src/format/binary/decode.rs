@@ -14,6 +14,17 @@ use crate::id::{ObjectId, SiteId, TermId, ThreadId, VariableId};
 use crate::term::{ArrayValue, Operator, Rational, ScalarSort, Sort, Value};
 use crate::trace::{ChannelKind, MemoryRange, Object, ObjectKind, Scope, Site, Thread, Variable};
 
+/// What a trace has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Properties {
+    /// See [`crate::Metadata::symbolic`].
+    pub symbolic: bool,
+    /// See [`crate::Metadata::observed_order`].
+    pub observed_order: bool,
+    /// See [`crate::Metadata::machine_code`].
+    pub machine_code: bool,
+}
+
 /// One record of a chunk. Ids are the recorder's own; events are named by sequence number.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {
@@ -34,12 +45,7 @@ pub enum Record {
     /// The program's build id.
     BuildId(Box<str>),
     /// What the trace has.
-    Properties {
-        /// See [`crate::Metadata::symbolic`].
-        symbolic: bool,
-        /// See [`crate::Metadata::observed_order`].
-        observed_order: bool,
-    },
+    Properties(Properties),
     /// Something that was not seen.
     Gap(Box<str>),
     /// Something that was held at its recorded value.
@@ -591,9 +597,11 @@ impl Bytes<'_> {
             }
             definition::BUILD_ID => Record::BuildId(self.text()?),
             definition::PROPERTIES => match self.byte()? {
-                bits @ 0..=3 => {
-                    Record::Properties { symbolic: bits & 1 != 0, observed_order: bits & 2 != 0 }
-                }
+                bits @ 0..=7 => Record::Properties(Properties {
+                    symbolic: bits & 1 != 0,
+                    observed_order: bits & 2 != 0,
+                    machine_code: bits & 4 != 0,
+                }),
                 _ => return Err(self.fault("an unknown property")),
             },
             definition::GAP => Record::Gap(self.text()?),

@@ -1,6 +1,7 @@
 //! Records to bytes: what the recorder calls for every event. Nothing here panics, and nothing
 //! allocates as long as the caller's buffer has room.
 
+use super::decode::Properties;
 use super::varint::{SHORT, Short, put, put_wide, step, zigzag, zigzag_wide};
 use crate::event::{Access, Condition, Event, LockMode, LockStep, MemoryOrder, Op};
 use crate::id::{ObjectId, SiteId, TermId, ThreadId, VariableId};
@@ -820,11 +821,11 @@ impl ChunkEncoder {
         put_text(build_id, out);
     }
 
-    /// Says what the trace has; see [`Metadata::symbolic`] and [`Metadata::observed_order`]. Both
-    /// are false in a file that does not say.
-    pub fn properties(&mut self, symbolic: bool, observed_order: bool, out: &mut Vec<u8>) {
+    /// Says what the trace has. All are false in a file that does not say.
+    pub fn properties(&mut self, has: Properties, out: &mut Vec<u8>) {
         self.define(definition::PROPERTIES, out);
-        out.push(flag(symbolic, 1) | flag(observed_order, 2));
+        let Properties { symbolic, observed_order, machine_code } = has;
+        out.push(flag(symbolic, 1) | flag(observed_order, 2) | flag(machine_code, 4));
     }
 
     /// Something that was not seen, in one sentence.
@@ -841,7 +842,8 @@ impl ChunkEncoder {
 
     /// All of the metadata.
     pub fn metadata(&mut self, metadata: &Metadata, out: &mut Vec<u8>) {
-        self.properties(metadata.symbolic, metadata.observed_order, out);
+        let &Metadata { symbolic, observed_order, machine_code, .. } = metadata;
+        self.properties(Properties { symbolic, observed_order, machine_code }, out);
         if !metadata.command.is_empty() {
             self.command(metadata.command.iter().map(|part| &**part), out);
         }

@@ -79,7 +79,7 @@ mod write;
 
 pub use chunk::{ChunkSealer, Compression, FILE_HEADER, MAX_CHUNK_BYTES};
 pub use collect::{TraceBuilder, read};
-pub use decode::{Record, TermDefinition};
+pub use decode::{Properties, Record, TermDefinition};
 pub use encode::{ChunkEncoder, MAX_STEP_BYTES, Name, Step};
 pub use stream::Records;
 pub use write::write;

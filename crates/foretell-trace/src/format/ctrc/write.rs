@@ -40,6 +40,9 @@ impl<'t> Writer<'t> {
         if metadata.observed_order {
             return cannot("the observed order of events");
         }
+        if metadata.machine_code {
+            return cannot("that it was recorded from a binary");
+        }
         if !metadata.command.is_empty() || metadata.build_id.is_some() {
             return cannot("the command that was recorded");
         }

@@ -533,6 +533,10 @@ impl Reader {
                 self.trace.metadata.observed_order = true;
                 Ok(())
             }
+            "machine-code" => {
+                self.trace.metadata.machine_code = true;
+                Ok(())
+            }
             "command" => {
                 while line.peek().is_some() {
                     let word = line.string("a word of the command")?;

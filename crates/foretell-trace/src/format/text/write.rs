@@ -87,6 +87,9 @@ impl<'t> Writer<'t> {
         if metadata.observed_order {
             writeln!(out, "observed")?;
         }
+        if metadata.machine_code {
+            writeln!(out, "machine-code")?;
+        }
         for gap in &metadata.gaps {
             writeln!(out, "gap {}", quoted(gap, '"'))?;
         }
