@@ -102,9 +102,10 @@ pub fn number(name: &str) -> Option<usize> {
         FUNCTIONS.iter().flat_map(|part| part.iter()).zip(0..).map(|(f, n)| (f.0, n)).collect()
     });
     numbers.get(name).copied().or_else(|| {
-        // Implementations for a processor: `__memcpy_avx_unaligned`.
+        // Implementations for a processor: `__memcpy_avx_unaligned`. `memcpy_ifunc` chooses one.
         let plain = name.trim_start_matches('_');
-        let plain = plain.split_once('_').filter(|(begin, _)| memory::has_variants(begin));
+        let is_one = |(begin, end): &(&str, &str)| memory::has_variants(begin) && *end != "ifunc";
+        let plain = plain.split_once('_').filter(is_one);
         numbers.get(plain?.0).copied()
     })
 }

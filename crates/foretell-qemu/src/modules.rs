@@ -292,34 +292,44 @@ impl Modules {
     fn recognise_code(&mut self, file: &object::File<'_>, base: u64) {
         let all = signatures_of_archives();
         let entry = file.entry().wrapping_add(base) & !thumb_bit();
-        let mut is_known = false;
+        let (mut is_known, mut is_told) = (false, true);
         let mut recognised: FxHashSet<&str> = FxHashSet::default();
         for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
             let Ok(code) = section.data() else { continue };
             let begin = section.address().wrapping_add(base);
             let end = begin + code.len() as u64;
-            let found = signatures::find(code, begin, machine(), &all);
+            let mut found = signatures::find(code, begin, machine(), &all);
             let library = signatures::begin_of_library(&found, entry, end);
-            for (number, part) in found.iter().enumerate() {
-                let signature = &all[part.signature];
-                for (offset, name) in &signature.functions {
+            signatures::find_small(&mut found, code, begin, library, &all);
+            let told = signatures::told(&found, code, begin, machine(), &all);
+            for (number, (part, may_be)) in found.iter().zip(told).enumerate() {
+                let functions = may_be.iter().flat_map(|part| &part.functions);
+                for (offset, name) in functions {
                     is_known |= name.starts_with("__libc_start_main");
-                    let number = calls::number(name).filter(|_| !signature.is_ambiguous);
-                    if let Some(number) = number {
-                        self.functions.insert(part.address + offset, number);
-                        recognised.insert(name);
+                    let Some(number) = calls::number(name) else { continue };
+                    let meant = |part: &&signatures::Part| {
+                        let mut names = part.functions.iter().map(|(_, name)| calls::number(name));
+                        names.any(|other| other == Some(number))
+                    };
+                    match may_be.iter().all(meant) {
+                        true => {
+                            self.functions.insert(part.address + offset, number);
+                            recognised.insert(name);
+                        }
+                        // Not to recognise these loses nothing.
+                        false => is_told &= name.ends_with("_init"),
                     }
                 }
                 let next = found.get(number + 1).map_or(end, |next| next.address);
                 let own = part.address + part.size;
                 let until = if part.address >= library { next } else { own };
-                self.excluded.insert(part.address, (until, signature.origin));
+                self.excluded.insert(part.address, (until, all[part.signature].origin));
             }
         }
         let lacks = |(taken, given): &(&str, &str)| {
             recognised.contains(taken) && !recognised.contains(given)
         };
-        if !is_known || calls::PAIRS.iter().any(lacks) {
+        if !is_known || !is_told || calls::PAIRS.iter().any(lacks) {
             // What is recognised of it by chance is no use: what one function takes another gives back.
             self.functions.clear();
             self.excluded.clear();
