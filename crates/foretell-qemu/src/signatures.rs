@@ -9,7 +9,7 @@ use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, SectionKind, 
 use rustc_hash::FxHashMap;
 
 use crate::cpu::Machine;
-use crate::modules::Origin;
+use crate::modules::{self, Origin};
 
 /// Code of an archive.
 pub struct Signature {
@@ -68,9 +68,23 @@ impl Signature {
         (0..self.code.len()).step_by(2).find_map(window)
     }
 
-    fn fits(&self, code: &[u8]) -> bool {
-        let same = |(known, byte): (&Option<u8>, &u8)| known.is_none_or(|known| known == *byte);
-        self.code.len() <= code.len() && self.code.iter().zip(code).all(same)
+    /// Whether the code that begins at the address has it.
+    fn fits(&self, code: &[u8], address: u64, machine: Machine) -> bool {
+        let same = |((known, byte), at): ((&Option<u8>, &u8), u64)| {
+            known.is_none_or(|known| known == *byte) || may_be_changed(machine, at)
+        };
+        self.code.len() <= code.len() && self.code.iter().zip(code).zip(address..).all(same)
+    }
+}
+
+/// Whether the linker may have put another instruction at the address, because of what some processors do wrong
+/// near the end of a page: a branch of 32 bits across it (Cortex-A8), a load after an `adrp` right before it
+/// (Cortex-A53).
+fn may_be_changed(machine: Machine, address: u64) -> bool {
+    match machine {
+        Machine::X86 => false,
+        Machine::Arm64 => address % 4096 < 12,
+        Machine::Arm => (address + 2) % 4096 < 4,
     }
 }
 
@@ -125,6 +139,8 @@ fn of_section(
         Some((begin, symbol.name().ok()?.to_owned()))
     });
     let functions: Vec<(u64, String)> = functions.collect();
+    let is_operation = functions.iter().any(|(_, name)| modules::is_atomic_operation(name));
+    let origin = if is_operation { Origin::Program } else { origin };
     signatures.push(Signature { origin, parts: vec![Part { functions, calls }], code });
 }
 
@@ -214,9 +230,9 @@ pub fn find(code: &[u8], address: u64, machine: Machine, signatures: &[Signature
     for (at, key) in code.windows(KEY).enumerate().step_by(step) {
         for &(before, signature) in by_key.get(key).into_iter().flatten() {
             let Some(begin) = at.checked_sub(before) else { continue };
-            if signatures[signature].fits(&code[begin..]) {
-                let (address, size) = (address + begin as u64, signatures[signature].code.len());
-                fitting.push(Found { address, size: size as u64, signature });
+            let (one, address) = (&signatures[signature], address + begin as u64);
+            if one.fits(&code[begin..], address, machine) {
+                fitting.push(Found { address, size: one.code.len() as u64, signature });
             }
         }
     }
@@ -236,6 +252,7 @@ pub fn find_small(
     found: &mut Vec<Found>,
     code: &[u8],
     address: u64,
+    machine: Machine,
     library: u64,
     signatures: &[Signature],
 ) {
@@ -250,7 +267,7 @@ pub fn find_small(
         while let Some(rest) = code.get((begin - address) as usize..) {
             let fits = |&&number: &&usize| {
                 let end = begin + signatures[number].code.len() as u64;
-                end <= next && signatures[number].fits(rest)
+                end <= next && signatures[number].fits(rest, begin, machine)
             };
             let Some(&signature) = small.iter().find(fits) else { break };
             let size = signatures[signature].code.len() as u64;
@@ -365,6 +382,18 @@ mod tests {
     }
 
     #[test]
+    fn branches_across_pages_may_be_others() {
+        let plain: Vec<Option<u8>> = (1..=16).map(Some).collect();
+        let signatures = merged(vec![signature("it", &plain)]);
+        let code: Vec<u8> = (1..=8).chain([99; 4]).chain(13..=16).collect();
+        let count = |address, machine| find(&code, address, machine, &signatures).len();
+        assert_eq!(count(4_096 - 10, Machine::Arm), 1);
+        assert_eq!(count(4_096 - 10, Machine::X86), 0);
+        assert_eq!(count(4_096 - 8, Machine::Arm), 0);
+        assert_eq!(count(4_096 - 8, Machine::Arm64), 1);
+    }
+
+    #[test]
     fn small_parts_are_found_right_behind_others() {
         let large: Vec<Option<u8>> = (1..=16).map(Some).collect();
         let small: Vec<Option<u8>> = (50..58).map(Some).collect();
@@ -373,7 +402,7 @@ mod tests {
         // In the program, at the begin of nothing, and behind a part.
         let code: Vec<u8> = small.iter().copied().chain(1..=16).chain(small.clone()).collect();
         let mut found = find(&code, 1_600, Machine::X86, &signatures);
-        find_small(&mut found, &code, 1_600, 1_610, &signatures);
+        find_small(&mut found, &code, 1_600, Machine::X86, 1_610, &signatures);
         let places: Vec<(u64, u64)> = found.iter().map(|one| (one.address, one.size)).collect();
         assert_eq!(places, [(1_616, 16), (1_632, 8)]);
     }

@@ -198,6 +198,7 @@ mod tests {
     #[test]
     fn a_binary_is_known_by_the_same_sentence_on_both_sides() {
         assert_eq!(foretell_wire::MACHINE_CODE, foretell_trace::MACHINE_CODE);
+        assert_eq!(foretell_wire::FREED_IN_USE, foretell_trace::FREED_IN_USE);
     }
 
     /// Takes the records of an account.

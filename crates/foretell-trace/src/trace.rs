@@ -59,11 +59,22 @@ pub struct Metadata {
 pub const MACHINE_CODE: &str = "which accesses are atomic in the source, where their instructions do not tell: a race \
      may be between those";
 
+/// A sentence of [`Metadata::gaps`]: an access of memory that was freed may be of what the C library has put there.
+pub const FREED_IN_USE: &str = "which memory that the program had freed the C library has taken for itself: where the \
+     recorded run itself uses freed memory is not looked for";
+
 impl Metadata {
-    /// Whether it is the recording of a binary: what the C library does by itself, such as allocating memory,
-    /// is not in it.
+    /// Whether it is the recording of a binary: what the C library does by itself is not in it.
     pub fn is_of_machine_code(&self) -> bool {
         self.restrictions.iter().any(|sentence| **sentence == *MACHINE_CODE)
+    }
+
+    /// Whether nobody can access memory that is freed and not allocated again in the trace, but by mistake.
+    pub fn knows_what_is_freed(&self) -> bool {
+        match self.is_of_machine_code() {
+            true => !self.gaps.iter().any(|sentence| **sentence == *FREED_IN_USE),
+            false => self.symbolic,
+        }
     }
 }
 

@@ -229,6 +229,11 @@ pub const UNKNOWN_LIBRARY: &str = "locks, conditions and joins, as the functions
 pub const MACHINE_CODE: &str = "which accesses are atomic in the source, where their instructions do not tell: a race \
      may be between those";
 
+/// What the recording of a binary lacks whose C library took for itself what the program had freed;
+/// `foretell_trace::FREED_IN_USE` is the same sentence.
+pub const FREED_IN_USE: &str = "which memory that the program had freed the C library has taken for itself: where the \
+     recorded run itself uses freed memory is not looked for";
+
 /// Status with which the runtime ends a program that cannot go on.
 pub const STOPPED_STATUS: i32 = 86;
 
