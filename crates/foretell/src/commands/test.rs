@@ -152,7 +152,7 @@ fn run_program(arguments: &TestArguments, output: &mut Output) -> Result<Exit, F
         Err(error) => return Err(Failure::Input(error.to_string())),
     };
     let mut paths = BTreeMap::new();
-    let saved = session.tested.iter().filter(|tested| tested.verdict.is_open() || tested.counts());
+    let saved = session.tested.iter().filter(|tested| tested.is_open() || tested.counts());
     let qemu = if arguments.run.symbolic { Schedule::QEMU_SYMBOLIC } else { Schedule::QEMU };
     let runner = arguments.run.binary.then(|| qemu.into());
     let schedule = |tested: &Tested| Schedule { runner: runner.clone(), ..tested.schedule.clone() };
@@ -334,7 +334,7 @@ fn report(session: &Session, schedules: &BTreeMap<String, PathBuf>, trials: &mut
         forced: session.tested.len(),
         confirmed: of(Tested::counts),
         refuted: of(|tested| tested.verdict.is_refuted()),
-        open: of(|tested| tested.verdict.is_open()) + counts.untried,
+        open: of(Tested::is_open) + counts.untried,
         folded: of(Tested::is_folded),
         untried: counts.untried,
         branches: session.recorded.path.branches(),

@@ -167,6 +167,57 @@ fn atomic_operations_of_static_programs_are_events() {
     }
 }
 
+/// What is done once comes before whoever comes later.
+const ONCE: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+static int *made; static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void make(void) { made = malloc(sizeof *made); *made = 5; }
+static void *work(void *x) { pthread_once(&once, make); assert(*made == 5); return x; }
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, work, 0); pthread_create(&b, 0, work, 0);
+  pthread_join(a, 0); pthread_join(b, 0);
+  free(made);
+  return 0; }
+"#;
+
+#[test]
+fn what_is_done_once_comes_first() {
+    is_quiet("once.c", ONCE);
+}
+
+/// What keeps the threads in order is no event of a binary.
+const PIPE: &str = r#"
+#include <assert.h>
+#include <pthread.h>
+#include <unistd.h>
+static int ends[2], data;
+static void *work(void *x) { char sent = 1; data = 9; write(ends[1], &sent, 1); return x; }
+int main(void) {
+  pthread_t a; char got = 0;
+  pipe(ends);
+  pthread_create(&a, 0, work, 0);
+  read(ends[0], &got, 1); assert(got == 1 && data == 9);
+  pthread_join(a, 0);
+  return 0; }
+"#;
+
+#[test]
+fn races_that_no_run_shows_are_not_predicted() {
+    for platform in platforms() {
+        let workshop = Workshop::new();
+        let program = workshop.build(platform, &workshop.source("pipe.c", PIPE), &["-g"]);
+        // A run that is forced to read before anybody has written waits for ever.
+        let words = ["--format", "json", "test", "--binary", "--run-limit", "2"];
+        let output = workshop.foretell(&words, &[&program.display().to_string()]);
+        let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+        assert_eq!(report["findings"], Value::Array(Vec::new()), "{}", platform.name);
+        assert_eq!(output.status.code(), Some(12), "{}: {report}", platform.name);
+    }
+}
+
 fn recorded(workshop: &Workshop, program: &Path) -> String {
     let program = program.display().to_string();
     let recorded = workshop.foretell(&["record", "--binary", "-o", "run.ftrace"], &[&program]);
