@@ -11,7 +11,7 @@
 //! was not predicted ([`Verdict::ended_otherwise`]) confirms no prediction; it is a finding of its own.
 //!
 //! A torn block that we guessed, or a use before a definition, is a bug only if somebody can see
-//! it: an effect `path` or `none` is folded away, as is a data race in a binary. A data race in source code, a use after free, a misuse of a lock
+//! it: an effect `path` or `none` is folded away, as is a data race in a binary, also one that could not be forced. A data race in source code, a use after free, a misuse of a lock
 //! and a torn block that the user marked are bugs whatever came of them.
 
 use foretell_record::RunEnd;

@@ -182,9 +182,16 @@ impl Tested {
         self.finding.schedule.is_none() && self.past.is_none()
     }
 
-    /// It happened, and nobody can see it.
+    /// It happened, and nobody can see it; or it is a race of a binary that could not be tried: a binary's races count
+    /// by what comes of them only, and what its order is kept by (a pipe, a signal) may not be seen.
     pub fn is_folded(&self) -> bool {
-        self.verdict.effect().is_some() && !self.counts()
+        let untold = self.violation == Violation::MachineRace && self.verdict.is_open();
+        (self.verdict.effect().is_some() || untold) && !self.counts()
+    }
+
+    /// It could not be tried, and the user has to hear about that.
+    pub fn is_open(&self) -> bool {
+        self.verdict.is_open() && !self.is_folded()
     }
 }
 

@@ -228,7 +228,8 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
                 if file.is_some_and(|file| file.starts_with("/rustc/")) {
                     continue;
                 }
-                if sees_all && size > 0 && !address.is_multiple_of(PAGE) {
+                if trace.metadata.knows_what_is_freed() && size > 0 && !address.is_multiple_of(PAGE)
+                {
                     freed.insert(*address, (size, id));
                 }
                 let mut users: Vec<_> = users.into_iter().collect();

@@ -15,10 +15,10 @@ use foretell_wire::{Kind, access as detail};
 
 use crate::api::{IS_BOTH, Pointer, is_store, size_shift};
 use crate::calls;
-use crate::cpu::{Machine, machine, peek, stack_pointer};
+use crate::cpu::{Machine, machine, peek, return_address, stack_pointer};
 use crate::debugger;
 use crate::instructions::Class;
-use crate::modules;
+use crate::modules::{self, Origin};
 use crate::scheduler::{self, scheduler};
 use crate::shadow::PAGE;
 use crate::terms;
@@ -31,6 +31,8 @@ pub struct Instruction {
     pub place: u64,
     /// What its accesses are.
     pub class: Class,
+    /// The C library executes it, too, for itself.
+    pub shared: bool,
     /// The recorder knows the place.
     pub met: Cell<bool>,
 }
@@ -77,6 +79,15 @@ pub extern "C" fn on_access(cpu: c_uint, what: u32, address: u64, data: Pointer)
             }
             _ => terms::before_atomic(me, instruction.place),
         }
+    }
+    // In such a function nothing changes the register with the place that it returns to.
+    if instruction.shared
+        && modules::origin(return_address(me.cpu).wrapping_sub(1)) == Origin::CLibrary
+    {
+        if both {
+            unseen(me, address, shift, false);
+        }
+        return unseen(me, address, shift, writes);
     }
     if instruction.class == Class::Plain && me.pending == Pending::None && is_own(me, address) {
         return unseen(me, address, shift, writes);

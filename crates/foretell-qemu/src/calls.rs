@@ -17,6 +17,7 @@ use crate::accesses::{look_again, settle};
 use crate::api::{Pointer, api};
 use crate::cpu::{self, Machine, machine};
 use crate::debugger;
+use crate::heap;
 use crate::modules::{self, Origin};
 use crate::ring::head;
 use crate::scheduler::{self, scheduler};
@@ -84,15 +85,16 @@ type Handler = fn(&mut Call<'_>) -> Then;
 const FUNCTIONS: &[&[(&str, Handler)]] =
     &[locks::FUNCTIONS, waits::FUNCTIONS, threads::FUNCTIONS, memory::FUNCTIONS];
 
+/// Functions that every static program has, as the C library calls them itself.
+pub const EVERYWHERE: [&str; 4] = ["pthread_mutex_lock", "pthread_mutex_unlock", "malloc", "free"];
+
 /// Who recognises the first must recognise the second: what one takes, the other gives back.
-pub const PAIRS: [(&str, &str); 7] = [
-    ("pthread_mutex_lock", "pthread_mutex_unlock"),
+pub const PAIRS: [(&str, &str); 5] = [
     ("pthread_spin_lock", "pthread_spin_unlock"),
     ("pthread_rwlock_rdlock", "pthread_rwlock_unlock"),
     ("pthread_rwlock_wrlock", "pthread_rwlock_unlock"),
     ("mtx_lock", "mtx_unlock"),
     ("sem_wait", "sem_post"),
-    ("malloc", "free"),
 ];
 
 /// The number of the function with this name, if it is recognised.
@@ -102,16 +104,17 @@ pub fn number(name: &str) -> Option<usize> {
         FUNCTIONS.iter().flat_map(|part| part.iter()).zip(0..).map(|(f, n)| (f.0, n)).collect()
     });
     numbers.get(name).copied().or_else(|| {
-        // Implementations for a processor: `__memcpy_avx_unaligned`.
+        // Implementations for a processor: `__memcpy_avx_unaligned`. `memcpy_ifunc` chooses one.
         let plain = name.trim_start_matches('_');
-        let plain = plain.split_once('_').filter(|(begin, _)| memory::has_variants(begin));
+        let is_one = |(begin, end): &(&str, &str)| memory::has_variants(begin) && *end != "ifunc";
+        let plain = plain.split_once('_').filter(is_one);
         numbers.get(plain?.0).copied()
     })
 }
 
-fn handler(number: usize) -> Handler {
+fn function(number: usize) -> &'static (&'static str, Handler) {
     let mut all = FUNCTIONS.iter().flat_map(|part| part.iter());
-    all.nth(number).expect("numbers come from `number`").1
+    all.nth(number).expect("numbers come from `number`")
 }
 
 /// Where functions return to whose return matters: where QEMU began, in the loader or in a static
@@ -131,9 +134,14 @@ pub extern "C" fn on_call(cpu: c_uint, function: Pointer) {
         return; // once more, as its code was thrown away
     }
     let place = cpu::return_address(me.cpu) & !u64::from(machine() == Machine::Arm);
-    if modules::origin(place.wrapping_sub(1)) == Origin::CLibrary {
+    // What returns to the landing is called by a function of the C library, as the last thing that it does.
+    if place == landing() || modules::origin(place.wrapping_sub(1)) == Origin::CLibrary {
         // For itself. What it allocates is no event: whoever needs it first allocates it, and a schedule
         // could not be followed.
+        if let Some(size) = memory::asked_for(self::function(function as usize).0, me.cpu) {
+            let note: AtReturn = |_, [size, _], block| heap::taken_by_others(block, size);
+            watch_return(me, note, [size, 0]);
+        }
         return;
     }
     me.at_begin = true;
@@ -143,7 +151,7 @@ pub extern "C" fn on_call(cpu: c_uint, function: Pointer) {
     }
     scheduler::meet(scheduler(), place);
     terms::finish(me, None);
-    let then = handler(function as usize)(&mut Call { me, place });
+    let then = self::function(function as usize).1(&mut Call { me, place });
     terms::leave(me, !matches!(then, Then::Return(_)));
     match then {
         // SAFETY: this is the start of a block, and nothing here needs to be dropped.
@@ -152,11 +160,7 @@ pub extern "C" fn on_call(cpu: c_uint, function: Pointer) {
             cpu::return_now(me.cpu, result as u64)
         },
         Then::Run => {}
-        Then::RunAnd(at_return, kept) => {
-            let (back, stack) = (cpu::return_address(me.cpu), cpu::stack_after_return(me.cpu));
-            me.frames.push(Frame { back, stack, at_return, kept });
-            cpu::set_return_address(me.cpu, (api().qemu_plugin_entry_code)());
-        }
+        Then::RunAnd(at_return, kept) => watch_return(me, at_return, kept),
     }
     me.entered = me.must_leave;
     debugger::leave_old_code(me);
@@ -165,6 +169,13 @@ pub extern "C" fn on_call(cpu: c_uint, function: Pointer) {
 /// What is not varied in the recording of a binary.
 const MACHINE_CODE: &str = "which accesses are atomic in the source, where their instructions do not tell: a race \
      may be between those";
+
+/// The function that the thread has called is executed, and this is called when it returns.
+fn watch_return(me: &mut Thread, at_return: AtReturn, kept: [u64; 2]) {
+    let (back, stack) = (cpu::return_address(me.cpu), cpu::stack_after_return(me.cpu));
+    me.frames.push(Frame { back, stack, at_return, kept });
+    cpu::set_return_address(me.cpu, (api().qemu_plugin_entry_code)());
+}
 
 /// The program begins.
 pub extern "C" fn on_begin(cpu: c_uint, _data: Pointer) {

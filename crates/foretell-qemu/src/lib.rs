@@ -21,6 +21,7 @@ mod calls;
 mod cpu;
 mod debugger;
 mod futexes;
+mod heap;
 mod instructions;
 mod modules;
 mod objects;

@@ -62,6 +62,8 @@ struct Modules {
     entry: Option<u64>,
     /// What the program's own files write to.
     writable: Vec<Range<u64>>,
+    /// Atomic operations in a static executable, which the C library calls as well.
+    shared: Vec<Range<u64>>,
 }
 
 static MODULES: Mutex<Option<Modules>> = Mutex::new(None);
@@ -95,6 +97,16 @@ pub fn origin(address: u64) -> Origin {
 /// Whether the code at the address only leads to a function of another file.
 pub fn is_stub(address: u64) -> bool {
     with(|modules| modules.stubs.iter().any(|range| range.contains(&address)))
+}
+
+/// Whether the code at the address is the program's only if the program has called it.
+pub fn is_shared(address: u64) -> bool {
+    with(|modules| modules.shared.iter().any(|range| range.contains(&address)))
+}
+
+/// Whether the function of this name is an atomic operation: gcc for AArch64 makes a call of each.
+pub fn is_atomic_operation(name: &str) -> bool {
+    name.starts_with("__aarch64_")
 }
 
 /// Whether the program begins at the address.
@@ -293,37 +305,53 @@ impl Modules {
     fn recognise_code(&mut self, file: &object::File<'_>, base: u64) {
         let all = signatures_of_archives();
         let entry = file.entry().wrapping_add(base) & !thumb_bit();
-        let mut is_known = false;
+        let (mut is_known, mut is_told) = (false, true);
         let mut recognised: FxHashSet<&str> = FxHashSet::default();
         for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
             let Ok(code) = section.data() else { continue };
             let begin = section.address().wrapping_add(base);
             let end = begin + code.len() as u64;
-            let found = signatures::find(code, begin, machine(), &all);
+            let mut found = signatures::find(code, begin, machine(), &all);
             let library = signatures::begin_of_library(&found, entry, end);
-            for (number, part) in found.iter().enumerate() {
-                let signature = &all[part.signature];
-                for (offset, name) in &signature.functions {
+            signatures::find_small(&mut found, code, begin, machine(), library, &all);
+            let told = signatures::told(&found, code, begin, machine(), &all);
+            for (number, (part, may_be)) in found.iter().zip(told).enumerate() {
+                let functions = may_be.iter().flat_map(|part| &part.functions);
+                for (offset, name) in functions {
                     is_known |= name.starts_with("__libc_start_main");
-                    let number = calls::number(name).filter(|_| !signature.is_ambiguous);
-                    if let Some(number) = number {
-                        self.functions.insert(part.address + offset, number);
-                        recognised.insert(name);
+                    let Some(number) = calls::number(name) else { continue };
+                    let meant = |part: &&signatures::Part| {
+                        let mut names = part.functions.iter().map(|(_, name)| calls::number(name));
+                        names.any(|other| other == Some(number))
+                    };
+                    match may_be.iter().all(meant) {
+                        true => {
+                            self.functions.insert(part.address + offset, number);
+                            recognised.insert(name);
+                        }
+                        // Not to recognise these loses nothing.
+                        false => is_told &= name.ends_with("_init"),
                     }
                 }
                 let next = found.get(number + 1).map_or(end, |next| next.address);
                 let own = part.address + part.size;
                 let until = if part.address >= library { next } else { own };
-                self.excluded.insert(part.address, (until, signature.origin));
+                let origin = all[part.signature].origin;
+                if origin == Origin::Program {
+                    self.shared.push(part.address..until);
+                }
+                self.excluded.insert(part.address, (until, origin));
             }
         }
         let lacks = |(taken, given): &(&str, &str)| {
             recognised.contains(taken) && !recognised.contains(given)
         };
-        if !is_known || calls::PAIRS.iter().any(lacks) {
+        is_known &= calls::EVERYWHERE.iter().all(|name| recognised.contains(name));
+        if !is_known || !is_told || calls::PAIRS.iter().any(lacks) {
             // What is recognised of it by chance is no use: what one function takes another gives back.
             self.functions.clear();
             self.excluded.clear();
+            self.shared.clear();
             futexes::turn_on();
         }
     }
@@ -363,7 +391,10 @@ impl Modules {
             let begin = begin(&symbol);
             let next = begins.partition_point(|&other| other <= begin);
             let end = begins.get(next).copied().unwrap_or(begin + symbol.size());
-            self.excluded.insert(begin, (end, origin));
+            match symbol.name().is_ok_and(is_atomic_operation) {
+                true => self.shared.push(begin..end),
+                false => _ = self.excluded.insert(begin, (end, origin)),
+            }
         }
     }
 }
@@ -412,7 +443,7 @@ fn origin_of(path: &Path) -> Origin {
             Origin::CLibrary
         }
         () if begins(&["libnss", "libm.", "libm-", "libmvec"]) => Origin::CLibrary,
-        () if begins(&["libgcc", "libstdc++", "libatomic"]) => Origin::Runtime,
+        () if begins(&["libgcc", "libstdc++"]) => Origin::Runtime,
         () => Origin::Program,
     }
 }

@@ -16,6 +16,7 @@ use crate::branches;
 use crate::calls::follow::Followed;
 use crate::debugger;
 use crate::futexes;
+use crate::heap::Heap;
 use crate::modules;
 use crate::objects::Objects;
 use crate::policy::{Choice, Policy};
@@ -31,6 +32,8 @@ pub struct Scheduler {
     pub objects: Objects,
     /// What memory held when it was last seen.
     pub shadow: Shadow,
+    /// What the program has allocated and freed.
+    pub heap: Heap,
     /// All threads that are not over.
     pub threads: Vec<*mut Thread>,
     /// What the program calls its threads, with their numbers.
@@ -85,6 +88,7 @@ pub fn install(ring: Ring, policy: Policy, follows: Followed, points: u64) {
         ring,
         objects: Objects::default(),
         shadow: Shadow::default(),
+        heap: Heap::default(),
         threads: Vec::new(),
         handles: Vec::new(),
         policy,

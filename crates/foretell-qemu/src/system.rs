@@ -12,6 +12,7 @@ use crate::api::{Id, api};
 use crate::calls;
 use crate::cpu::{Machine, guest_base, machine, poke};
 use crate::futexes;
+use crate::heap;
 use crate::scheduler::{self, scheduler};
 use crate::thread::State;
 use crate::thread_of;
@@ -36,6 +37,8 @@ enum Meaning {
     /// Asks for the time: a structure of two words, of this many bytes each, and how many of the
     /// second make a nanosecond.
     Clock { word: u8, divisor: u64, by_clock: bool },
+    /// Maps memory: in its second argument are the bytes, or in the third.
+    Map { third: bool },
     /// Nothing.
     Other,
 }
@@ -84,6 +87,8 @@ const MEANINGS: &[(Meaning, [i64; 3])] = {
         (Blocking, [70, 188, 304]),  // msgrcv
         (Blocking, [69, 189, 301]),  // msgsnd
         (Blocking, [65, 193, 298]),  // semop
+        (Map { third: false }, [9, 222, 192]),
+        (Map { third: true }, [25, 216, 163]), // mremap
         (Exec, [59, 221, 11]),
         (Exec, [322, 281, 387]), // execveat
         (LONG, [228, 113, 403]),
@@ -129,7 +134,7 @@ pub fn clock_begin(clock: i32) -> u64 {
 
 thread_local! {
     /// The arguments of the system call that the thread is in.
-    static ARGUMENTS: std::cell::Cell<[u64; 2]> = const { std::cell::Cell::new([0; 2]) };
+    static ARGUMENTS: std::cell::Cell<[u64; 3]> = const { std::cell::Cell::new([0; 3]) };
 }
 
 /// Before a system call.
@@ -154,7 +159,7 @@ pub extern "C" fn on_call(
         calls::begin_thread(me);
     }
     settle(me);
-    ARGUMENTS.set([a, b]);
+    ARGUMENTS.set([a, b, c]);
     match meaning(number) {
         Meaning::Exit if futexes::is_on() => {}
         Meaning::Exit => scheduler::finish(me),
@@ -176,7 +181,7 @@ pub extern "C" fn on_call(
             let path = unsafe { std::ffi::CStr::from_ptr((a + guest_base()) as *const _) };
             scheduler().ring.announce(End::Replaced, &path.to_string_lossy());
         }
-        Meaning::Clock { .. } | Meaning::Other => {}
+        Meaning::Clock { .. } | Meaning::Map { .. } | Meaning::Other => {}
     }
 }
 
@@ -189,7 +194,7 @@ pub extern "C" fn on_return(_id: Id, cpu: c_uint, number: i64, result: i64) {
     futexes::returned(me);
     match meaning(number) {
         Meaning::Clock { word, divisor, by_clock } if result == 0 => {
-            let [a, b] = ARGUMENTS.get();
+            let [a, b, _] = ARGUMENTS.get();
             let (clock, at) = if by_clock { (a as i32, b) } else { (libc::CLOCK_REALTIME, a) };
             // What a thread or the process has used of the processor is as it is.
             let virtual_clock = !(2..=3).contains(&clock) && clock >= 0 && at != 0;
@@ -199,6 +204,13 @@ pub extern "C" fn on_return(_id: Id, cpu: c_uint, number: i64, result: i64) {
                 poke(at, word, now / 1_000_000_000);
                 poke(at + u64::from(word), word, now % 1_000_000_000 / divisor);
             }
+        }
+        // What fails gives -4095 to -1.
+        Meaning::Map { third } if !(-4095..0).contains(&result) => {
+            let [_, second, other] = ARGUMENTS.get();
+            let begin =
+                if machine() == Machine::Arm { u64::from(result as u32) } else { result as u64 };
+            heap::taken_by_others(begin, if third { other } else { second });
         }
         Meaning::Exec => scheduler().ring.announce(End::Unsaid, ""),
         _ => {}

@@ -102,7 +102,8 @@ pub extern "C" fn on_translation(_id: Id, block: Pointer) {
         }
         // Another file may be loaded where one was before.
         let data = *known.instructions.entry((place, class)).or_insert_with(|| {
-            Box::into_raw(Box::new(Instruction { place, class, met: Cell::new(false) })) as usize
+            let (shared, met) = (modules::is_shared(address), Cell::new(false));
+            Box::into_raw(Box::new(Instruction { place, class, shared, met })) as usize
         });
         let register = api.qemu_plugin_register_vcpu_mem_cb;
         register(instruction, accesses::on_access, 0, READ_AND_WRITE, data as Pointer);

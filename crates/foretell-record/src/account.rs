@@ -213,6 +213,11 @@ mod tests {
     use super::*;
     use foretell_wire::measure;
 
+    #[test]
+    fn what_a_binary_lacks_is_the_same_sentence_on_both_sides() {
+        assert_eq!(foretell_wire::FREED_IN_USE, foretell_trace::FREED_IN_USE);
+    }
+
     /// Takes the records of an account.
     fn read(words: &[u64]) -> Account {
         let mut account = Account::default();

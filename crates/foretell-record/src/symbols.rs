@@ -26,6 +26,8 @@ struct Module {
     tables: Arc<Tables>,
     lines: Option<addr2line::Loader>,
     opened: bool,
+    /// Of 32-bit ARM, 1: functions in Thumb have odd addresses in the symbol table.
+    odd: u64,
 }
 
 /// What was found in a module's file so far.
@@ -125,7 +127,16 @@ impl Symbols {
             None if self.stored.is_some() => Tables::none(),
             None => Tables::of(&path),
         };
-        self.modules.push(Module { base, first, end, path, tables, lines: None, opened: false });
+        self.modules.push(Module {
+            base,
+            first,
+            end,
+            path,
+            tables,
+            lines: None,
+            opened: false,
+            odd: 0,
+        });
     }
 
     /// Names a piece of memory.
@@ -178,6 +189,7 @@ impl Symbols {
         if !module.opened {
             module.opened = true;
             module.lines = addr2line::Loader::new(&module.path).ok();
+            module.odd = u64::from(is_of_arm(&module.path));
         }
         let Some(lines) = &module.lines else { return site };
         let mut frames = lines.find_frames(probe).ok();
@@ -203,12 +215,17 @@ impl Symbols {
             }
         }
         if site.function.is_empty()
-            && let Some(symbol) = lines.find_symbol(probe)
+            && let Some(symbol) = lines.find_symbol(probe | module.odd)
         {
-            site.function = addr2line::demangle_auto(symbol.into(), None).as_ref().into();
+            // A name of C may be a type in C++'s mangling: `w` is `wchar_t` there.
+            let is_mangled = symbol.starts_with("_Z") || symbol.starts_with("_R");
+            site.function = match is_mangled {
+                true => addr2line::demangle_auto(symbol.into(), None).as_ref().into(),
+                false => symbol.into(),
+            };
         }
         if site.line == 0 {
-            site.function = with_offset(lines, &module.path, &site.function, probe).into();
+            site.function = with_offset(module, lines, &site.function, probe).into();
         }
         known().insert(probe, site.clone());
         site
@@ -217,8 +234,9 @@ impl Symbols {
 
 /// Where there are no source positions, places are told by their distance from what has a name: the
 /// function, or the file.
-fn with_offset(lines: &addr2line::Loader, path: &Path, function: &str, probe: u64) -> String {
-    let begin = lines.find_symbol_info(probe).map(|symbol| symbol.address());
+fn with_offset(module: &Module, lines: &addr2line::Loader, function: &str, probe: u64) -> String {
+    let Module { path, odd, .. } = module;
+    let begin = lines.find_symbol_info(probe | odd).map(|symbol| symbol.address() & !odd);
     match begin {
         Some(begin) if !function.is_empty() && begin == probe => function.to_owned(),
         Some(begin) if !function.is_empty() => format!("{function}+{:#x}", probe - begin),
@@ -227,6 +245,15 @@ fn with_offset(lines: &addr2line::Loader, path: &Path, function: &str, probe: u6
             format!("{file}+{probe:#x}")
         }
     }
+}
+
+/// Whether the file is for 32-bit ARM.
+fn is_of_arm(path: &Path) -> bool {
+    let content = File::open(path).and_then(Mapped::of);
+    content.is_ok_and(|content| {
+        let file = object::File::parse(&*content);
+        file.is_ok_and(|file| file.architecture() == object::Architecture::Arm)
+    })
 }
 
 /// Whether the frame is of the language's own library.

@@ -79,7 +79,7 @@ fn statistics(session: &Session) -> TestStatistics {
         forced: session.tested.len(),
         confirmed: of(Tested::counts),
         refuted: of(|tested| tested.verdict.is_refuted()),
-        open: of(|tested| tested.verdict.is_open()) + counts.untried,
+        open: of(Tested::is_open) + counts.untried,
         folded: of(Tested::is_folded),
         untried: counts.untried,
         branches: session.recorded.path.branches(),

@@ -26,6 +26,6 @@ pub use id::{EventId, ObjectId, SiteId, SymbolId, TermId, ThreadId, VariableId};
 pub use irregular::irregular_locks;
 pub use term::{Operator, Rational, ScalarSort, Sort, Term, TermStore, Value};
 pub use trace::{
-    ChannelKind, Indexer, MemoryRange, Metadata, Object, ObjectKind, Scope, Site, Thread, Trace,
-    Variable,
+    ChannelKind, FREED_IN_USE, Indexer, MemoryRange, Metadata, Object, ObjectKind, Scope, Site,
+    Thread, Trace, Variable,
 };

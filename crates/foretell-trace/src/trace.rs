@@ -58,6 +58,20 @@ pub struct Metadata {
     pub restrictions: Vec<Box<str>>,
 }
 
+/// A sentence of [`Metadata::gaps`]: an access of memory that was freed may be of what the C library has put there.
+pub const FREED_IN_USE: &str = "which memory that the program had freed the C library has taken for itself: where the \
+     recorded run itself uses freed memory is not looked for";
+
+impl Metadata {
+    /// Whether nobody can access memory that is freed and not allocated again in the trace, but by mistake.
+    pub fn knows_what_is_freed(&self) -> bool {
+        match self.machine_code {
+            true => !self.gaps.iter().any(|sentence| **sentence == *FREED_IN_USE),
+            false => self.symbolic,
+        }
+    }
+}
+
 /// A thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Thread {

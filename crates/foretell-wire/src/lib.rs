@@ -223,6 +223,11 @@ pub const UNKNOWN_LIBRARY: &str = "locks, conditions and joins, as the functions
      recognised: all of its code is recorded, a lock is the atomic accesses that it is made of, and who waits is \
      seen by futexes; torn blocks and races are not looked for";
 
+/// What the recording of a binary lacks whose C library took for itself what the program had freed;
+/// `foretell_trace::FREED_IN_USE` is the same sentence.
+pub const FREED_IN_USE: &str = "which memory that the program had freed the C library has taken for itself: where the \
+     recorded run itself uses freed memory is not looked for";
+
 /// Status with which the runtime ends a program that cannot go on.
 pub const STOPPED_STATUS: i32 = 86;
 

@@ -4,7 +4,8 @@ use foretell_wire::Kind;
 
 use super::{Call, Then};
 use crate::accesses::touch;
-use crate::cpu::{guest_base, peek};
+use crate::api::Pointer;
+use crate::cpu::{self, guest_base, peek, peek_word};
 use crate::scheduler::scheduler;
 
 /// See `super::FUNCTIONS`.
@@ -16,12 +17,24 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
     }),
     ("aligned_alloc", |call| Then::RunAnd(allocated, [call.argument(1), 0])),
     ("memalign", |call| Then::RunAnd(allocated, [call.argument(1), 0])),
+    ("valloc", |call| Then::RunAnd(allocated, [call.argument(0), 0])),
+    ("pvalloc", |call| Then::RunAnd(allocated, [call.argument(0), 0])),
+    ("posix_memalign", |call| {
+        let kept = [call.argument(2), call.argument(0)];
+        let at_return = |call: &mut Call<'_>, [size, slot]: [u64; 2], error: u64| {
+            if error as i32 == 0 {
+                allocated(call, [size, 0], peek_word(slot));
+            }
+        };
+        Then::RunAnd(at_return, kept)
+    }),
     ("realloc", |call| {
         let (block, size) = (call.argument(0), call.argument(1));
-        if block != 0 {
-            freed(call, block);
-        }
-        Then::RunAnd(allocated, [size, 0])
+        reallocate(call, block, size)
+    }),
+    ("reallocarray", |call| {
+        let (block, count, size) = (call.argument(0), call.argument(1), call.argument(2));
+        reallocate(call, block, count.saturating_mul(size))
     }),
     ("free", |call| {
         let block = call.argument(0);
@@ -82,7 +95,34 @@ fn allocated(call: &mut Call<'_>, [size, flags]: [u64; 2], block: u64) {
     if flags & ZEROED != 0 && size <= MOST_NOTED {
         scheduler().shadow.see_bytes(block, &vec![0; size as usize]);
     }
+    scheduler().heap.allocate(block, size);
     call.event(Kind::Alloc, flags as u8, &[block, size]);
+}
+
+/// What was there is freed, and comes back where there is no room for more.
+fn reallocate(call: &mut Call<'_>, block: u64, size: u64) -> Then {
+    if block != 0 {
+        freed(call, block);
+    }
+    let at_return = |call: &mut Call<'_>, [size, before]: [u64; 2], block: u64| {
+        let is_there =
+            if block == 0 && size != 0 { scheduler().heap.freed_size(before) } else { None };
+        match is_there {
+            Some(size) => allocated(call, [size, 0], before),
+            None => allocated(call, [size, 0], block),
+        }
+    };
+    Then::RunAnd(at_return, [size, block])
+}
+
+/// How many bytes the C library asks for, for itself, where the function of this name allocates them.
+pub fn asked_for(name: &str, cpu: Pointer) -> Option<u64> {
+    match name {
+        "malloc" | "valloc" | "pvalloc" => Some(cpu::argument(cpu, 0)),
+        "calloc" => Some(cpu::argument(cpu, 0).saturating_mul(cpu::argument(cpu, 1))),
+        "realloc" | "aligned_alloc" | "memalign" => Some(cpu::argument(cpu, 1)),
+        _ => None,
+    }
 }
 
 /// So much of a block is noted to be zero.
@@ -90,6 +130,7 @@ const MOST_NOTED: u64 = 1 << 20;
 
 fn freed(call: &mut Call<'_>, block: u64) {
     call.point();
+    scheduler().heap.free(block);
     call.event(Kind::Free, 0, &[block]);
     call.point();
 }

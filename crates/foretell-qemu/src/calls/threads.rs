@@ -6,7 +6,7 @@ use foretell_wire::sync_log::Kind as Logged;
 use super::locks::{self, Patience};
 use super::{Call, Then, follow};
 use crate::accesses::{open, touch};
-use crate::cpu::{self, Machine, machine, peek_word};
+use crate::cpu::{self, Machine, machine, peek, peek_word};
 use crate::scheduler::{self, scheduler};
 use crate::thread::Wait;
 
@@ -20,11 +20,14 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
     ("pthread_clockjoin_np", refuse_timed_join),
     ("pthread_once", |call| {
         // What is done once is done under a lock, which tells others that it was done.
-        let number = locks::spin(call.argument(0));
+        // Whoever comes later reads in its word that it was.
+        let control = call.argument(0);
+        let number = locks::spin(control);
         call.point();
         follow::pass(call.me, Logged::Once);
         locks::take(call, number, &Patience::Until(None), 0);
-        Then::RunAnd(done_once, [number.into(), 0])
+        touch(call.me, call.place, 0, control, 4, peek(control, 4), false);
+        Then::RunAnd(done_once, [number.into(), control])
     }),
     ("__assert_fail", |call| {
         call.event(Kind::Assert, 0, &[0]);
@@ -50,7 +53,11 @@ fn create(call: &mut Call<'_>, routine: usize) -> Then {
     Then::RunAnd(created, [call.argument(0), scheduler().created().into()])
 }
 
-fn done_once(call: &mut Call<'_>, [lock, _]: [u64; 2], _result: u64) {
+fn done_once(call: &mut Call<'_>, [lock, control]: [u64; 2], _result: u64) {
+    let done = peek(control, 4);
+    if scheduler().shadow.value(control, 4) != Some(done) {
+        touch(call.me, call.place, 0, control, 4, done, true);
+    }
     locks::release(call, lock as u32);
 }
 

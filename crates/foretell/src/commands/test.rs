@@ -145,7 +145,7 @@ fn run_program(arguments: &TestArguments, output: &mut Output) -> Result<Exit, F
         Err(error) => return Err(Failure::Input(error.to_string())),
     };
     let mut paths = BTreeMap::new();
-    let saved = session.tested.iter().filter(|tested| tested.verdict.is_open() || tested.counts());
+    let saved = session.tested.iter().filter(|tested| tested.is_open() || tested.counts());
     let qemu = if arguments.run.symbolic { Schedule::QEMU_SYMBOLIC } else { Schedule::QEMU };
     let runner = arguments.run.binary.then(|| qemu.into());
     let schedule = |tested: &Tested| Schedule { runner: runner.clone(), ..tested.schedule.clone() };

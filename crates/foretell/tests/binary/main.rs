@@ -7,6 +7,7 @@ mod debugger;
 mod lost_updates;
 mod paths;
 mod refused;
+mod strangers;
 mod terms;
 mod unknown_library;
 
