@@ -46,12 +46,13 @@ pub fn influenced_reads(
         if varies {
             influenced.insert(event);
         }
+        let depends = |term: Option<TermId>| {
+            term.is_some_and(|term| mentions(trace, chains, term, &influenced))
+        };
         let written = match op {
-            Op::Write(access) => {
-                access.term.is_some_and(|term| mentions(trace, chains, term, &influenced))
-            }
-            // What it leaves behind depends on what it found.
-            Op::ReadModifyWrite(_) => varies,
+            Op::Write(access) => depends(access.term),
+            // What it leaves behind depends on what it found, and on what it was given.
+            Op::ReadModifyWrite(step) => varies || depends(step.term),
             _ => true,
         };
         for access in here.iter().filter(|access| access.writes) {

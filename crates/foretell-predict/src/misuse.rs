@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::must_order::MustOrder;
-use foretell_trace::{EventId, ObjectId, ObjectKind, Op, ThreadId, Trace};
+use foretell_trace::{EventId, LockStep, ObjectId, ObjectKind, Op, ThreadId, Trace};
 
 use crate::access::{Accesses, Location};
 use crate::finding::{AccessInfo, Words};
@@ -157,6 +157,12 @@ fn step(
             }
             history.last = Some(id);
         }
+        // These say that they were not held, and a program may ask them.
+        Op::ReleaseFailed(LockStep { lock, .. })
+            if matches!(
+                trace.objects[lock.index()].kind,
+                ObjectKind::ErrorCheckingMutex | ObjectKind::RecursiveMutex
+            ) => {}
         Op::ReleaseFailed(step) => {
             let history = &objects[step.lock.index()];
             let owner = history.open.iter().find(|(_, open)| !open.is_empty());

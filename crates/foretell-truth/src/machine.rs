@@ -38,7 +38,7 @@ pub enum Op {
     Load(usize, Place),
     Store(Place, Value),
     Assign(usize, Value),
-    FetchAdd(usize, usize, i32),
+    FetchAdd(usize, usize, Value),
     AtomicLoad(usize, usize),
     AtomicStore(usize, Value),
     CompareExchange(usize, usize, i32, Value),
@@ -367,9 +367,10 @@ impl<'c> Machine<'c> {
                     }
                 }
                 Op::Assign(local, value) => own.locals[local] = evaluate(own, value),
-                Op::FetchAdd(local, atomic, constant) => {
+                Op::FetchAdd(local, atomic, value) => {
+                    let more = evaluate(own, value);
                     own.locals[local] = atomics[atomic];
-                    atomics[atomic] += constant;
+                    atomics[atomic] += more;
                 }
                 Op::AtomicLoad(local, atomic) => own.locals[local] = atomics[atomic],
                 Op::AtomicStore(atomic, value) => atomics[atomic] = evaluate(own, value),

@@ -83,8 +83,8 @@ pub enum Statement {
     Store(Place, Value),
     /// `local = value;`
     Assign(usize, Value),
-    /// `local = atomic_fetch_add(&aN, constant);`
-    FetchAdd(usize, usize, i32),
+    /// `local = atomic_fetch_add(&aN, value);`
+    FetchAdd(usize, usize, Value),
     /// `local = atomic_load(&aN);`
     AtomicLoad(usize, usize),
     /// `atomic_store(&aN, value);`
@@ -243,7 +243,10 @@ impl Maker<'_> {
         let meanwhile = if self.random.percent(25) { self.body(1, 1, 2) } else { Vec::new() };
         let mut finally = Vec::new();
         for local in 0..1 + self.random.below(2) {
-            finally.push(Statement::Load(local, Place::Global(self.random.below(GLOBALS))));
+            finally.push(match self.random.percent(30) {
+                true => Statement::AtomicLoad(local, self.random.below(ATOMICS)),
+                false => Statement::Load(local, Place::Global(self.random.below(GLOBALS))),
+            });
             let comparison = Comparison::Equal;
             let condition = Condition { local, comparison, constant: 0 };
             finally.push(Statement::Assert(condition));
@@ -324,7 +327,7 @@ impl Maker<'_> {
             0..=17 => Statement::Load(local, self.place()),
             18..=35 => Statement::Store(self.place(), self.value()),
             36..=38 => Statement::Assign(local, self.value()),
-            39..=43 => Statement::FetchAdd(local, self.random.below(ATOMICS), 1),
+            39..=43 => Statement::FetchAdd(local, self.random.below(ATOMICS), self.value()),
             44..=47 => Statement::AtomicLoad(local, self.random.below(ATOMICS)),
             48..=50 => Statement::AtomicStore(self.random.below(ATOMICS), self.value()),
             51..=52 if self.shape.branches => Statement::CompareExchange(

@@ -179,11 +179,11 @@ impl Emitter<'_> {
                 let line = self.text(depth, &format!("{} = {};", NAMES[*local], c_value(*value)));
                 push(line, Op::Assign(at(*local), moved(value)));
             }
-            Statement::FetchAdd(local, atomic, constant) => {
-                let name = NAMES[*local];
-                let text = format!("{name} = atomic_fetch_add(&a{atomic}, {constant});");
+            Statement::FetchAdd(local, atomic, value) => {
+                let (name, more) = (NAMES[*local], c_value(*value));
+                let text = format!("{name} = atomic_fetch_add(&a{atomic}, {more});");
                 let line = self.text(depth, &text);
-                push(line, Op::FetchAdd(at(*local), *atomic, *constant));
+                push(line, Op::FetchAdd(at(*local), *atomic, moved(value)));
             }
             Statement::AtomicLoad(local, atomic) => {
                 let line =

@@ -62,10 +62,6 @@ fn what_the_recorded_run_does_wrong_is_found() {
             "which nobody holds"),
         ("never_locked", "void *w(void *a) { pthread_mutex_unlock(&n); return 0; }
             int main(void) { pthread_create(&t, 0, w, 0); join(); return 0; }", "which nobody holds"),
-        ("checked", "pthread_mutex_t e = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-            void *w(void *a) { pthread_mutex_unlock(&e); return 0; }
-            int main(void) { pthread_mutex_lock(&e); pthread_create(&t, 0, w, 0); join(); pthread_mutex_unlock(&e); return 0; }",
-            "which main has locked"),
         ("destroyed_held", "int main(void) { pthread_mutex_lock(&m); pthread_mutex_destroy(&m); pthread_mutex_unlock(&m); return 0; }",
             "while main holds it"),
         ("waits_without", "void *w(void *a) { pthread_mutex_lock(&m); x = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&m); return 0; }
@@ -136,5 +132,23 @@ fn correct_use_is_none() {
         let program = workshop.build_text(name, &format!("{HEAD}{code}"));
         let answer = workshop.test(&program, &["--time-limit", "300"], &[]);
         assert_eq!(answer.code, Some(0), "{name}: {:#}\n{}", answer.report, answer.stderr);
+    }
+}
+
+#[test]
+fn an_error_checking_mutex_may_be_asked() {
+    let workshop = Workshop::new();
+    for kind in ["ERRORCHECK", "RECURSIVE"] {
+        let program = workshop.build_text(
+            kind,
+            &format!(
+                "#define _GNU_SOURCE\n#include <assert.h>\n#include <errno.h>\n#include <pthread.h>\n\
+                 pthread_mutex_t m;\nvoid *g(void *p) {{ assert(pthread_mutex_unlock(&m) == EPERM); return p; }}\n\
+                 int main(void) {{ pthread_mutexattr_t a; pthread_mutexattr_init(&a);\n\
+                 pthread_mutexattr_settype(&a, PTHREAD_MUTEX_{kind}); pthread_mutex_init(&m, &a);\n\
+                 pthread_t t; pthread_create(&t, 0, g, 0); pthread_join(t, 0); return 0; }}\n"
+            ),
+        );
+        workshop.test(&program, &[], &[]).ends_with(0);
     }
 }

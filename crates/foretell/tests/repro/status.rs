@@ -94,3 +94,50 @@ fn a_failure_after_a_try_may_be_lawful_and_is_said() {
     let said = answer.report["unseen"].to_string();
     assert!(said.contains("exit status 1 instead of 0"), "{said}");
 }
+
+/// What a thread computed of what it saw goes on through something that is easily overlooked.
+#[test]
+fn values_are_followed_wherever_they_go() {
+    let workshop = Workshop::new();
+    for (name, thread, end) in [
+        ("fetch_add", "atomic_fetch_add(&l, atomic_load(&x)); return 0;", "assert(l == 0);"),
+        ("fetch_or", "atomic_fetch_or(&l, atomic_load(&x)); return 0;", "assert(l == 0);"),
+        ("exchange", "atomic_exchange(&l, atomic_load(&x)); return 0;", "assert(l == 0);"),
+        ("compound", "l += x; return 0;", "assert(l == 0);"),
+        (
+            "compare_exchange",
+            "int e = 0; atomic_compare_exchange_strong(&l, &e, atomic_load(&x)); return 0;",
+            "assert(l == 0);",
+        ),
+        ("returned", "return (void *)(long)atomic_load(&x);", "assert(!r);"),
+        ("pthread_exit", "pthread_exit((void *)(long)atomic_load(&x));", "assert(!r);"),
+        ("chosen", "return x ? \"a\" : 0;", "assert(!r);"),
+        (
+            "sscanf",
+            "int v; char t[2] = {(char)('0' + x), 0}; sscanf(t, \"%d\", &v); l = v; return 0;",
+            "assert(l == 0);",
+        ),
+        (
+            "strdup",
+            "char t[2] = {(char)('0' + x), 0}; char *d = strdup(t); l = d[0] - '0'; free(d); return 0;",
+            "assert(l == 0);",
+        ),
+    ] {
+        let code = format!(
+            "#include <assert.h>\n#include <stdatomic.h>\n#include <stdio.h>\n#include <string.h>\n\
+             static atomic_int x, l; static void *r;\n\
+             static void *f(void *p) {{ atomic_store(&x, 1); atomic_store(&x, 0); return p; }}\n\
+             static void *g(void *p) {{ {thread} }}\n\
+             int main(void) {{ pthread_t a, b; pthread_create(&a, 0, f, 0); pthread_create(&b, 0, g, 0);\n\
+             pthread_join(a, 0); pthread_join(b, &r); {end} return 0; }}"
+        );
+        for level in ["-O0", "-O1"] {
+            let answer = tested(&workshop, name, level, &code).ends_with(10);
+            assert!(
+                !answer.confirmed("assertion").is_empty(),
+                "{name} {level}: {:#}",
+                answer.report
+            );
+        }
+    }
+}
