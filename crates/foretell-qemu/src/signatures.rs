@@ -172,7 +172,7 @@ fn target(machine: Machine, code: &[u8], address: u64, place: u64) -> Option<u64
             let distance = signed(high | (first & 0x3ff) << 12 | (second & 0x7ff) << 1, 25);
             // One that goes to code that is not Thumb counts from the word.
             let word_of = if second >> 12 & 1 == 0 { !3 } else { !0 };
-            (place + 4 & word_of, distance)
+            ((place + 4) & word_of, distance)
         }
     };
     Some(from.wrapping_add_signed(distance))
