@@ -8,6 +8,7 @@ use foretell_model::ctp::{Action, ConcurrentTraceProgram, Role, WOKEN};
 use foretell_model::must_order::MustOrder;
 use foretell_predict::counters::Counters;
 use foretell_predict::engine::{Engine, Setting, Verdict};
+use foretell_predict::flag_section::add_flag_sections;
 use foretell_predict::goal::{END, Goal, GoalBuilder, Moment};
 use foretell_solve::encode::Mode;
 use foretell_solve::{Backend, SolveError};
@@ -217,7 +218,9 @@ impl<'c> Asked<'c> {
 
     /// Leaves out what can only come out as it did, whatever classes are known.
     pub fn retain_possible(self, open: &mut VecDeque<Open>) {
-        let counters = Counters::new(self.ctp, self.order);
+        let mut ctp = self.ctp.clone();
+        add_flag_sections(&mut ctp);
+        let counters = Counters::new(&ctp, self.order);
         open.retain(|open| {
             goal(self, open.choice, &[], &[], None).is_some_and(|goal| !counters.refute(&goal))
         });

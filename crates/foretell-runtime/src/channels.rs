@@ -284,7 +284,7 @@ fn ends(file: c_int) -> Option<Ends> {
 }
 
 /// Whether anybody else could ever have looked.
-fn alone() -> bool {
+pub fn alone() -> bool {
     // SAFETY: callers have the turn.
     unsafe { crate::scheduler::scheduler() }.is_single()
 }
@@ -790,9 +790,6 @@ pub fn renamed(session: &mut Session, name: Option<u32>) {
 /// The C library is about to look at, or change, what it keeps between its calls (`foretell_abi::LOOKS`):
 /// a stream, or what the name says. Standard streams are none: what order their lines have is lawful.
 pub fn library_state(session: &mut Session, stream: u64, name: &[u8], effect: u32) {
-    if alone() {
-        return;
-    }
     let _errno = Errno::keep();
     let (channel, file) = match stream {
         0 => {

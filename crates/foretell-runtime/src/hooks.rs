@@ -503,6 +503,9 @@ hooks! {
     fn __foretell_state(
         session, stream: *const u8, name: *const c_char, effect: u32, site: *const Site,
     ) => {
+        if channels::alone() {
+            return;
+        }
         session.place = session.recorder().site(site);
         // SAFETY: a constant of the module.
         let name = unsafe { CStr::from_ptr(name) }.to_bytes();

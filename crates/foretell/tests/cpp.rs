@@ -176,3 +176,26 @@ fn what_the_book_says_is_seen_is_covered() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// Small programs that wait for what the standard library makes of atomics, and go wrong.
+#[test]
+fn what_is_lost_between_waits_and_notifications_is_found() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cpp_lost");
+    let test = std::env::current_exe().expect("path of the test");
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cpp-lost");
+    _ = std::fs::remove_dir_all(&scratch);
+    std::fs::create_dir_all(&scratch).expect("a folder");
+    for entry in std::fs::read_dir(folder).expect("the programs") {
+        let path = entry.expect("an entry").path();
+        let tested = Command::new(env!("CARGO_BIN_EXE_foretell"))
+            .args(["test", "--time-limit", "600"])
+            .arg(&path)
+            .arg("-std=c++20")
+            .current_dir(&scratch)
+            .env("FORETELL_LIB_DIR", test.parent().expect("a folder"))
+            .output()
+            .expect("foretell runs");
+        let said = String::from_utf8_lossy(&tested.stdout).into_owned();
+        assert_eq!(tested.status.code(), Some(10), "{}: {said}", path.display());
+    }
+}

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use foretell_abi::summaries::SUMMARIES;
 
 /// Functions that another row stands for: the same function by another name, or one that other tests have.
-const ELSEWHERE: [&str; 39] = [
+const ELSEWHERE: [&str; 45] = [
     "__getdelim",
     "__isoc23_strtol",
     "__isoc23_strtoll",
@@ -18,6 +18,10 @@ const ELSEWHERE: [&str; 39] = [
     "__isoc23_strtoumax",
     "__isoc23_sscanf",
     "__isoc99_sscanf",
+    "__isoc23_fscanf",
+    "__isoc23_scanf",
+    "__isoc99_fscanf",
+    "__isoc99_scanf",
     "__snprintf_chk",
     "__sprintf_chk",
     "__strcat_chk",
@@ -31,6 +35,9 @@ const ELSEWHERE: [&str; 39] = [
     "fwrite",
     "printf",
     "puts",
+    // As `sscanf`, from a stream.
+    "fscanf",
+    "scanf",
     // Names of files and variables are texts like others.
     "access",
     "fopen",

@@ -368,17 +368,3 @@ fn what_qsort_moves_is_seen() {
         }
     }
 }
-
-#[test]
-fn that_another_thread_handles_signals_otherwise_is_said() {
-    let workshop = Workshop::new();
-    let source = workshop.path().join("handling.c");
-    let code = "#include <pthread.h>\n#include <signal.h>\n\
-        static void *t(void *p) { signal(SIGUSR1, SIG_IGN); raise(SIGUSR1); return p; }\n\
-        static void *u(void *p) { signal(SIGUSR1, SIG_DFL); return p; }\n\
-        int main(void) { pthread_t x, y; pthread_create(&x, 0, u, 0); pthread_create(&y, 0, t, 0);\n\
-        pthread_join(x, 0); pthread_join(y, 0); return 0; }\n";
-    std::fs::write(&source, code).expect("a file");
-    let answer = workshop.test(&workshop.build(&source, &[]), &[], &[]);
-    assert!(matches!(answer.code, Some(10..=12)), "{:#}", answer.report);
-}

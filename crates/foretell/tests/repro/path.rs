@@ -193,7 +193,10 @@ fn accesses_of_different_bytes_do_not_conflict() {
              void *g(void *x) {{ {other} return 0; }} {rest}"
         );
         let answer = workshop.test(&workshop.build_text(name, &code), &[], &[]);
-        assert_eq!(answer.confirmed("race").len(), 1, "{name}: {:#}", answer.report);
+        let races = answer.confirmed("race");
+        // One bug, also where it is seen on two paths.
+        let is_first = |race: &&&serde_json::Value| race.get("same_as").is_none();
+        assert_eq!(races.iter().filter(is_first).count(), 1, "{name}: {:#}", answer.report);
     }
 }
 

@@ -1,17 +1,13 @@
 // The state of futures, see foretell_waiting.h. It has the size of libstdc++'s own.
 #include <bits/c++config.h>
-#if _GLIBCXX_RELEASE < 11 || _GLIBCXX_RELEASE > 14 || !defined _GLIBCXX_HAS_GTHREADS
+#if _GLIBCXX_RELEASE != 12 || !defined _GLIBCXX_HAS_GTHREADS
 #include_next <bits/atomic_futex.h>
 #elif !defined _GLIBCXX_ATOMIC_FUTEX_H
 #define _GLIBCXX_ATOMIC_FUTEX_H 1
 
 #include <atomic>
 #include <bits/foretell_waiting.h>
-#if _GLIBCXX_RELEASE == 11
-#include <chrono>
-#else
 #include <bits/chrono.h>
-#endif
 
 namespace std _GLIBCXX_VISIBILITY(default) {
 

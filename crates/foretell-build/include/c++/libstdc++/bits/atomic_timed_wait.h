@@ -1,6 +1,6 @@
 // Waits with a time limit of semaphores, see foretell_waiting.h.
 #include <bits/atomic_wait.h>
-#if _GLIBCXX_RELEASE < 11 || _GLIBCXX_RELEASE > 14 || !defined _GLIBCXX_HAS_GTHREADS
+#if _GLIBCXX_RELEASE != 12 || !defined _GLIBCXX_HAS_GTHREADS
 #include_next <bits/atomic_timed_wait.h>
 #elif !defined _GLIBCXX_ATOMIC_TIMED_WAIT_H
 #define _GLIBCXX_ATOMIC_TIMED_WAIT_H 1

@@ -1,6 +1,6 @@
 // std::atomic::wait and notify, see foretell_waiting.h.
 #include <bits/c++config.h>
-#if _GLIBCXX_RELEASE < 11 || _GLIBCXX_RELEASE > 14 || !defined _GLIBCXX_HAS_GTHREADS
+#if _GLIBCXX_RELEASE != 12 || !defined _GLIBCXX_HAS_GTHREADS
 #include_next <bits/atomic_wait.h>
 #elif !defined _GLIBCXX_ATOMIC_WAIT_H
 #define _GLIBCXX_ATOMIC_WAIT_H 1
@@ -19,6 +19,16 @@ namespace __detail {
 
 using __platform_wait_t = int;
 inline constexpr size_t __platform_wait_alignment = 4;
+
+inline void __thread_relax() noexcept {
+#if defined __i386__ || defined __x86_64__
+  __builtin_ia32_pause();
+#else
+  __gthread_yield();
+#endif
+}
+
+inline void __thread_yield() noexcept { __gthread_yield(); }
 
 template <typename Predicate> bool __atomic_spin(Predicate &holds) noexcept { return holds(); }
 

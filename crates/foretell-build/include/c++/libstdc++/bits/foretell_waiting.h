@@ -1,6 +1,6 @@
 // Waiting for a variable to change, by functions of foretell's runtime (foretell-runtime/src/wrappers/waiting.rs),
-// in the place of what libstdc++ 11 to 14 have for it. The names in namespace std are those that its other headers
-// use.
+// in the place of what libstdc++ 12 has for it; other versions keep theirs. The names in namespace std are those that
+// its other headers use.
 #ifndef FORETELL_WAITING_H
 #define FORETELL_WAITING_H 1
 
