@@ -1,0 +1,35 @@
+// TRUTH bug shared mapping of a file vs pread
+#define _GNU_SOURCE
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+static inline void run2(void *(*f)(void *), void *(*g)(void *)) {
+  pthread_t a, b; pthread_create(&a, 0, f, 0); pthread_create(&b, 0, g, 0);
+  pthread_join(a, 0); pthread_join(b, 0);
+}
+#define T(f) static void *f(void *arg)
+static int fd; static _Atomic int *p;
+T(f) { atomic_store(p, 1); atomic_store(p, 0); return 0; }
+T(g) { int v = 0; pread(fd, &v, 4, 0); if (v) exit(1); return 0; }
+int main(void) { fd = memfd_create("x", 0); ftruncate(fd, 4096); p = mmap(0, 4096, 3, MAP_SHARED, fd, 0); run2(f, g); return 0; }
