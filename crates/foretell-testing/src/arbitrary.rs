@@ -154,7 +154,7 @@ pub fn recorded(seed: u64, size: usize) -> Trace {
             _ => ObjectKind::Barrier { parties: 1 + random.below(2) as u32 },
         };
         let object = trace.add_object(&random.name("m", number), kind);
-        let address = random.bits();
+        let address = u64::MAX / (number as u64 + 1);
         trace.objects[object.index()].address = address.is_multiple_of(2).then_some(address);
         if let ObjectKind::Semaphore { initial } = kind {
             semaphores.insert(object, initial);
