@@ -1,5 +1,6 @@
 //! Integer divisions that trap (SIGFPE). Nothing in the program branches on it, so the recording needs a branch
-//! for the exploration to ask whether the division can trap in another interleaving.
+//! for the exploration to ask whether the division can trap in another interleaving. (`control.rs` asks in the same
+//! way whether `main` returns 0.)
 
 use crate::expression::Operand;
 use crate::function::FunctionContext;
