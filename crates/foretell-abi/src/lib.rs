@@ -20,8 +20,7 @@
 //! builder may also give 0 where the result is a constant after all.
 //!
 //! Operations without a builder (floating point, vectors, integers wider than 64 bits, arguments of
-//! functions that are not instrumented) go on with concrete results. Before that, [`hooks`]
-//! `__foretell_pin` says that the operand had to be what it was.
+//! functions that are not instrumented) go on with concrete results. Before that, [`Hook::Pin`] says that the operand had to be what it was.
 //!
 //! A pin, and the address of an access, hold a value at what it was. Code that runs only after it
 //! gives that value, and those from which it was computed injectively, the shadow 0. So whoever
@@ -62,11 +61,12 @@
 #![no_std]
 
 use core::ffi::c_char;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 pub mod summaries;
 
 /// The version of this contract; a module says which one it was compiled for.
-pub const ABI_VERSION: u32 = 11;
+pub const ABI_VERSION: u32 = 12;
 
 /// A place in the source. Sites are constants in the instrumented module; one site has one address
 /// for the life of the process, which serves as its identity.
@@ -468,6 +468,10 @@ pub const LOOKS: u32 = 1;
 pub const CHANGES: u32 = 2;
 /// What a stream has buffered becomes the content of its file.
 pub const FLUSHES: u32 = 4;
+/// What the call gives to the stream may be something else in another interleaving, and is not held.
+pub const VARIES: u32 = 16;
+/// The stream is one of C++, to which something is put out: how it does that is looked at.
+pub const FORMATS: u32 = 8;
 
 /// What a lock of Rust's is and how it is asked for: flags of the hooks `rust_acquire` and
 /// `rust_release`.
@@ -536,345 +540,406 @@ pub const LOCAL_DESTINATION: u32 = 1;
 pub const LOCAL_SOURCE: u32 = 2;
 /// In the flags of `__foretell_memcpy` and `__foretell_memset`: the module keeps shadows.
 pub const COPY_SYMBOLIC: u32 = 4;
+/// For the runtime's own copies: where the copy ended depends on what was copied, so that had to be what it was.
+pub const COPY_HELD: u32 = 8;
 
-/// The hooks as types; the runtime exports one `extern "C"` function of the same name with the
-/// prefix `__foretell_`, e.g. [`hooks::load`] is `__foretell_load`. `bool`s are `u32` 0 or 1.
-pub mod hooks {
-    use super::{AccessInfo, CallSlots, Described, Met, Module, Site};
-    use core::ffi::c_char;
+/// The hooks: what instrumented code calls and the runtime exports, each an `extern "C"` function. `bool`s are
+/// `u32` 0 or 1. The name of a macro is given, which gets the table; [`Hook`] is made of it here, and the
+/// runtime compares its functions with it.
+#[macro_export]
+macro_rules! hooks {
+    ($given:ident) => {
+        $given! {
+            /// Called by a constructor of each instrumented module (with priority 100, before the
+            /// program's own constructors).
+            Module = __foretell_module(module: *const Module);
 
-    /// `module`: called by a constructor of each instrumented module (with priority 100, before the
-    /// program's own constructors).
-    #[allow(non_camel_case_types)]
-    pub type module = unsafe extern "C" fn(module: *const Module);
+            /// A scalar of 1, 2, 4 or 8 bytes was read. Gives the shadow that names this read.
+            /// `value` is zero-extended; `address_shadow` is the shadow of the address; `met` may be null.
+            Load = __foretell_load(
+                address: *const u8,
+                info: AccessInfo,
+                value: u64,
+                address_shadow: u32,
+                site: *const Site,
+                met: *mut Met,
+            ) -> u32;
 
-    /// `load`: a scalar of 1, 2, 4 or 8 bytes was read. Gives the shadow that names this read.
-    /// `value` is zero-extended; `address_shadow` is the shadow of the address; `met` may be null.
-    #[allow(non_camel_case_types)]
-    pub type load = unsafe extern "C" fn(
-        address: *const u8,
-        info: AccessInfo,
-        value: u64,
-        address_shadow: u32,
-        site: *const Site,
-        met: *mut Met,
-    ) -> u32;
+            /// A scalar was written; `shadow` is the value's.
+            Store = __foretell_store(
+                address: *const u8,
+                info: AccessInfo,
+                value: u64,
+                shadow: u32,
+                address_shadow: u32,
+                site: *const Site,
+                met: *mut Met,
+            );
 
-    /// `store`: a scalar was written; `shadow` is the value's.
-    #[allow(non_camel_case_types)]
-    pub type store = unsafe extern "C" fn(
-        address: *const u8,
-        info: AccessInfo,
-        value: u64,
-        shadow: u32,
-        address_shadow: u32,
-        site: *const Site,
-        met: *mut Met,
-    );
+            /// An atomic read-modify-write of the kind in `info` read `old`. Gives the shadow that
+            /// names what it read.
+            Rmw = __foretell_rmw(
+                address: *const u8,
+                info: AccessInfo,
+                old: u64,
+                operand: u64,
+                operand_shadow: u32,
+                address_shadow: u32,
+                site: *const Site,
+            ) -> u32;
 
-    /// `rmw`: an atomic read-modify-write of the kind in `info` read `old`. Gives the shadow that
-    /// names what it read.
-    #[allow(non_camel_case_types)]
-    pub type rmw = unsafe extern "C" fn(
-        address: *const u8,
-        info: AccessInfo,
-        old: u64,
-        operand: u64,
-        operand_shadow: u32,
-        address_shadow: u32,
-        site: *const Site,
-    ) -> u32;
+            /// A compare-and-swap read `old`; it stored `desired` if `success` is 1. Gives the
+            /// shadow that names what it read. (The shadow of `success` is built by the caller.)
+            Cmpxchg = __foretell_cmpxchg(
+                address: *const u8,
+                info: AccessInfo,
+                old: u64,
+                expected: u64,
+                desired: u64,
+                success: u32,
+                expected_shadow: u32,
+                desired_shadow: u32,
+                address_shadow: u32,
+                site: *const Site,
+            ) -> u32;
 
-    /// `cmpxchg`: a compare-and-swap read `old`; it stored `desired` if `success` is 1. Gives the
-    /// shadow that names what it read. (The shadow of `success` is built by the caller.)
-    #[allow(non_camel_case_types)]
-    pub type cmpxchg = unsafe extern "C" fn(
-        address: *const u8,
-        info: AccessInfo,
-        old: u64,
-        expected: u64,
-        desired: u64,
-        success: u32,
-        expected_shadow: u32,
-        desired_shadow: u32,
-        address_shadow: u32,
-        site: *const Site,
-    ) -> u32;
+            /// Takes a lock of Rust's standard library instead of a compare-and-swap of its word.
+            /// Gives the word as it was: what was expected, if the lock was taken. `flags` as in
+            /// [`rust_lock`].
+            RustAcquire = __foretell_rust_acquire(
+                word: *const AtomicU32,
+                expected: u32,
+                desired: u32,
+                flags: u32,
+                site: *const Site,
+            ) -> u32;
 
-    /// `rust_acquire`: takes a lock of Rust's standard library instead of a compare-and-swap of its word.
-    /// Gives the word as it was: what was expected, if the lock was taken. `flags` as in
-    /// [`super::rust_lock`].
-    #[allow(non_camel_case_types)]
-    pub type rust_acquire = unsafe extern "C" fn(
-        word: *const u32,
-        expected: u32,
-        desired: u32,
-        flags: u32,
-        site: *const Site,
-    ) -> u32;
+            /// Gives it back instead of an exchange (mutexes) or a subtraction (reader-writer
+            /// locks). Gives the word as it was.
+            RustRelease = __foretell_rust_release(
+                word: *const AtomicU32,
+                operand: u32,
+                flags: u32,
+                site: *const Site,
+            ) -> u32;
 
-    /// `rust_release`: gives it back instead of an exchange (mutexes) or a subtraction (reader-writer
-    /// locks). Gives the word as it was.
-    #[allow(non_camel_case_types)]
-    pub type rust_release =
-        unsafe extern "C" fn(word: *const u32, operand: u32, flags: u32, site: *const Site) -> u32;
+            /// Gives a thread the token that `park` takes, instead of an exchange of its word. Gives
+            /// the word as it was.
+            RustUnpark = __foretell_rust_unpark(
+                word: *const AtomicU32,
+                operand: u32,
+                site: *const Site,
+            ) -> u32;
 
-    /// `rust_unpark`: gives a thread the token that `park` takes, instead of an exchange of its word. Gives
-    /// the word as it was.
-    #[allow(non_camel_case_types)]
-    pub type rust_unpark =
-        unsafe extern "C" fn(word: *const u32, operand: u32, site: *const Site) -> u32;
+            /// The place of the call that follows, of a function of Rust's standard library that the
+            /// runtime stands in for.
+            RustPlace = __foretell_rust_place(site: *const Site);
 
-    /// `rust_place`: the place of the call that follows, of a function of Rust's standard library that the
-    /// runtime stands in for.
-    #[allow(non_camel_case_types)]
-    pub type rust_place = unsafe extern "C" fn(site: *const Site);
+            /// Waits for the threads of a scope, of which the word counts those that run, instead
+            /// of reading it. Gives what the word is then.
+            RustScopeWait = __foretell_rust_scope_wait(
+                word: *const AtomicU64,
+                site: *const Site,
+            ) -> u64;
 
-    /// `rust_scope_wait`: waits for the threads of a scope, of which the word counts those that run, instead
-    /// of reading it. Gives what the word is then.
-    #[allow(non_camel_case_types)]
-    pub type rust_scope_wait = unsafe extern "C" fn(word: *const u64, site: *const Site) -> u64;
+            /// Code that handles panics begins (1) or ends (0).
+            RustCatch = __foretell_rust_catch(begins: u32);
 
-    /// `rust_catch`: code that handles panics begins (1) or ends (0).
-    #[allow(non_camel_case_types)]
-    pub type rust_catch = unsafe extern "C" fn(begins: u32);
+            /// The library is about to do something to a channel, see
+            /// [`ChannelCall`]; whether it has a bound, and until when it may take (`CLOCK_MONOTONIC`).
+            RustChannelBegin = __foretell_rust_channel_begin(
+                call: u32,
+                channel: *const u8,
+                bounded: u32,
+                seconds: u64,
+                nanoseconds: u32,
+            );
 
-    /// `rust_channel_begin`: the library is about to do something to a channel, see
-    /// [`super::ChannelCall`]; whether it has a bound, and until when it may take (`CLOCK_MONOTONIC`).
-    #[allow(non_camel_case_types)]
-    pub type rust_channel_begin = unsafe extern "C" fn(
-        call: u32,
-        channel: *const u8,
-        bounded: u32,
-        seconds: u64,
-        nanoseconds: u32,
-    );
+            /// It has done so.
+            RustChannelEnd = __foretell_rust_channel_end(call: u32, channel: *const u8);
 
-    /// `rust_channel_end`: it has done so.
-    #[allow(non_camel_case_types)]
-    pub type rust_channel_end = unsafe extern "C" fn(call: u32, channel: *const u8);
+            /// A memory fence; `order` as in [`Order`].
+            Fence = __foretell_fence(order: u32, site: *const Site);
 
-    /// `fence`: a memory fence; `order` as in [`super::Order`].
-    #[allow(non_camel_case_types)]
-    pub type fence = unsafe extern "C" fn(order: u32, site: *const Site);
+            /// Bytes were read in a way that keeps no shadows (vectors, wide floats, structs
+            /// passed by value): in a symbolic module the values read are pinned (`symbolic` is 1).
+            ReadRange = __foretell_read_range(
+                address: *const u8,
+                size: u64,
+                symbolic: u32,
+                site: *const Site,
+            );
 
-    /// `read_range`: bytes were read in a way that keeps no shadows (vectors, wide floats, structs
-    /// passed by value): in a symbolic module the values read are pinned (`symbolic` is 1).
-    #[allow(non_camel_case_types)]
-    pub type read_range =
-        unsafe extern "C" fn(address: *const u8, size: u64, symbolic: u32, site: *const Site);
+            /// Bytes were written, all concrete.
+            WriteRange = __foretell_write_range(address: *const u8, size: u64, site: *const Site);
 
-    /// `write_range`: bytes were written, all concrete.
-    #[allow(non_camel_case_types)]
-    pub type write_range = unsafe extern "C" fn(address: *const u8, size: u64, site: *const Site);
+            /// `length` bytes were copied (`memcpy` and `memmove`; may overlap, so the values are
+            /// to be taken from the destination). See [`LOCAL_DESTINATION`] for `flags`. Shadows of
+            /// local sources go to the destination and those of reads to local destinations.
+            Memcpy = __foretell_memcpy(
+                destination: *const u8,
+                source: *const u8,
+                length: u64,
+                flags: u32,
+                site: *const Site,
+            );
 
-    /// `memcpy`: `length` bytes were copied (`memcpy` and `memmove`; may overlap, so the values are
-    /// to be taken from the destination). See [`super::LOCAL_DESTINATION`] for `flags`. Shadows of
-    /// local sources go to the destination and those of reads to local destinations.
-    #[allow(non_camel_case_types)]
-    pub type memcpy = unsafe extern "C" fn(
-        destination: *const u8,
-        source: *const u8,
-        length: u64,
-        flags: u32,
-        site: *const Site,
-    );
+            /// `length` bytes were set to `byte`, whose shadow is `shadow` (8 bits).
+            Memset = __foretell_memset(
+                destination: *const u8,
+                byte: u32,
+                shadow: u32,
+                length: u64,
+                flags: u32,
+                site: *const Site,
+            );
 
-    /// `memset`: `length` bytes were set to `byte`, whose shadow is `shadow` (8 bits).
-    #[allow(non_camel_case_types)]
-    pub type memset = unsafe extern "C" fn(
-        destination: *const u8,
-        byte: u32,
-        shadow: u32,
-        length: u64,
-        flags: u32,
-        site: *const Site,
-    );
+            /// The shadow of `size` bytes (1, 2, 4, 8) of local memory; the runtime joins and
+            /// cuts byte-wise where they were not stored as one. `value` is what the bytes hold.
+            LocalLoad = __foretell_local_load(address: *const u8, size: u32, value: u64) -> u32;
 
-    /// `local_load`: the shadow of `size` bytes (1, 2, 4, 8) of local memory; the runtime joins and
-    /// cuts byte-wise where they were not stored as one. `value` is what the bytes hold.
-    #[allow(non_camel_case_types)]
-    pub type local_load = unsafe extern "C" fn(address: *const u8, size: u32, value: u64) -> u32;
+            /// Gives local memory a shadow (0: none). Keeps [`CallSlots::local_shadows`].
+            LocalStore = __foretell_local_store(address: *const u8, size: u64, shadow: u32);
 
-    /// `local_store`: gives local memory a shadow (0: none). Keeps [`CallSlots::local_shadows`].
-    #[allow(non_camel_case_types)]
-    pub type local_store = unsafe extern "C" fn(address: *const u8, size: u64, shadow: u32);
+            /// Operator as in [`BinaryOp`]; `width` is that of the operands (1..=64).
+            ExprBinary = __foretell_expr_binary(
+                op: u32,
+                width: u32,
+                left: u32,
+                left_value: u64,
+                right: u32,
+                right_value: u64,
+            ) -> u32;
 
-    /// `expr_binary`: operator as in [`super::BinaryOp`]; `width` is that of the operands (1..=64).
-    #[allow(non_camel_case_types)]
-    pub type expr_binary = unsafe extern "C" fn(
-        op: u32,
-        width: u32,
-        left: u32,
-        left_value: u64,
-        right: u32,
-        right_value: u64,
-    ) -> u32;
+            /// Operator as in [`CastOp`], between widths in bits.
+            ExprCast = __foretell_expr_cast(op: u32, from: u32, to: u32, shadow: u32) -> u32;
 
-    /// `expr_cast`: operator as in [`super::CastOp`], between widths in bits.
-    #[allow(non_camel_case_types)]
-    pub type expr_cast = unsafe extern "C" fn(op: u32, from: u32, to: u32, shadow: u32) -> u32;
+            /// `base + extended(index) * scale`, an address with one index of `width` bits;
+            /// `op` is the [`CastOp`] that extends it to 64 bits, `scale` is below 2^32.
+            ExprAddress = __foretell_expr_address(
+                op: u32,
+                width: u32,
+                index: u32,
+                scale: u32,
+                base: u64,
+            ) -> u32;
 
-    /// `expr_address`: `base + extended(index) * scale`, an address with one index of `width` bits;
-    /// `op` is the [`super::CastOp`] that extends it to 64 bits, `scale` is below 2^32.
-    #[allow(non_camel_case_types)]
-    pub type expr_address =
-        unsafe extern "C" fn(op: u32, width: u32, index: u32, scale: u32, base: u64) -> u32;
+            /// If-then-else over values of `width` bits.
+            ExprSelect = __foretell_expr_select(
+                width: u32,
+                condition: u32,
+                condition_value: u32,
+                then: u32,
+                then_value: u64,
+                otherwise: u32,
+                otherwise_value: u64,
+            ) -> u32;
 
-    /// `expr_select`: if-then-else over values of `width` bits.
-    #[allow(non_camel_case_types)]
-    pub type expr_select = unsafe extern "C" fn(
-        width: u32,
-        condition: u32,
-        condition_value: u32,
-        then: u32,
-        then_value: u64,
-        otherwise: u32,
-        otherwise_value: u64,
-    ) -> u32;
+            /// The path went on because the 1-bit expression evaluated to `outcome`.
+            Branch = __foretell_branch(shadow: u32, outcome: u32, site: *const Site, met: *mut Met);
 
-    /// `branch`: the path went on because the 1-bit expression evaluated to `outcome`.
-    #[allow(non_camel_case_types)]
-    pub type branch =
-        unsafe extern "C" fn(shadow: u32, outcome: u32, site: *const Site, met: *mut Met);
+            /// A conditional branch went this way; called for all of them, before `branch`, where
+            /// [`CallSlots::path`] asks for it.
+            Path = __foretell_path(outcome: u32, site: *const Site);
 
-    /// `path`: a conditional branch went this way; called for all of them, before `branch`, where
-    /// [`CallSlots::path`] asks for it.
-    #[allow(non_camel_case_types)]
-    pub type path = unsafe extern "C" fn(outcome: u32, site: *const Site);
+            /// A multi-way branch on `value` goes on; called for all, before `switch`.
+            PathSwitch = __foretell_path_switch(
+                value: u64,
+                cases: *const u64,
+                count: u64,
+                site: *const Site,
+            );
 
-    /// `path_switch`: a multi-way branch on `value` goes on; called for all, before `switch`.
-    #[allow(non_camel_case_types)]
-    pub type path_switch =
-        unsafe extern "C" fn(value: u64, cases: *const u64, count: u64, site: *const Site);
+            /// A multi-way branch on `value`: taken by its case if it is among the `count` cases,
+            /// else by default (the expression then differs from all).
+            Switch = __foretell_switch(
+                shadow: u32,
+                width: u32,
+                value: u64,
+                cases: *const u64,
+                count: u64,
+                site: *const Site,
+            );
 
-    /// `switch`: a multi-way branch on `value`: taken by its case if it is among the `count` cases,
-    /// else by default (the expression then differs from all).
-    #[allow(non_camel_case_types)]
-    pub type switch = unsafe extern "C" fn(
-        shadow: u32,
-        width: u32,
-        value: u64,
-        cases: *const u64,
-        count: u64,
-        site: *const Site,
-    );
+            /// A branch one side of which reaches `abort`, `__assert_fail` or a trap. The
+            /// assertion is that the 1-bit expression evaluates to `wanted`; it evaluated to `outcome`.
+            /// Called also where the expression is concrete (`shadow` 0).
+            Assert = __foretell_assert(shadow: u32, outcome: u32, wanted: u32, site: *const Site);
 
-    /// `assert`: a branch one side of which reaches `abort`, `__assert_fail` or a trap. The
-    /// assertion is that the 1-bit expression evaluates to `wanted`; it evaluated to `outcome`.
-    /// Called also where the expression is concrete (`shadow` 0).
-    #[allow(non_camel_case_types)]
-    pub type assert =
-        unsafe extern "C" fn(shadow: u32, outcome: u32, wanted: u32, site: *const Site);
+            /// The expression is used as the constant `value` (of `width` bits) from here on; reason
+            /// as in [`PinReason`]. Shadow 0 is to be ignored.
+            Pin = __foretell_pin(
+                shadow: u32,
+                width: u32,
+                value: u64,
+                reason: u32,
+                site: *const Site,
+            );
 
-    /// `pin`: the expression is used as the constant `value` (of `width` bits) from here on; reason
-    /// as in [`super::PinReason`]. Shadow 0 is to be ignored.
-    #[allow(non_camel_case_types)]
-    pub type pin =
-        unsafe extern "C" fn(shadow: u32, width: u32, value: u64, reason: u32, site: *const Site);
+            /// A function was entered; `site` is its declaration. Gives the thread's slots, whose
+            /// address stays the same for the life of the thread.
+            Enter = __foretell_enter(site: *const Site, frame: *const u8) -> *mut CallSlots;
 
-    /// `enter`: a function was entered; `site` is its declaration. Gives the thread's slots, whose
-    /// address stays the same for the life of the thread.
-    #[allow(non_camel_case_types)]
-    pub type enter = unsafe extern "C" fn(site: *const Site, frame: *const u8) -> *mut CallSlots;
+            /// As `enter`, for a function of the language's own library, which will return to
+            /// `caller`. It is no call of the program's: what it does belongs to the line that called it.
+            EnterLibrary = __foretell_enter_library(
+                frame: *const u8,
+                caller: *const u8,
+            ) -> *mut CallSlots;
 
-    /// `enter_library`: as `enter`, for a function of the language's own library, which will return to
-    /// `caller`. It is no call of the program's: what it does belongs to the line that called it.
-    #[allow(non_camel_case_types)]
-    pub type enter_library =
-        unsafe extern "C" fn(frame: *const u8, caller: *const u8) -> *mut CallSlots;
+            /// What is at the address is a variable of the function that was entered, or a block that
+            /// `new` made.
+            Describe = __foretell_describe(address: *const u8, what: *const Described);
 
-    /// `describe`: what is at the address is a variable of the function that was entered, or a block that
-    /// `new` made.
-    #[allow(non_camel_case_types)]
-    pub type describe = unsafe extern "C" fn(address: *const u8, what: *const Described);
+            /// The function with this frame is left, by return or by an exception passing on.
+            Exit = __foretell_exit(frame: *const u8);
 
-    /// `exit`: the function with this frame is left, by return or by an exception passing on.
-    #[allow(non_camel_case_types)]
-    pub type exit = unsafe extern "C" fn(frame: *const u8);
+            /// Control arrived in the function with this frame from an exception or `longjmp`:
+            /// all calls inside it are over.
+            Unwind = __foretell_unwind(frame: *const u8);
 
-    /// `unwind`: control arrived in the function with this frame from an exception or `longjmp`:
-    /// all calls inside it are over.
-    #[allow(non_camel_case_types)]
-    pub type unwind = unsafe extern "C" fn(frame: *const u8);
+            /// An instruction gave something that differs from run to run ([`Source`]). Gives
+            /// what the program is to see instead: the same in every run, or `given` where nobody records.
+            Value = __foretell_value(source: u32, given: u64, site: *const Site) -> u64;
 
-    /// `value`: an instruction gave something that differs from run to run ([`super::Source`]). Gives
-    /// what the program is to see instead: the same in every run, or `given` where nobody records.
-    #[allow(non_camel_case_types)]
-    pub type value = unsafe extern "C" fn(source: u32, given: u64, site: *const Site) -> u64;
+            /// What follows depends on something that is neither seen nor replayed
+            /// ([`Unseen`]).
+            Unseen = __foretell_unseen(what: u32, text: *const c_char, site: *const Site);
 
-    /// `unseen`: what follows depends on something that is neither seen nor replayed
-    /// ([`super::Unseen`]).
-    #[allow(non_camel_case_types)]
-    pub type unseen = unsafe extern "C" fn(what: u32, text: *const c_char, site: *const Site);
+            /// A loop that waits may be entered next: whatever was known of the last one is over.
+            AwaitEnter = __foretell_await_enter();
 
-    /// `await_enter`: a loop that waits may be entered next: whatever was known of the last one is over.
-    #[allow(non_camel_case_types)]
-    pub type await_enter = unsafe extern "C" fn();
+            /// A round of a loop that waits begins, the first one or another. Of a round that is
+            /// followed by another nothing is left: it wrote nothing that another thread can see, and nothing
+            /// that it computed is used later.
+            AwaitRound = __foretell_await_round(site: *const Site);
 
-    /// `await_round`: a round of a loop that waits begins, the first one or another. Of a round that is
-    /// followed by another nothing is left: it wrote nothing that another thread can see, and nothing
-    /// that it computed is used later.
-    #[allow(non_camel_case_types)]
-    pub type await_round = unsafe extern "C" fn(site: *const Site);
+            /// Called after `branch` of a branch one side of which goes straight to the next round;
+            /// `leaves`: it took the other one. `index` is the number of the thread's events before the branch.
+            AwaitTest = __foretell_await_test(index: u32, leaves: u32, site: *const Site);
 
-    /// `await_test`: called after `branch` of a branch one side of which goes straight to the next round;
-    /// `leaves`: it took the other one. `index` is the number of the thread's events before the branch.
-    #[allow(non_camel_case_types)]
-    pub type await_test = unsafe extern "C" fn(index: u32, leaves: u32, site: *const Site);
+            /// The function that is called next looks at something, and a loop that waits goes round
+            /// again if the comparison of its result with the constant has this outcome. `comparison`: 0 to 5 for
+            /// equal, not equal, less, not greater, greater, not less.
+            AwaitLook = __foretell_await_look(comparison: u32, constant: u64, again: u32);
 
-    /// `await_look`: the function that is called next looks at something, and a loop that waits goes round
-    /// again if the comparison of its result with the constant has this outcome. `comparison`: 0 to 5 for
-    /// equal, not equal, less, not greater, greater, not less.
-    #[allow(non_camel_case_types)]
-    pub type await_look = unsafe extern "C" fn(comparison: u32, constant: u64, again: u32);
+            /// The position in [`summaries::SUMMARIES`] of a function that is called by its address,
+            /// [`summaries::NO_SUMMARY`] for all others.
+            SummaryOf = __foretell_summary_of(function: *const u8) -> u32;
 
-    /// `state`: the C library is about to be called, and keeps something between its calls: a stream, or
-    /// (`stream` is null) what `name` says. `effect` is a sum of [`super::LOOKS`] and its kin.
-    #[allow(non_camel_case_types)]
-    pub type state = unsafe extern "C" fn(
-        stream: *const u8,
-        name: *const c_char,
-        effect: u32,
-        site: *const Site,
-    );
+            /// The C library is about to be called, and keeps something between its calls: a stream, or
+            /// (`stream` is null) what `name` says. `effect` is a sum of [`LOOKS`] and its kin.
+            State = __foretell_state(
+                stream: *const u8,
+                name: *const c_char,
+                effect: u32,
+                site: *const Site,
+            );
 
-    /// `foreign`: a function that is not instrumented has returned. `object`: of which object of the C++
-    /// library it is a member; null otherwise. `given`: so many of its arguments point to memory that may change.
-    #[allow(non_camel_case_types)]
-    pub type foreign = unsafe extern "C" fn(
-        function: *const u8,
-        name: *const c_char,
-        object: *const u8,
-        given: u32,
-        site: *const Site,
-    );
+            /// A function that is not instrumented has returned. `object`: of which object of the C++
+            /// library it is a member; null otherwise. `given`: so many of its arguments point to memory that may change.
+            Foreign = __foretell_foreign(
+                function: *const u8,
+                name: *const c_char,
+                object: *const u8,
+                given: u32,
+                site: *const Site,
+            );
 
-    /// `library`: a function of [`super::summaries`] is about to be called, or has returned; `flags` is a sum of
-    /// [`super::summaries::IS_OVER`] and [`super::summaries::IS_SYMBOLIC`].
-    #[allow(non_camel_case_types)]
-    pub type library = unsafe extern "C" fn(
-        number: u32,
-        flags: u32,
-        first: u64,
-        second: u64,
-        third: u64,
-        fourth: u64,
-        fifth: u64,
-        sixth: u64,
-        seventh: u64,
-        eighth: u64,
-        ninth: u64,
-        tenth: u64,
-        result: u64,
-        site: *const Site,
-    );
+            /// A function of [`summaries`] is about to be called, or has returned; `flags` is a sum of
+            /// [`summaries::IS_OVER`] and [`summaries::IS_SYMBOLIC`].
+            Library = __foretell_library(
+                number: u32,
+                flags: u32,
+                first: u64,
+                second: u64,
+                third: u64,
+                fourth: u64,
+                fifth: u64,
+                sixth: u64,
+                seventh: u64,
+                eighth: u64,
+                ninth: u64,
+                tenth: u64,
+                result: u64,
+                site: *const Site,
+            );
 
-    /// `region_begin`: the user's mark (`FORETELL_ATOMIC_BEGIN` in `foretell.h`).
-    #[allow(non_camel_case_types)]
-    pub type region_begin = unsafe extern "C" fn(name: *const c_char, site: *const Site);
+            /// The user's mark (`FORETELL_ATOMIC_BEGIN` in `foretell.h`).
+            RegionBegin = __foretell_region_begin(name: *const c_char, site: *const Site);
 
-    /// `region_end`: the end of the innermost marked region.
-    #[allow(non_camel_case_types)]
-    pub type region_end = unsafe extern "C" fn(site: *const Site);
+            /// The end of the innermost marked region.
+            RegionEnd = __foretell_region_end(site: *const Site);
+        }
+    };
+}
+
+macro_rules! make_hooks {
+    ($($(#[$doc:meta])* $name:ident = $symbol:ident($($argument:ident: $ty:ty),* $(,)?)
+        $(-> $result:ty)?;)*) => {
+        /// A hook, see [`hooks!`].
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Hook {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Hook {
+            /// All of them.
+            pub const ALL: &[Hook] = &[$(Hook::$name),*];
+
+            /// The name of the function.
+            pub const fn symbol(self) -> &'static str {
+                match self { $(Hook::$name => stringify!($symbol)),* }
+            }
+
+            /// What it is given.
+            pub const fn arguments(self) -> &'static [Scalar] {
+                match self { $(Hook::$name => &[$(<$ty as Passed>::AS),*]),* }
+            }
+
+            /// What it gives.
+            pub const fn result(self) -> Option<Scalar> {
+                match self { $(Hook::$name => make_hooks!(@result $($result)?)),* }
+            }
+        }
+    };
+    (@result) => { None };
+    (@result $result:ty) => { Some(<$result as Passed>::AS) };
+}
+
+hooks!(make_hooks);
+
+/// How a value goes to a hook or comes from it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scalar {
+    /// 32 bits.
+    Int32,
+    /// 64 bits.
+    Int64,
+    /// An address.
+    Pointer,
+}
+
+trait Passed {
+    const AS: Scalar;
+}
+
+impl Passed for u32 {
+    const AS: Scalar = Scalar::Int32;
+}
+
+impl Passed for AccessInfo {
+    const AS: Scalar = Scalar::Int32;
+}
+
+impl Passed for u64 {
+    const AS: Scalar = Scalar::Int64;
+}
+
+impl<T> Passed for *const T {
+    const AS: Scalar = Scalar::Pointer;
+}
+
+impl<T> Passed for *mut T {
+    const AS: Scalar = Scalar::Pointer;
 }

@@ -4,14 +4,14 @@
 //! after it, and the runtime reports the accesses. What is read is held at the values that it had, because what
 //! the function makes of it is not seen; copies have the values that they were made of.
 //!
-//! What functions read that only write output (`printf` and its kin, `write` to a terminal) is not held: nothing
-//! depends on it. Not here are those that the runtime replaces and that report by themselves (`read`, `memcpy`, `strdup` and
-//! so on).
+//! What functions read that only write output (`printf` and its kin, `write` to a terminal) is not held, unless the
+//! program looks at their result: nothing else depends on it. Not here are those that the runtime replaces and that report by themselves (`read`, `memcpy`, `strdup` and
+//! so on); of others that it replaces (`nanosleep`, `poll`) the structures that they are given are.
 
 use Effect::{Appends, Copies, Formats, Reads, Scans, Takes, Writes};
 use Extent::{
-    Bytes, Counted, Family, Fixed, Found, ResultText, ResultTimes, ResultWithin, Shorter, Text,
-    TextWithin, Times,
+    Array, Bytes, Counted, Family, Fixed, Found, ResultText, ResultTimes, ResultWithin, Shorter,
+    Text, TextWithin, Times,
 };
 use Place::{Argument, Pointed, Returned};
 
@@ -22,6 +22,11 @@ pub const TOLD: usize = 10;
 pub const IS_OVER: u32 = 1;
 /// Flag of the hook: the caller was compiled for expressions.
 pub const IS_SYMBOLIC: u32 = 2;
+/// Flag of the hook: the program looks at the function's result.
+pub const IS_USED: u32 = 4;
+
+/// In the place of a position in [`SUMMARIES`]: the function has none.
+pub const NO_SUMMARY: u32 = u32::MAX;
 
 /// Where an access begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +46,8 @@ pub enum Extent {
     Fixed(u64),
     /// As the argument says.
     Bytes(u8),
+    /// As many as the argument says, each of so many bytes.
+    Array(u8, u64),
     /// The product of two arguments.
     Times(u8, u8),
     /// As the 32-bit number says that the argument points to.
@@ -103,6 +110,8 @@ pub enum Goes {
     Back,
     /// To somebody who looks at it: it may be something else in another interleaving.
     Out,
+    /// Into the stream of C++ that is the first argument.
+    ToStream,
     /// To whatever the first argument is a descriptor of. The program may read it again.
     ToDescriptor,
 }
@@ -127,6 +136,26 @@ const fn sends(name: &'static str, signature: &'static str, effects: &'static [E
     Summary { name, signature, effects, goes: Goes::ToDescriptor }
 }
 
+const fn puts_out(
+    name: &'static str,
+    signature: &'static str,
+    effects: &'static [Effect],
+) -> Summary {
+    Summary { name, signature, effects, goes: Goes::ToStream }
+}
+
+/// `struct timespec`.
+const TIME: Extent = Fixed(16);
+/// Three `fd_set`, and a time.
+const SETS: &[Effect] = &[
+    Reads(Argument(1), Fixed(128)),
+    Reads(Argument(2), Fixed(128)),
+    Reads(Argument(3), Fixed(128)),
+    Reads(Argument(4), TIME),
+];
+const COPIED_TEXT: &[Effect] = &[Reads(Argument(1), Text)];
+/// A `std::string` is a pointer, a length, and what the pointer may point to.
+const COPIED_STRING: &[Effect] = &[Reads(Argument(1), Fixed(16)), Reads(Pointed(1), Text)];
 /// `struct tm`.
 const BROKEN_DOWN: Extent = Fixed(56);
 const LINE: &[Effect] =
@@ -143,6 +172,7 @@ const BOTH_TEXTS: &[Effect] = &[Reads(Argument(0), Text), Reads(Argument(1), Tex
 
 /// All of them, by name.
 pub const SUMMARIES: &[Summary] = &[
+    output("__fprintf_chk", "ipip.", &[Formats(2, 3)]),
     summary("__getdelim", "ippip", LINE),
     summary("__isoc23_strtol", "ippi", NUMBER_AND_END),
     summary("__isoc23_strtoll", "ippi", NUMBER_AND_END),
@@ -156,6 +186,7 @@ pub const SUMMARIES: &[Summary] = &[
     summary("__isoc23_scanf", "ip.", &[Scans(0, 1)]),
     summary("__isoc99_fscanf", "ipp.", &[Scans(1, 2)]),
     summary("__isoc99_scanf", "ip.", &[Scans(0, 1)]),
+    output("__printf_chk", "iip.", &[Formats(1, 2)]),
     summary("__snprintf_chk", "ipiiip.", &[Formats(4, 5), Writes(Argument(0), ResultWithin(1))]),
     summary("__sprintf_chk", "ipiip.", &[Formats(3, 4), Writes(Argument(0), ResultText)]),
     summary("__strcat_chk", "pppi", &[Appends(0, 1, None)]),
@@ -178,8 +209,11 @@ pub const SUMMARIES: &[Summary] = &[
     summary("atoll", "ip", NUMBER),
     summary("bcmp", "ippi", &[Reads(Argument(0), Bytes(2)), Reads(Argument(1), Bytes(2))]),
     summary("bzero", "vpi", &[Writes(Argument(0), Bytes(1))]),
+    summary("clock_nanosleep", "iiipp", &[Reads(Argument(2), TIME)]),
+    summary("cnd_timedwait", "ippp", &[Reads(Argument(2), TIME)]),
     summary("ctime", "pp", &[Reads(Argument(0), Fixed(8)), Writes(Returned, Text)]),
     summary("ctime_r", "ppp", &[Reads(Argument(0), Fixed(8)), Writes(Argument(1), Text)]),
+    summary("epoll_ctl", "iiiip", &[Reads(Argument(3), Fixed(12))]),
     summary("explicit_bzero", "vpi", &[Writes(Argument(0), Bytes(1))]),
     summary("fgets", "ppip", &[Writes(Returned, Text)]),
     output("fprintf", "ipp.", &[Formats(1, 2)]),
@@ -213,17 +247,35 @@ pub const SUMMARIES: &[Summary] = &[
     summary("memrchr", "ppii", &[Reads(Argument(0), Bytes(2))]),
     summary("mktime", "ip", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(0), BROKEN_DOWN)]),
     summary("mkdir", "ipi", NUMBER),
+    summary("mtx_timedlock", "ipp", &[Reads(Argument(1), TIME)]),
+    summary("nanosleep", "ipp", &[Reads(Argument(0), TIME)]),
     summary("open", "ipi.", NUMBER),
+    summary("poll", "ipii", &[Reads(Argument(0), Array(1, 8))]),
+    summary("ppoll", "ipipp", &[Reads(Argument(0), Array(1, 8)), Reads(Argument(2), TIME)]),
     output("printf", "ip.", &[Formats(0, 1)]),
+    summary("pselect", "iippppp", SETS),
+    summary("pthread_cond_clockwait", "ippip", &[Reads(Argument(3), TIME)]),
+    summary("pthread_cond_timedwait", "ippp", &[Reads(Argument(2), TIME)]),
+    summary("pthread_mutex_clocklock", "ipip", &[Reads(Argument(2), TIME)]),
+    summary("pthread_mutex_timedlock", "ipp", &[Reads(Argument(1), TIME)]),
+    summary("pthread_rwlock_timedrdlock", "ipp", &[Reads(Argument(1), TIME)]),
+    summary("pthread_rwlock_timedwrlock", "ipp", &[Reads(Argument(1), TIME)]),
+    summary("putenv", "ip", NUMBER),
     output("puts", "ip", &[Reads(Argument(0), Text)]),
     sends("pwrite", "iipii", &[Reads(Argument(1), Bytes(2))]),
     sends("pwrite64", "iipii", &[Reads(Argument(1), Bytes(2))]),
+    summary("rand_r", "ip", &[Reads(Argument(0), Fixed(4)), Writes(Argument(0), Fixed(4))]),
     summary("scanf", "ip.", &[Scans(0, 1)]),
+    summary("select", "iipppp", SETS),
+    summary("sem_timedwait", "ipp", &[Reads(Argument(1), TIME)]),
+    summary("semop", "iipi", &[Reads(Argument(1), Array(2, 6))]),
     sends("send", "iipii", &[Reads(Argument(1), Bytes(2))]),
     sends("sendto", "iipiipi", &[Reads(Argument(1), Bytes(2)), Reads(Argument(4), Bytes(5))]),
     summary("remove", "ip", NUMBER),
     summary("rename", "ipp", BOTH_TEXTS),
     summary("rmdir", "ip", NUMBER),
+    summary("setenv", "ippi", BOTH_TEXTS),
+    summary("setitimer", "iipp", &[Reads(Argument(1), Fixed(32))]),
     summary("snprintf", "ipip.", &[Formats(2, 3), Writes(Argument(0), ResultWithin(1))]),
     summary("sprintf", "ipp.", &[Formats(1, 2), Writes(Argument(0), ResultText)]),
     summary("sscanf", "ipp.", SCANNED),
@@ -266,9 +318,14 @@ pub const SUMMARIES: &[Summary] = &[
     summary("strverscmp", "ipp", BOTH_TEXTS),
     summary("strxfrm", "ippi", &[Reads(Argument(1), Text), Writes(Argument(0), ResultWithin(2))]),
     summary("swab", "vppi", &[Reads(Argument(0), Bytes(2)), Writes(Argument(1), Bytes(2))]),
+    summary("thrd_sleep", "ipp", &[Reads(Argument(0), TIME)]),
     summary("timegm", "ip", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(0), BROKEN_DOWN)]),
+    summary("timerfd_settime", "iiipp", &[Reads(Argument(2), Fixed(32))]),
     summary("unlink", "ip", NUMBER),
+    summary("unsetenv", "ip", NUMBER),
     sends("write", "iipi", &[Reads(Argument(1), Bytes(2))]),
+    // What `std::hash` of a string calls.
+    summary("_ZSt11_Hash_bytesPKvmm", "ipii", &[Reads(Argument(0), Bytes(1))]),
     // The thread's state is taken out of its `unique_ptr`; the handle of a detached thread becomes zero.
     summary(
         "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE",
@@ -276,6 +333,122 @@ pub const SUMMARIES: &[Summary] = &[
         &[Writes(Argument(1), Fixed(8))],
     ),
     summary("_ZNSt6thread6detachEv", "vp", &[Writes(Argument(0), Fixed(8))]),
+    puts_out("_ZNSo5writeEPKcl", "pppi", &[Reads(Argument(1), Bytes(2))]),
+    puts_out(
+        "_ZSt16__ostream_insertIcSt11char_traitsIcEERSt13basic_ostreamIT_T0_ES6_PKS3_l",
+        "pppi",
+        &[Reads(Argument(1), Bytes(2))],
+    ),
+    puts_out("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKc", "ppp", COPIED_TEXT),
+    // Exceptions keep a copy of their text.
+    summary(
+        "_ZNSt13runtime_errorC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt13runtime_errorC1EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt13runtime_errorC2ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt13runtime_errorC2EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt11logic_errorC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt11logic_errorC1EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt11logic_errorC2ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt11logic_errorC2EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt16invalid_argumentC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt16invalid_argumentC1EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt16invalid_argumentC2ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt16invalid_argumentC2EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt12out_of_rangeC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt12out_of_rangeC1EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt12out_of_rangeC2ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt12out_of_rangeC2EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt12domain_errorC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt12domain_errorC1EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt12domain_errorC2ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt12domain_errorC2EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt12length_errorC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt12length_errorC1EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt12length_errorC2ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt12length_errorC2EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt11range_errorC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt11range_errorC1EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt11range_errorC2ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt11range_errorC2EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt14overflow_errorC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt14overflow_errorC1EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt14overflow_errorC2ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt14overflow_errorC2EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt15underflow_errorC1ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt15underflow_errorC1EPKc", "vpp", COPIED_TEXT),
+    summary(
+        "_ZNSt15underflow_errorC2ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+        "vpp",
+        COPIED_STRING,
+    ),
+    summary("_ZNSt15underflow_errorC2EPKc", "vpp", COPIED_TEXT),
 ];
 
 impl Effect {

@@ -10,7 +10,7 @@ use foretell_model::must_order::MustOrder;
 use foretell_predict::goal::GoalBuilder;
 use foretell_predict::influence::{influenced_reads, mentions};
 use foretell_trace::format::binary;
-use foretell_trace::{AwaitMark, EventId, Op, Operator, Term, TermId, Trace, Value};
+use foretell_trace::{AwaitMark, EventId, Op, Operator, SyncOp, Term, TermId, Trace, Value};
 
 use crate::part;
 
@@ -188,9 +188,13 @@ impl Class {
             .map(|(thread, chain)| {
                 let event = |(number, &id): (usize, &EventId)| {
                     let mut event = path_event(&influence, &ctp, &builder, id, labels);
-                    if event.kind == Kind::Branch {
-                        event.kind = awaiting(&trace, &ctp, &chain[number + 1..]);
-                    }
+                    let after = &chain[number + 1..];
+                    event.kind = match event.kind {
+                        Kind::Branch => awaiting(&trace, &ctp, after),
+                        // Where it fails, the thread has not begun yet.
+                        Kind::Try if awaiting(&trace, &ctp, after) == Kind::Await => Kind::Step,
+                        kind => kind,
+                    };
                     event
                 };
                 let events = chain.iter().enumerate().map(event).collect();
@@ -217,17 +221,17 @@ impl Class {
         let thread = |event: EventId| self.trace.event(event).thread;
         let ordered = |one, two| self.order.before(one, two) || self.order.before(two, one);
         let held = |&event: &EventId| match self.trace.event(event).op {
-            Op::Poll { channel, .. } | Op::Receive { channel, by_try: true, .. } => {
+            Op::Sync(channel, SyncOp::Poll { .. } | SyncOp::Receive { by_try: true, .. }) => {
                 let mut others = all().filter(|&other| thread(other) != thread(event));
                 others.any(|other| {
                     let op = &self.trace.event(other).op;
                     op.object() == Some(channel)
-                        && matches!(op, Op::Send { .. } | Op::Receive { .. })
+                        && matches!(op, Op::Sync(_, SyncOp::Send { .. } | SyncOp::Receive { .. }))
                         && !ordered(other, event)
                 })
             }
             // A cancellation ended it.
-            Op::WaitEnd { timed_out, timed, .. } => timed_out && !timed,
+            Op::Sync(_, SyncOp::WaitEnd { timed_out, timed, .. }) => timed_out && !timed,
             _ => false,
         };
         all().filter(held).count()
@@ -244,11 +248,13 @@ impl Class {
         };
         let last = self.ctp.event(last).origin;
         let condition = match self.trace.event(last).op {
-            Op::WaitBegin { condition, .. } => Some(condition),
+            Op::Sync(condition, SyncOp::WaitBegin { .. }) => Some(condition),
             _ => None,
         };
         let wakes = |op: &Op| match (condition, op) {
-            (Some(condition), Op::Signal(other) | Op::Broadcast(other)) => *other == condition,
+            (Some(condition), Op::Sync(other, SyncOp::Signal | SyncOp::Broadcast)) => {
+                *other == condition
+            }
             (Some(_), _) => false,
             (None, op) => may_wake(op),
         };
@@ -396,9 +402,12 @@ fn path_event(
     let kind = match &event.op {
         Op::Branch(_) => Kind::Branch,
         Op::Assert(condition) => Kind::Assertion(condition.outcome),
-        Op::AcquireFailed(_) | Op::SemaphoreWaitFailed(_) => Kind::Try,
-        Op::Acquire(step) if step.by_try => Kind::Try,
-        Op::SemaphoreWait { by_try: true, .. } | Op::WaitEnd { timed: true, .. } => Kind::Try,
+        Op::Sync(_, SyncOp::AcquireFailed(_) | SyncOp::SemaphoreWaitFailed) => Kind::Try,
+        Op::Sync(lock, SyncOp::Acquire(step)) if step.by_try => Kind::Try,
+        Op::Sync(
+            _,
+            SyncOp::SemaphoreWait { by_try: true, .. } | SyncOp::WaitEnd { timed: true, .. },
+        ) => Kind::Try,
         _ => match ctp.event(id).action {
             Action::Guarded { .. } => {
                 let parts = builder.local_parts(id);
@@ -451,14 +460,17 @@ fn may_wake(op: &Op) -> bool {
         op,
         Op::Write(_)
             | Op::ReadModifyWrite(_)
-            | Op::Release(_)
-            | Op::WaitBegin { .. }
-            | Op::Signal(_)
-            | Op::Broadcast(_)
-            | Op::SemaphorePost(_)
-            | Op::BarrierArrive(_)
-            | Op::Send { .. }
-            | Op::Receive { .. }
+            | Op::Sync(
+                _,
+                SyncOp::Release(_)
+                    | SyncOp::WaitBegin { .. }
+                    | SyncOp::Signal
+                    | SyncOp::Broadcast
+                    | SyncOp::SemaphorePost
+                    | SyncOp::BarrierArrive
+                    | SyncOp::Send { .. }
+                    | SyncOp::Receive { .. }
+            )
             | Op::ThreadEnd
     )
 }

@@ -120,7 +120,7 @@ impl Default for Limits {
     fn default() -> Self {
         let budget = Budget { conflicts: 100_000 };
         let bytes = 1 << 30;
-        Self { budget, events: 8_192, deadline: None, bytes, walks_from: 100, part: None }
+        Self { budget, events: 65_536, deadline: None, bytes, walks_from: 100, part: None }
     }
 }
 

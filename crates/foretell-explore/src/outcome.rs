@@ -51,7 +51,7 @@ impl fmt::Display for Doubt {
             Doubt::CutOff => {
                 "a thread blocked for ever, or its run failed, and no run shows what it would do next"
             },
-            Doubt::HeldOutcome => "whether a call times out, or finds nothing, was not varied",
+            Doubt::HeldOutcome => "how a call comes out (a look, a time limit, a signal, a cancellation) was not varied",
             Doubt::OtherPart => LEFT_TO_OTHERS,
             Doubt::Declined => "only the recorded path was asked for",
             Doubt::MachineCode => {

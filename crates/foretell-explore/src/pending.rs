@@ -12,7 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::must_order::MustOrder;
 use foretell_trace::schedule::{CreationPath, Schedule, Step};
-use foretell_trace::{Event, EventId, ObjectId, Op, ThreadId, Trace};
+use foretell_trace::{Event, EventId, LockStep, ObjectId, Op, SyncOp, ThreadId, Trace};
 
 use crate::class::{Class, Kept, Paths};
 use crate::{Doubt, Explorer, Open};
@@ -52,23 +52,19 @@ impl Class {
             known.map(ObjectId::from)
         };
         let op = match *op {
-            Op::Acquire(mut step) if !step.by_try => object(step.lock).map(|lock| {
-                step.lock = lock;
-                Op::Acquire(step)
-            }),
-            Op::SemaphoreWait { semaphore, by_try: false } => {
-                object(semaphore).map(|semaphore| Op::SemaphoreWait { semaphore, by_try: false })
+            Op::Sync(lock, step @ SyncOp::Acquire(LockStep { by_try: false, .. })) => {
+                object(lock).map(|lock| Op::Sync(lock, step))
             }
-            Op::WaitEnd { condition, mutex, timed_out: false, timed: false } => {
+            Op::Sync(
+                waited,
+                step @ (SyncOp::SemaphoreWait { by_try: false } | SyncOp::BarrierLeave),
+            ) => object(waited).map(|waited| Op::Sync(waited, step)),
+            Op::Sync(condition, SyncOp::WaitEnd { mutex, timed_out: false, timed: false }) => {
                 let both = object(condition).zip(object(mutex));
-                both.map(|(condition, mutex)| Op::WaitEnd {
-                    condition,
-                    mutex,
-                    timed_out: false,
-                    timed: false,
+                both.map(|(condition, mutex)| {
+                    Op::Sync(condition, SyncOp::WaitEnd { mutex, timed_out: false, timed: false })
                 })
             }
-            Op::BarrierLeave(barrier) => object(barrier).map(Op::BarrierLeave),
             Op::Join(child) => {
                 let creation = &class.trace.threads[child.index()].path;
                 let child = self.threads.iter().position(|path| path.creation == *creation);
@@ -80,7 +76,9 @@ impl Class {
                 }
             }
             // Whether it waits is not known: the run says so.
-            Op::Receive { .. } | Op::WaitEnd { .. } | Op::Branch(_) => return Pending::Unknown,
+            Op::Sync(_, SyncOp::Receive { .. } | SyncOp::WaitEnd { .. }) | Op::Branch(_) => {
+                return Pending::Unknown;
+            }
             _ => return Pending::Free,
         };
         op.map_or(Pending::Unknown, Pending::Waits)

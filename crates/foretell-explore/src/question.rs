@@ -4,7 +4,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 
-use foretell_model::ctp::{Action, ConcurrentTraceProgram, Role, WOKEN};
+use foretell_model::ctp::{Action, ConcurrentTraceProgram, Role};
 use foretell_model::must_order::MustOrder;
 use foretell_predict::counters::Counters;
 use foretell_predict::engine::{Engine, Setting, Verdict};
@@ -13,7 +13,8 @@ use foretell_predict::goal::{END, Goal, GoalBuilder, Moment};
 use foretell_solve::encode::Mode;
 use foretell_solve::{Backend, SolveError};
 use foretell_trace::schedule::{Schedule, Step};
-use foretell_trace::{EventId, Op, Scope, TermId, Value};
+use foretell_trace::sync::transition::WOKEN;
+use foretell_trace::{EventId, Op, Scope, SyncOp, TermId, Value};
 
 use crate::class::{Class, Kind, Label, PathEvent, Paths, ThreadPath, demanded};
 use crate::part::Region;
@@ -75,12 +76,12 @@ impl Class {
         let event = self.threads[choice.thread].events.get(choice.number)?;
         let origin = self.ctp.event(event.id).origin;
         let operation = match self.trace.event(origin).op {
-            Op::Acquire(step) if step.by_try => "acquire-failed",
-            Op::AcquireFailed(_) => "acquire",
-            Op::SemaphoreWait { by_try: true, .. } => "sem-wait-failed",
-            Op::SemaphoreWaitFailed(_) => "sem-wait",
-            Op::WaitEnd { timed: true, timed_out, .. } if timed_out => "wait-end",
-            Op::WaitEnd { timed: true, .. } => "wait-timeout",
+            Op::Sync(_, SyncOp::Acquire(step)) if step.by_try => "acquire-failed",
+            Op::Sync(_, SyncOp::AcquireFailed(_)) => "acquire",
+            Op::Sync(_, SyncOp::SemaphoreWait { by_try: true, .. }) => "sem-wait-failed",
+            Op::Sync(_, SyncOp::SemaphoreWaitFailed) => "sem-wait",
+            Op::Sync(_, SyncOp::WaitEnd { timed: true, timed_out, .. }) if timed_out => "wait-end",
+            Op::Sync(_, SyncOp::WaitEnd { timed: true, .. }) => "wait-timeout",
             _ => return None,
         };
         let mut step = Schedule::of_trace(&self.trace, [origin], []).steps.pop()?;
@@ -458,7 +459,9 @@ fn comes_out_differently(builder: &mut GoalBuilder<'_>, class: &Class, event: Ev
     };
     let same = builder.at(Moment::End, *guard, None);
     let other = builder.terms.not(same);
-    let Op::WaitEnd { timed_out, .. } = class.trace.event(ctp.event(event).origin).op else {
+    let Op::Sync(_, SyncOp::WaitEnd { timed_out, .. }) =
+        class.trace.event(ctp.event(event).origin).op
+    else {
         return other;
     };
     // Either way it needs its mutex; the rest of its guard is whether a signal woke it, and that it can

@@ -14,7 +14,7 @@ use foretell_predict::progress::{Found, Phase};
 use foretell_predict::{
     Finding, FindingKind, PredictError, Prediction, Reason, Status, predict, predict_together,
 };
-use foretell_record::{Cause, RunEnd, UNKNOWN_LIBRARY};
+use foretell_record::{Cause, RunEnd, UNKNOWN_LOCKS};
 use foretell_trace::schedule::Schedule;
 use foretell_trace::waiting::waits_for_ever;
 use foretell_trace::{EventId, Trace};
@@ -198,7 +198,7 @@ impl<'a> Campaign<'a> {
     pub fn jobs(&mut self, class: usize, trace: &Trace, prediction: &Prediction) -> Vec<Job> {
         self.errors.extend(prediction.internal_errors.iter().cloned());
         let marked = blocks_are_marked(trace, self.options.predict.regions);
-        let locks_are_unknown = trace.metadata.gaps.iter().any(|gap| **gap == *UNKNOWN_LIBRARY);
+        let unseen = trace.metadata.gaps.iter().any(|gap| UNKNOWN_LOCKS.contains(&&**gap));
         let mut jobs: Vec<Job> = Vec::new();
         for finding in &prediction.findings {
             if finding.schedule.is_none() {
@@ -219,9 +219,7 @@ impl<'a> Campaign<'a> {
                 violation => violation,
             };
             // What is done under a lock looks like what is not.
-            if locks_are_unknown
-                && matches!(violation, Violation::MachineRace | Violation::InferredBlock)
-            {
+            if unseen && matches!(violation, Violation::MachineRace | Violation::InferredBlock) {
                 continue;
             }
             let new = self.groups.insert(finding.group.clone(), violation).is_none();
@@ -285,7 +283,10 @@ impl<'a> Campaign<'a> {
                         self.errors.push(why);
                     }
                     self.counts.untried += 1;
-                    self.open.push(Open { finding: job.members[0].clone(), base: job.base });
+                    // A binary's races count by what comes of them only.
+                    if job.violation != Violation::MachineRace {
+                        self.open.push(Open { finding: job.members[0].clone(), base: job.base });
+                    }
                     continue;
                 }
             };

@@ -9,7 +9,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use foretell_predict::access::{Accesses, Cell};
-use foretell_trace::{EventId, ObjectId, Op, ThreadId, Trace};
+use foretell_trace::{EventId, ObjectId, Op, SyncOp, ThreadId, Trace};
 
 /// The canonical form of the partial order of some events of the trace, in this order.
 pub fn order(trace: &Trace, events: impl IntoIterator<Item = EventId>) -> u64 {
@@ -73,7 +73,7 @@ fn fold(
 /// The synchronisation objects of a step.
 pub(crate) fn objects(op: &Op) -> Vec<ObjectId> {
     let mutex = match *op {
-        Op::WaitBegin { mutex, .. } | Op::WaitEnd { mutex, .. } => Some(mutex),
+        Op::Sync(_, SyncOp::WaitBegin { mutex, .. } | SyncOp::WaitEnd { mutex, .. }) => Some(mutex),
         _ => None,
     };
     op.object().into_iter().chain(mutex).collect()

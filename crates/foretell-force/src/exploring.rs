@@ -11,7 +11,7 @@ use foretell_predict::progress::Explored;
 use foretell_predict::{Finding, FindingKind, Prediction, Status};
 use foretell_record::{Cause, Policy, RunEnd};
 use foretell_trace::schedule::Schedule;
-use foretell_trace::{EventId, ObjectId, ObjectKind, Op, Term, Trace};
+use foretell_trace::{EventId, ObjectId, ObjectKind, Op, SyncOp, Term, Trace};
 
 use crate::beside::{Beside, Class};
 use crate::campaign::{Campaign, Predictor, named_by_its_effect};
@@ -250,11 +250,13 @@ impl Exploring<'_, '_> {
 /// Does a thread try for something that it may go on without?
 fn tries(run: &Trace) -> bool {
     run.events.iter().any(|event| match event.op {
-        Op::AcquireFailed(_) => true,
-        Op::SemaphoreWaitFailed(semaphore) => !is_claim(run, semaphore),
-        Op::Acquire(step) => step.by_try,
-        Op::SemaphoreWait { by_try, semaphore } => by_try && !is_claim(run, semaphore),
-        Op::WaitEnd { timed, .. } => timed,
+        Op::Sync(_, SyncOp::AcquireFailed(_)) => true,
+        Op::Sync(semaphore, SyncOp::SemaphoreWaitFailed) => !is_claim(run, semaphore),
+        Op::Sync(_, SyncOp::Acquire(step)) => step.by_try,
+        Op::Sync(semaphore, SyncOp::SemaphoreWait { by_try }) => {
+            by_try && !is_claim(run, semaphore)
+        }
+        Op::Sync(_, SyncOp::WaitEnd { timed, .. }) => timed,
         _ => false,
     })
 }
@@ -262,7 +264,8 @@ fn tries(run: &Trace) -> bool {
 /// Does the semaphore only say who came first (`pthread_once`)? Whoever comes later does not go on
 /// without what the first has done.
 fn is_claim(trace: &Trace, semaphore: ObjectId) -> bool {
-    let posts = |event: &foretell_trace::Event| event.op == Op::SemaphorePost(semaphore);
+    let posts =
+        |event: &foretell_trace::Event| event.op == Op::Sync(semaphore, SyncOp::SemaphorePost);
     trace.objects[semaphore.index()].kind == ObjectKind::Semaphore { initial: 1 }
         && !trace.events.iter().any(posts)
 }

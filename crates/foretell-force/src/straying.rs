@@ -4,15 +4,16 @@
 //! Predictions from such a recording are about runs in which every read returns what it did. What lies
 //! past that is tried: a feasible prefix after which a read sees something else
 //! ([`foretell_predict::divergences`]) is forced, and the program goes on as it likes. What it then does is
-//! judged, and predicted from in turn. Last, the other threads go on before the one that read. That covers nothing for certain, and never says that it does.
+//! judged, and predicted from in turn. So is a wait with a time limit that ended in time: it gives up instead.
+//! Last, the other threads go on before the one that read. That covers nothing for certain, and never says that it does.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foretell_explore::{Doubt, Executed, Exploration, Probe, Program as _};
 use foretell_predict::{Divergence, divergences};
 use foretell_record::UNKNOWN_LIBRARY;
 use foretell_trace::schedule::{Schedule, Step};
-use foretell_trace::{EventId, ThreadId, Trace};
+use foretell_trace::{EventId, Op, SyncOp, ThreadId, Trace};
 
 use crate::bounded::bounded;
 use crate::canonical;
@@ -55,7 +56,10 @@ impl Exploring<'_, '_> {
             self.tried(class, &of_class);
         }
         self.found_late();
-        let open = [(Doubt::NoTerms, 1)].into();
+        let mut open = BTreeMap::from([(Doubt::NoTerms, 1)]);
+        if recorded.metadata.machine_code {
+            open.insert(Doubt::MachineCode, 1);
+        }
         Exploration { classes: classes.len(), asked, open, ..Exploration::default() }
     }
 
@@ -98,8 +102,37 @@ impl Exploring<'_, '_> {
             }
         };
         self.campaign.errors.extend(found.internal_errors);
-        found.found.iter().map(|divergence| probe(class, trace, divergence)).collect()
+        let strays = found.found.iter().map(|divergence| probe(class, trace, divergence));
+        strays.chain(given_up(class, trace)).collect()
     }
+}
+
+/// Waits with a time limit that ended in time give up at once: one for each place in the code.
+fn given_up(class: usize, trace: &Trace) -> Vec<Probe> {
+    let mut places = HashSet::new();
+    let mut probes = Vec::new();
+    let mut began: HashMap<ThreadId, usize> = HashMap::new();
+    for (number, id) in all_events(trace).enumerate() {
+        let event = trace.event(id);
+        match event.op {
+            Op::Sync(_, SyncOp::WaitBegin { .. }) => _ = began.insert(event.thread, number),
+            Op::Sync(_, SyncOp::WaitEnd { timed: true, timed_out: false, .. })
+                if places.insert(event.site) =>
+            {
+                let Some(&begin) = began.get(&event.thread) else { continue };
+                // Right after its begin nobody has the lock.
+                let prefix: Vec<EventId> = all_events(trace).take(begin + 1).collect();
+                let mut steps = Schedule::of_trace(trace, prefix.iter().copied(), []).steps;
+                let end = Schedule::of_trace(trace, [id], []).steps;
+                steps.extend(
+                    end.into_iter().map(|step| Step { operation: "wait-timeout".into(), ..step }),
+                );
+                probes.push(Probe { class, prefix, choice: Some(id), steps });
+            }
+            _ => {}
+        }
+    }
+    probes
 }
 
 /// The same read, but then each of the other threads goes on before the reader: what was read is old when it is

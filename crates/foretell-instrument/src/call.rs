@@ -6,7 +6,7 @@ use crate::library;
 use crate::llvm::{Opcode, Value, demangle};
 use crate::locals::is_pointer;
 use crate::module::Mode;
-use foretell_abi::{ARGUMENT_SLOTS, CallSlots, PinReason, RESULT_SLOTS};
+use foretell_abi::{ARGUMENT_SLOTS, CallSlots, Hook, PinReason, RESULT_SLOTS};
 use std::mem::offset_of;
 
 /// A call, and no invoke, that hands over what the library's function expects.
@@ -15,7 +15,7 @@ fn is_library_call(call: Value, name: &str) -> bool {
 }
 
 /// Whether the argument points to memory that may change.
-fn leads_to_memory(argument: Value) -> bool {
+pub fn leads_to_memory(argument: Value) -> bool {
     is_pointer(argument)
         && !argument.is_null()
         && argument.as_function().is_none()
@@ -74,7 +74,7 @@ impl FunctionContext<'_> {
             if size != 0 {
                 self.pin(call.operand(argument), PinReason::Address, site, call);
                 let size = self.module.module.constant64(size);
-                self.range_of("read_range", call.operand(argument), size, site, true);
+                self.range_of(Hook::ReadRange, call.operand(argument), size, site, true);
             }
         }
         let declared = callee.as_function().filter(|function| function.is_declaration());
@@ -83,19 +83,26 @@ impl FunctionContext<'_> {
             self.module.builder.place_before(call);
             self.tell_summary(call, number, false, site);
         }
+        let by_pointer = self.summary_by_pointer(call, callee, site);
+        let place = match call.opcode() {
+            Opcode::LLVMCall => call.next(),
+            Opcode::LLVMInvoke => Some(call.after_invoke()),
+            _ => None,
+        };
+        let place = place.filter(|next| next.opcode() != Opcode::LLVMUnreachable);
         let is_symbolic = self.module.mode == Mode::Symbolic;
+        let is_elsewhere = declared.is_some() || callee.as_function().is_none();
+        if is_symbolic && place.is_none() && is_elsewhere && !self.module.is_rust {
+            // Whether it is instrumented is known only afterwards, and there is no afterwards (`longjmp`).
+            self.pin_arguments(call, 0, PinReason::External, call);
+        }
         let may_be_foreign = is_symbolic && self.may_be_foreign(call, callee);
         let tagged = is_symbolic && self.hand_over(call, callee, site, may_be_foreign);
         if call.is_must_tail() {
             self.module.builder.place_before(call);
             return self.exit();
         }
-        let place = match call.opcode() {
-            Opcode::LLVMCall => call.next(),
-            Opcode::LLVMInvoke => Some(call.after_invoke()),
-            _ => None,
-        };
-        let Some(place) = place.filter(|p| p.opcode() != Opcode::LLVMUnreachable) else { return };
+        let Some(place) = place else { return };
         self.module.builder.place_before(place);
         self.module.builder.take_debug_location(call);
         if call.returns_twice() {
@@ -116,18 +123,37 @@ impl FunctionContext<'_> {
         if let Some(number) = summary {
             self.tell_summary(call, number, true, site);
         }
+        if let Some(number) = by_pointer {
+            self.tell_summary_if_any(call, number, place, site);
+        }
+    }
+
+    /// Which function of the C library is called by a pointer, if it is one (`std::stoi` calls `strtol` in this
+    /// way); tells of it before the call.
+    fn summary_by_pointer(&mut self, call: Value, callee: Value, site: Value) -> Option<Value> {
+        let takes_pointer =
+            (0..call.argument_count()).any(|position| is_pointer(call.operand(position)));
+        if callee.as_function().is_some() || self.module.is_rust || !takes_pointer {
+            return None;
+        }
+        self.module.builder.place_before(call);
+        let number = self.module.hook(Hook::SummaryOf, &[callee]);
+        self.tell_summary_if_any(call, number, call, site);
+        Some(number)
     }
 
     /// Whether it is known only after the call that the callee is not instrumented. What the C library keeps
     /// between its calls is known by name, and Rust's library has rules of its own.
     fn may_be_foreign(&self, call: Value, callee: Value) -> bool {
-        callee.as_function().is_some_and(|function| {
+        if self.module.is_rust {
+            return false;
+        }
+        callee.as_function().is_none_or(|function| {
             let name = function.name();
             function.is_declaration()
-                && !self.module.is_rust
                 && !library::is_foreign(callee)
                 && (!library::is_output_only(call) || library::is_stream_output(&name))
-                && library::state_of(&name).is_none()
+                && (call.is_used() || !library::is_expressed(&name))
         })
     }
 
@@ -135,7 +161,7 @@ impl FunctionContext<'_> {
     fn say_foreign(&mut self, call: Value, callee: Value, place: Value, site: Value) {
         let name = callee.as_function().map(Value::name).unwrap_or_default();
         let constants = self.module.module;
-        let own = u32::from(callee.returns_through_parameter());
+        let own = u32::from(callee.as_function().is_some_and(Value::returns_through_parameter));
         // What a C function is about is its first argument, as for a member of a class.
         let is_of_object = (library::is_member_of_library(&name) || !name.starts_with("_Z"))
             && call.argument_count() > own
@@ -147,7 +173,7 @@ impl FunctionContext<'_> {
             .count();
         let given = constants.constant32(given as u32);
         self.place_if_untaken(callee, place);
-        self.module.hook("foreign", constants.void, &[callee, name, object, given, site]);
+        self.module.hook(Hook::Foreign, &[callee, name, object, given, site]);
         self.module.builder.place_before(place);
     }
 
@@ -242,7 +268,7 @@ impl FunctionContext<'_> {
                 constants.constant32(PinReason::External as u32),
                 site,
             ];
-            self.module.hook("pin", constants.void, &arguments);
+            self.module.hook(Hook::Pin, &arguments);
         }
         self.module.builder.place_before(place);
     }

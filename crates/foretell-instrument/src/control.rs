@@ -5,7 +5,7 @@ use crate::function::FunctionContext;
 use crate::library;
 use crate::llvm::{Block, Opcode, Value};
 use crate::module::{Mode, Recurring};
-use foretell_abi::{CallSlots, PinReason, RESULT_SLOTS};
+use foretell_abi::{CallSlots, Hook, PinReason, RESULT_SLOTS};
 use std::mem::offset_of;
 
 /// How many jumps may lie between a branch and the failure it leads to.
@@ -65,14 +65,14 @@ impl FunctionContext<'_> {
             _ => return,
         };
         let [when_true, when_false] = failures.map(|failure| failure.is_some());
-        let (int32, void) = (self.module.module.int32, self.module.module.void);
+        let int32 = self.module.module.int32;
         let site = self.site(branch);
         self.module.builder.place_before(branch);
         let outcome = self.module.builder.integer_cast(condition, int32, false);
         let goes_round = self.awaits.goes_round(branch).filter(|_| when_true == when_false);
         let index = goes_round.map(|_| self.index());
         self.if_path(branch, |me| {
-            me.module.hook("path", void, &[outcome, site]);
+            me.module.hook(Hook::Path, &[outcome, site]);
         });
         if when_true != when_false {
             let wanted = self.module.module.constant32(u32::from(when_false));
@@ -81,7 +81,7 @@ impl FunctionContext<'_> {
                 Some(failure) => self.site(place_of_assertion(branch, failure)),
                 None => site,
             };
-            self.module.hook("assert", void, &[shadow, outcome, wanted, site]);
+            self.module.hook(Hook::Assert, &[shadow, outcome, wanted, site]);
         } else if self.has_shadow(condition) {
             let taken = self.module.met(site, Recurring::Branch(true));
             let not_taken = self.module.met(site, Recurring::Branch(false));
@@ -97,7 +97,7 @@ impl FunctionContext<'_> {
                     more: None,
                 };
                 me.append(&event, end, |me, met| {
-                    me.module.hook("branch", void, &[shadow, outcome, site, met]);
+                    me.module.hook(Hook::Branch, &[shadow, outcome, site, met]);
                     me.concrete()
                 });
             });
@@ -105,7 +105,7 @@ impl FunctionContext<'_> {
                 let again = self.module.module.constant32(u32::from(goes_round));
                 let leaves = self.module.builder.differ(outcome, again);
                 let leaves = self.module.builder.integer_cast(leaves, int32, false);
-                self.module.hook("await_test", void, &[index, leaves, site]);
+                self.module.hook(Hook::AwaitTest, &[index, leaves, site]);
             }
         }
     }
@@ -124,14 +124,14 @@ impl FunctionContext<'_> {
         let bits = self.module.builder.widen(value);
         let count = constants.constant64(cases.len() as u64);
         self.if_path(switch, |me| {
-            me.module.hook("path_switch", constants.void, &[bits, table, count, site]);
+            me.module.hook(Hook::PathSwitch, &[bits, table, count, site]);
         });
         if !self.has_shadow(value) {
             return;
         }
         self.if_symbolic(&[shadow], switch, |me| {
             let arguments = [shadow, constants.constant32(width), bits, table, count, site];
-            me.module.hook("switch", constants.void, &arguments);
+            me.module.hook(Hook::Switch, &arguments);
         });
     }
 
@@ -210,12 +210,12 @@ impl FunctionContext<'_> {
 
     /// Reports at the builder's place that the function is left.
     pub(crate) fn exit(&self) {
-        self.module.hook("exit", self.module.module.void, &[self.frame]);
+        self.module.hook(Hook::Exit, &[self.frame]);
     }
 
     /// Reports at the builder's place that inner calls are over.
     pub(crate) fn unwind(&self) {
-        self.module.hook("unwind", self.module.module.void, &[self.frame]);
+        self.module.hook(Hook::Unwind, &[self.frame]);
     }
 
     /// An exception leaves the function.

@@ -6,7 +6,7 @@ use crate::expression::Operand;
 use crate::function::FunctionContext;
 use crate::llvm::{Opcode, Value};
 use crate::module::Recurring;
-use foretell_abi::BinaryOp;
+use foretell_abi::{BinaryOp, Hook};
 
 impl FunctionContext<'_> {
     /// A division by zero traps, and so does one of the least number by -1. That it does not is a branch that
@@ -63,7 +63,7 @@ impl FunctionContext<'_> {
         let taken = self.module.met(site, Recurring::Branch(true));
         let not_taken = self.module.met(site, Recurring::Branch(false));
         self.if_symbolic(&[shadow], instruction, |me| {
-            let (int32, void) = (me.module.module.int32, me.module.module.void);
+            let int32 = me.module.module.int32;
             let builder = &me.module.builder;
             let met = builder.select(
                 builder.differ(holds, me.module.module.constant64(0)),
@@ -71,7 +71,7 @@ impl FunctionContext<'_> {
                 not_taken,
             );
             let outcome = builder.integer_cast(holds, int32, false);
-            me.module.hook("branch", void, &[shadow, outcome, site, met]);
+            me.module.hook(Hook::Branch, &[shadow, outcome, site, met]);
         });
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::function::FunctionContext;
 use crate::llvm::{Opcode, Predicate, Type, TypeKind, Value};
-use foretell_abi::{BinaryOp, CastOp, PinReason, record};
+use foretell_abi::{BinaryOp, CastOp, Hook, PinReason, record};
 
 /// A shadow and the value it stands for, widened to 64 bits.
 pub type Operand = (Value, Value);
@@ -73,7 +73,7 @@ impl FunctionContext<'_> {
             right.0,
             right.1,
         ];
-        self.module.hook("expr_binary", constants.int32, &arguments)
+        self.module.hook(Hook::ExprBinary, &arguments)
     }
 
     /// Calls the builder of conversions.
@@ -85,7 +85,7 @@ impl FunctionContext<'_> {
             constants.constant32(to),
             shadow,
         ];
-        self.module.hook("expr_cast", constants.int32, &arguments)
+        self.module.hook(Hook::ExprCast, &arguments)
     }
 
     /// Calls the builder of if-then-else; `condition` is an `i1`.
@@ -107,7 +107,7 @@ impl FunctionContext<'_> {
             otherwise.0,
             otherwise.1,
         ];
-        self.module.hook("expr_select", constants.int32, &arguments)
+        self.module.hook(Hook::ExprSelect, &arguments)
     }
 
     /// Defines an if-then-else of which at least one part has a shadow; `condition` is an `i1`.
@@ -322,9 +322,7 @@ impl FunctionContext<'_> {
             let head = record::head(record::DEFINE_ADDRESS, op as u32, width, stride.into());
             let operand = builder.integer_cast(inner, constants.int64, false);
             let words = [constants.constant64(head), operand, base];
-            me.define(&words, None, |me| {
-                me.module.hook("expr_address", me.module.module.int32, &arguments)
-            })
+            me.define(&words, None, |me| me.module.hook(Hook::ExprAddress, &arguments))
         });
         self.set_shadow(gep, shadow);
     }

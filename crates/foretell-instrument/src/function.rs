@@ -11,7 +11,7 @@ use crate::module::{Mode, ModuleContext};
 use crate::pins::Position;
 use crate::rust_channels;
 use crate::symbolic::MaySymbolic;
-use foretell_abi::{ARGUMENT_SLOTS, CallSlots, PinReason};
+use foretell_abi::{ARGUMENT_SLOTS, CallSlots, Hook, PinReason};
 use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
 
@@ -80,9 +80,9 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
         // What it does belongs to the line of the program that called it.
         let return_address = module.module.function("llvm.returnaddress", pointer, &[int32]);
         let caller = module.builder.call(return_address, &[module.module.constant32(0)]);
-        module.hook("enter_library", pointer, &[frame, caller])
+        module.hook(Hook::EnterLibrary, &[frame, caller])
     } else {
-        module.hook("enter", pointer, &[site, frame])
+        module.hook(Hook::Enter, &[site, frame])
     };
 
     let mut context = FunctionContext {
@@ -257,7 +257,7 @@ impl FunctionContext<'_> {
                 constants.constant32(reason as u32),
                 site,
             ];
-            me.module.hook("pin", constants.void, &arguments);
+            me.module.hook(Hook::Pin, &arguments);
         });
     }
 
@@ -299,7 +299,7 @@ impl FunctionContext<'_> {
     /// Says what a piece of memory is called.
     pub fn describe(&mut self, address: Value, description: &Description, size: u64) {
         let described = self.module.described(description, size);
-        self.module.hook("describe", self.module.module.void, &[address, described]);
+        self.module.hook(Hook::Describe, &[address, described]);
     }
 
     /// Takes the shadows that the caller left, and says that they are taken.
@@ -391,13 +391,12 @@ impl FunctionContext<'_> {
         let size = builder.mul(elements, self.module.module.constant64(stride));
         self.if_symbolic(&[count], before, |me| {
             let arguments = [alloca, size, me.concrete()];
-            me.module.hook("local_store", me.module.module.void, &arguments);
+            me.module.hook(Hook::LocalStore, &arguments);
         });
     }
 
     /// Reports where rounds of loops that wait begin.
     fn mark_awaits(&mut self) {
-        let void = self.module.module.void;
         let constants = self.module.module;
         for look in self.awaits.looks.clone() {
             self.module.builder.place_before(look.call);
@@ -406,17 +405,17 @@ impl FunctionContext<'_> {
                 constants.constant64(look.constant as u64),
                 constants.constant32(look.compared().into()),
             ];
-            self.module.hook("await_look", void, &arguments);
+            self.module.hook(Hook::AwaitLook, &arguments);
         }
         for (header, entries) in self.awaits.loops.clone() {
             for end in entries.into_iter().filter_map(Block::terminator) {
                 self.module.builder.place_before(end);
-                self.module.hook("await_enter", void, &[]);
+                self.module.hook(Hook::AwaitEnter, &[]);
             }
             if let Some(first) = header.first_insertion_point() {
                 let site = self.site(first);
                 self.module.builder.place_before(first);
-                self.module.hook("await_round", void, &[site]);
+                self.module.hook(Hook::AwaitRound, &[site]);
             }
         }
     }

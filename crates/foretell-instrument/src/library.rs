@@ -1,10 +1,10 @@
 //! What is known of functions by their names: intrinsics of LLVM, and functions of the C library
 //! that are never instrumented.
 
-use crate::llvm::{TypeKind, Value};
+use crate::llvm::{Opcode, TypeKind, Value};
 use crate::locals::is_pointer;
 use crate::rust;
-use foretell_abi::summaries::{Effect, SUMMARIES, number_of};
+use foretell_abi::summaries::{Effect, Place, SUMMARIES, number_of};
 use foretell_abi::{CHANGES, FLUSHES, LOOKS};
 
 /// Functions of the C library that are not instrumented, so that no shadows need be handed over.
@@ -36,7 +36,6 @@ const FOREIGN: &[&str] = &[
     "open",
     "perror",
     "printf",
-    "pthread_barrier_wait",
     "pthread_cond_broadcast",
     "pthread_cond_signal",
     "pthread_cond_wait",
@@ -70,10 +69,29 @@ const FOREIGN: &[&str] = &[
     "write",
 ];
 
+/// Functions of the runtime that leave an expression for their result, where the program looks at it.
+const EXPRESSED: &[&str] = &["pthread_barrier_wait"];
+
+/// Whether the runtime leaves an expression for the result of this function.
+pub fn is_expressed(name: &str) -> bool {
+    EXPRESSED.contains(&name)
+}
+
 /// Functions whose only effect is output: the rest of the run does not depend on what they were
 /// given, as long as nobody looks at their result.
 const OUTPUT_ONLY: &[&str] = &[
-    "fflush", "fprintf", "fputc", "fputs", "fwrite", "perror", "printf", "putc", "putchar", "puts",
+    "__fprintf_chk",
+    "__printf_chk",
+    "fflush",
+    "fprintf",
+    "fputc",
+    "fputs",
+    "fwrite",
+    "perror",
+    "printf",
+    "putc",
+    "putchar",
+    "puts",
 ];
 
 /// Functions that end the program because something is wrong; reaching one under a condition is a
@@ -113,7 +131,18 @@ const STATES: &[(&str, &str, u32, u32)] = &[
     ("hcreate", "the hash table", 0, CHANGES),
     ("hdestroy", "the hash table", 0, CHANGES),
     ("hsearch", "the hash table", 0, LOOKS | CHANGES),
-    ("setlocale", "the locale", 0, LOOKS | CHANGES),
+    ("pthread_getname_np", "names of threads", 0, LOOKS),
+    ("pthread_setname_np", "names of threads", 0, CHANGES),
+    ("getpriority", "priorities", 0, LOOKS),
+    ("nice", "priorities", 0, LOOKS | CHANGES),
+    ("pthread_getschedparam", "priorities", 0, LOOKS),
+    ("pthread_setschedparam", "priorities", 0, CHANGES),
+    ("pthread_setschedprio", "priorities", 0, CHANGES),
+    ("sched_getparam", "priorities", 0, LOOKS),
+    ("sched_getscheduler", "priorities", 0, LOOKS),
+    ("sched_setparam", "priorities", 0, CHANGES),
+    ("sched_setscheduler", "priorities", 0, CHANGES),
+    ("setpriority", "priorities", 0, CHANGES),
     ("tdelete", "the search trees", 0, LOOKS | CHANGES),
     ("tfind", "the search trees", 0, LOOKS),
     ("tsearch", "the search trees", 0, LOOKS | CHANGES),
@@ -193,12 +222,27 @@ const STREAM_OUTPUT: &[&str] = &[
     "_ZStlsISt11char_traitsI",
 ];
 
+/// The streams of which nobody reads what they are given.
+const STANDARD_STREAMS: &[&str] = &["_ZSt4cout", "_ZSt4cerr", "_ZSt4clog"];
+
+/// Whether the value is one of the standard streams, as it is or as what output to it gives back.
+fn is_standard_stream(stream: Value) -> bool {
+    if matches!(stream.instruction_opcode(), Some(Opcode::LLVMCall | Opcode::LLVMInvoke)) {
+        let callee = stream.callee().as_function().map(Value::name).unwrap_or_default();
+        return (is_stream_output(&callee)
+            || callee.starts_with("_ZSt4endl")
+            || callee.starts_with("_ZSt5flush"))
+            && is_standard_stream(stream.operand(0));
+    }
+    STANDARD_STREAMS.contains(&stream.name().as_str())
+}
+
 /// Whether the call only writes output.
 pub fn is_output_only(call: Value) -> bool {
     call.callee().as_function().is_some_and(|function| {
         let name = function.name();
         function.is_declaration()
-            && (is_stream_output(&name)
+            && (is_stream_output(&name) && is_standard_stream(call.operand(0))
                 || rust::is_output_only(&name)
                 || (!call.is_used() && OUTPUT_ONLY.contains(&name.as_str())))
     })
@@ -233,9 +277,14 @@ pub fn summary_of(call: Value, name: &str) -> Option<usize> {
     let is_variable = |position| {
         is_pointer(call.operand(position)) && !call.operand(position).is_constant_global()
     };
-    let only_reads = |effect: &Effect| matches!(effect, Effect::Reads(..) | Effect::Formats(..));
-    let matters = !SUMMARIES[number].effects.iter().all(only_reads)
-        || (0..call.argument_count()).any(is_variable);
+    let mut positions = 0..call.argument_count();
+    let matters = SUMMARIES[number].effects.iter().any(|effect| match effect {
+        Effect::Reads(Place::Argument(position), _) => {
+            u32::from(*position) < call.argument_count() && is_variable((*position).into())
+        }
+        Effect::Reads(..) | Effect::Formats(..) => positions.any(is_variable),
+        _ => true,
+    });
     (matters && fits(call, SUMMARIES[number].signature)).then_some(number)
 }
 

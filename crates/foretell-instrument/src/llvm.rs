@@ -5,7 +5,7 @@
 //! deletes an instruction, and drops all handles before it returns. LLVM itself checks operand
 //! kinds only by assertion, so each method says what it may be called on.
 
-use foretell_abi::{Order, RmwKind};
+use foretell_abi::{Hook, Order, RmwKind, Scalar};
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use llvm_sys::prelude::*;
@@ -1000,6 +1000,22 @@ impl Module {
             };
             (Value(function), Type(ty))
         }
+    }
+
+    /// The type of what goes to a hook.
+    pub fn scalar(&self, scalar: Scalar) -> Type {
+        match scalar {
+            Scalar::Int32 => self.int32,
+            Scalar::Int64 => self.int64,
+            Scalar::Pointer => self.pointer,
+        }
+    }
+
+    /// A hook of the runtime's, declared on first use.
+    pub fn hook(&self, hook: Hook) -> (Value, Type) {
+        let arguments: Vec<Type> = hook.arguments().iter().map(|&it| self.scalar(it)).collect();
+        let result = hook.result().map_or(self.void, |it| self.scalar(it));
+        self.function(hook.symbol(), result, &arguments)
     }
 
     /// A private function of the same type as `original`, which calls `hook(original, its arguments)`.

@@ -7,7 +7,7 @@ use crate::llvm::{Opcode, Type, TypeKind, Value};
 use crate::locals::{Local, Locals};
 use crate::module::{Mode, Recurring, shape};
 use foretell_abi::{
-    AccessInfo, BinaryOp, COPY_SYMBOLIC, CallSlots, CastOp, LOCAL_DESTINATION, LOCAL_SOURCE,
+    AccessInfo, BinaryOp, COPY_SYMBOLIC, CallSlots, CastOp, Hook, LOCAL_DESTINATION, LOCAL_SOURCE,
     PinReason, RESULT_SLOTS,
 };
 use std::mem::offset_of;
@@ -150,7 +150,7 @@ impl FunctionContext<'_> {
         let site = self.site(load);
         let Some(mut info) = self.access_info(load, value.ty()) else {
             self.pin_address(address.0, load, next);
-            self.range("read_range", address.0, value.ty(), site, true);
+            self.range(Hook::ReadRange, address.0, value.ty(), site, true);
             return self.concrete();
         };
         let wants_shadow = self.symbolic() && load.is_used();
@@ -163,7 +163,7 @@ impl FunctionContext<'_> {
         let event = self.access(Recurring::Read, site, info, (address.0, bits), more);
         let shadow = self.append(&event, next, |me, met| {
             let arguments = [address.0, me.constant32(info), bits, address.1, site, met];
-            me.module.hook("load", me.module.module.int32, &arguments)
+            me.module.hook(Hook::Load, &arguments)
         });
         if !wants_shadow {
             return self.concrete();
@@ -218,8 +218,7 @@ impl FunctionContext<'_> {
                 let shadow = self.guarded(&[count], next, |me| {
                     let size = me.constant32(AccessInfo(info).size());
                     let bits = me.module.builder.widen(value);
-                    let int32 = me.module.module.int32;
-                    me.module.hook("local_load", int32, &[address, size, bits])
+                    me.module.hook(Hook::LocalLoad, &[address, size, bits])
                 });
                 self.narrow_to_value(shadow, value.ty(), next)
             }
@@ -242,9 +241,8 @@ impl FunctionContext<'_> {
             let address = builder.offset(pointer, offset);
             let ty = self.module.module.integer(8 * step as u32);
             let bits = builder.widen(builder.load(ty, address));
-            let int32 = self.module.module.int32;
             let arguments = [address, self.constant32(step as u32), bits];
-            let shadow = self.module.hook("local_load", int32, &arguments);
+            let shadow = self.module.hook(Hook::LocalLoad, &arguments);
             let arguments = [
                 shadow,
                 self.constant32(8 * step as u32),
@@ -252,7 +250,7 @@ impl FunctionContext<'_> {
                 self.constant32(PinReason::Wide as u32),
                 site,
             ];
-            self.module.hook("pin", self.module.module.void, &arguments);
+            self.module.hook(Hook::Pin, &arguments);
             offset += step;
         }
     }
@@ -295,7 +293,7 @@ impl FunctionContext<'_> {
         let site = self.site(store);
         let Some(info) = self.access_info(store, value.0.ty()) else {
             self.pin_address(address.0, store, next);
-            return self.range("write_range", address.0, value.0.ty(), site, false);
+            return self.range(Hook::WriteRange, address.0, value.0.ty(), site, false);
         };
         self.tell_held(address.0);
         let shadow = self.widen_to_memory(value.1, value.0.ty(), next);
@@ -305,7 +303,7 @@ impl FunctionContext<'_> {
         self.append(&event, next, |me, met| {
             let info = me.constant32(info);
             let arguments = [address.0, info, bits, shadow, address.1, site, met];
-            me.module.hook("store", me.module.module.void, &arguments);
+            me.module.hook(Hook::Store, &arguments);
             me.concrete()
         });
     }
@@ -331,7 +329,7 @@ impl FunctionContext<'_> {
                 let count = self.local_shadow_count();
                 self.if_symbolic(&[count, shadow], next, |me| {
                     let arguments = [address, me.constant64(size), shadow];
-                    me.module.hook("local_store", me.module.module.void, &arguments);
+                    me.module.hook(Hook::LocalStore, &arguments);
                 });
             }
         }
@@ -343,8 +341,8 @@ impl FunctionContext<'_> {
         let site = self.site(rmw);
         let Some(mut info) = self.access_info(rmw, operand.ty()) else {
             self.pin_address(pointer, rmw, next);
-            self.range("read_range", pointer, operand.ty(), site, true);
-            return self.range("write_range", pointer, operand.ty(), site, false);
+            self.range(Hook::ReadRange, pointer, operand.ty(), site, true);
+            return self.range(Hook::WriteRange, pointer, operand.ty(), site, false);
         };
         self.tell_held(pointer);
         info |= (rmw.rmw_kind() as u32) << 24;
@@ -361,7 +359,7 @@ impl FunctionContext<'_> {
             self.shadow(pointer),
             site,
         ];
-        let shadow = self.module.hook("rmw", self.module.module.int32, &arguments);
+        let shadow = self.module.hook(Hook::Rmw, &arguments);
         if self.symbolic() {
             self.set_shadow(rmw, shadow);
         }
@@ -374,8 +372,8 @@ impl FunctionContext<'_> {
         let site = self.site(exchange);
         let Some(mut info) = self.access_info(exchange, expected.ty()) else {
             self.pin_address(pointer, exchange, next);
-            self.range("read_range", pointer, expected.ty(), site, true);
-            return self.range("write_range", pointer, expected.ty(), site, false);
+            self.range(Hook::ReadRange, pointer, expected.ty(), site, true);
+            return self.range(Hook::WriteRange, pointer, expected.ty(), site, false);
         };
         self.tell_held(pointer);
         if self.symbolic() {
@@ -398,7 +396,7 @@ impl FunctionContext<'_> {
             self.shadow(pointer),
             site,
         ];
-        let old = self.module.hook("cmpxchg", int32, &arguments);
+        let old = self.module.hook(Hook::Cmpxchg, &arguments);
         if !self.symbolic() {
             return;
         }
@@ -416,7 +414,7 @@ impl FunctionContext<'_> {
         }
         let site = self.site(fence);
         let order = self.constant32(fence.ordering().map_or(0, |order| order as u32));
-        self.module.hook("fence", self.module.module.void, &[order, site]);
+        self.module.hook(Hook::Fence, &[order, site]);
     }
 
     /// `memcpy` or `memmove`, as an intrinsic or by name.
@@ -444,7 +442,7 @@ impl FunctionContext<'_> {
         }
         self.bytes(call, next, shadows_matter, events, |me, site, length| {
             let arguments = [to, from, length, me.constant32(flags), site];
-            me.module.hook("memcpy", me.module.module.void, &arguments);
+            me.module.hook(Hook::Memcpy, &arguments);
         });
     }
 
@@ -473,7 +471,7 @@ impl FunctionContext<'_> {
         self.bytes(call, next, shadows_matter, always, |me, site, length| {
             let value = me.module.builder.integer_cast(byte, me.module.module.int32, false);
             let arguments = [to, value, shadow, length, me.constant32(flags), site];
-            me.module.hook("memset", me.module.module.void, &arguments);
+            me.module.hook(Hook::Memset, &arguments);
         });
     }
 
@@ -504,7 +502,7 @@ impl FunctionContext<'_> {
     }
 
     /// An access that keeps no shadows.
-    fn range(&mut self, hook: &str, pointer: Value, ty: Type, site: Value, read: bool) {
+    fn range(&mut self, hook: Hook, pointer: Value, ty: Type, site: Value, read: bool) {
         let size = self.constant64(self.module.module.store_size(ty));
         self.range_of(hook, pointer, size, site, read);
     }
@@ -512,7 +510,7 @@ impl FunctionContext<'_> {
     /// An access of `size` bytes that keeps no shadows.
     pub(crate) fn range_of(
         &mut self,
-        hook: &str,
+        hook: Hook,
         pointer: Value,
         size: Value,
         site: Value,
@@ -523,7 +521,7 @@ impl FunctionContext<'_> {
             arguments.push(self.constant32(u32::from(self.symbolic())));
         }
         arguments.push(site);
-        self.module.hook(hook, self.module.module.void, &arguments);
+        self.module.hook(hook, &arguments);
     }
 
     fn pin_address(&mut self, pointer: Value, instruction: Value, before: Value) {

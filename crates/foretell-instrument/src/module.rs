@@ -3,9 +3,9 @@
 
 use crate::function;
 use crate::handlers;
-use crate::llvm::{self, Builder, Location, Type, Value};
+use crate::llvm::{self, Builder, Location, Value};
 use crate::{rust, rust_names};
-use foretell_abi::{ABI_VERSION, AccessInfo, MODULE_RUST, MODULE_SYMBOLIC, NEVER};
+use foretell_abi::{ABI_VERSION, AccessInfo, Hook, MODULE_RUST, MODULE_SYMBOLIC, NEVER};
 use llvm_sys::LLVMLinkage;
 use std::collections::{HashMap, HashSet};
 
@@ -135,11 +135,12 @@ pub struct ModuleContext {
 }
 
 impl ModuleContext {
-    /// Calls the runtime's hook `__foretell_NAME` at the builder's place.
-    pub fn hook(&self, name: &str, result: Type, arguments: &[Value]) -> Value {
-        let types: Vec<Type> = arguments.iter().map(|a| a.ty()).collect();
-        let function = self.module.function(&format!("__foretell_{name}"), result, &types);
-        self.builder.call(function, arguments)
+    /// Calls the runtime's hook at the builder's place.
+    pub fn hook(&self, hook: Hook, arguments: &[Value]) -> Value {
+        let given = arguments.iter().map(|argument| argument.ty());
+        let wanted = hook.arguments().iter().map(|&scalar| self.module.scalar(scalar));
+        assert!(given.eq(wanted), "arguments of {}", hook.symbol());
+        self.builder.call(self.module.hook(hook), arguments)
     }
 
     /// The site of an instruction in the function.
@@ -247,8 +248,7 @@ impl ModuleContext {
         ];
         let contents = self.module.constant_struct(&members);
         let description = self.module.add_constant(contents, "foretell.module");
-        let hook =
-            self.module.function("__foretell_module", self.module.void, &[self.module.pointer]);
+        let hook = self.module.hook(Hook::Module);
         self.module.add_constructor(CONSTRUCTOR, hook, description, CONSTRUCTOR_PRIORITY);
     }
 

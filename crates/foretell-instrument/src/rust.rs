@@ -15,8 +15,8 @@ use crate::llvm::{self, Builder, Opcode, Value};
 use crate::module::ModuleContext;
 use crate::rust_channels;
 use crate::rust_names::{is_mangled, plain_path};
-use foretell_abi::Unseen;
 use foretell_abi::rust_lock::{BYTE, READER_WRITER, SHARED, TRY};
+use foretell_abi::{Hook, Unseen};
 use std::collections::HashMap;
 
 /// What an atomic access in a function of the library is.
@@ -128,7 +128,7 @@ const RUN_TASKS: &[&str] =
 /// Says where the program handles panics by `catch_unwind`.
 fn mark_handlers(module: llvm::Module) {
     let builder = Builder::new(&module);
-    let (hook, ty) = module.function("__foretell_rust_catch", module.void, &[module.int32]);
+    let (hook, ty) = module.hook(Hook::RustCatch);
     for function in module.functions().into_iter().filter(|function| function.name() == CATCH) {
         for call in function.users() {
             let is_call = call.instruction_opcode() == Some(Opcode::LLVMCall);
@@ -197,12 +197,12 @@ pub fn replace_locks(context: &mut ModuleContext, functions: &[Value]) {
                         if detour.is_none() && rust_channels::is_watched(callee) {
                             let site = context.site(instruction, function);
                             context.builder.place_before(instruction);
-                            context.hook("rust_place", context.module.void, &[site]);
+                            context.hook(Hook::RustPlace, &[site]);
                         }
                         if let Some(detour) = detour {
                             let site = context.site(instruction, function);
                             context.builder.place_before(instruction);
-                            context.hook("rust_place", context.module.void, &[site]);
+                            context.hook(Hook::RustPlace, &[site]);
                             instruction.set_operand(instruction.operand_count() - 1, detour);
                         }
                     }
@@ -236,7 +236,7 @@ fn tell_writes(context: &mut ModuleContext, function: Value, call: Value, callee
         context.builder.place_before(after);
         let size = context.module.constant64(size);
         let arguments = [call.operand(parameter), size, site];
-        context.hook("write_range", context.module.void, &arguments);
+        context.hook(Hook::WriteRange, &arguments);
     }
 }
 
@@ -260,7 +260,7 @@ fn say_stream_lock(context: &mut ModuleContext, function: Value, call: Value, ca
     let text = context.string(&path);
     context.builder.place_before(call);
     let what = context.module.constant32(Unseen::Call as u32);
-    context.hook("unseen", context.module.void, &[what, text, site]);
+    context.hook(Hook::Unseen, &[what, text, site]);
 }
 
 fn role_of(symbol: &str) -> Option<Role> {
@@ -297,7 +297,7 @@ fn replace_access(context: &mut ModuleContext, function: Value, access: Value, r
             Role::Acquire(_) => access.replace_by(constants.null_of(access.ty())),
             Role::AwaitScope if access.ty() == constants.int64 => {
                 context.builder.place_before(access);
-                let left = context.hook("rust_scope_wait", constants.int64, &[word, site]);
+                let left = context.hook(Hook::RustScopeWait, &[word, site]);
                 access.replace_by(left);
             }
             _ => {}
@@ -322,28 +322,28 @@ fn replace_access(context: &mut ModuleContext, function: Value, access: Value, r
         (Opcode::LLVMAtomicCmpXchg, Role::Acquire(flags)) => {
             let (expected, desired) = (wide(context, given), wide(context, access.operand(2)));
             let arguments = [word, expected, desired, constants.constant32(flags), site];
-            let old = context.hook("rust_acquire", constants.int32, &arguments);
+            let old = context.hook(Hook::RustAcquire, &arguments);
             exchanged(context, access, old, given);
         }
         (Opcode::LLVMAtomicCmpXchg, Role::Release(flags)) => {
             let desired = wide(context, access.operand(2));
             let arguments = [word, desired, constants.constant32(flags), site];
-            let old = context.hook("rust_release", constants.int32, &arguments);
+            let old = context.hook(Hook::RustRelease, &arguments);
             exchanged(context, access, old, given);
         }
         (Opcode::LLVMAtomicRMW, Role::Release(flags)) => {
             let arguments = [word, wide(context, given), constants.constant32(flags), site];
-            let old = context.hook("rust_release", constants.int32, &arguments);
+            let old = context.hook(Hook::RustRelease, &arguments);
             access.replace_by(context.builder.integer_cast(old, ty, false));
         }
         (Opcode::LLVMStore, Role::Release(flags)) => {
             let arguments = [word, wide(context, given), constants.constant32(flags), site];
-            context.hook("rust_release", constants.int32, &arguments);
+            context.hook(Hook::RustRelease, &arguments);
             access.remove();
         }
         (Opcode::LLVMAtomicRMW, Role::Unpark) => {
             let arguments = [word, given, site];
-            access.replace_by(context.hook("rust_unpark", constants.int32, &arguments));
+            access.replace_by(context.hook(Hook::RustUnpark, &arguments));
         }
         _ => {}
     }

@@ -8,7 +8,7 @@
 
 use crate::llvm::{self, Builder, Module, Opcode, Value};
 use crate::rust::path;
-use foretell_abi::ChannelCall;
+use foretell_abi::{ChannelCall, Hook};
 use std::collections::HashMap;
 
 /// By their paths: what the functions do. Those of the counters are given a pointer to the channel's.
@@ -108,11 +108,10 @@ fn tell(module: &Module, function: Value, path: &str, call: ChannelCall, bounded
         _ => [module.constant64(0), module.constant32(ChannelCall::NO_LIMIT)],
     };
     let number = module.constant32(call as u32);
-    let types = [module.int32, module.pointer, module.int32, module.int64, module.int32];
-    let begin = module.function("__foretell_rust_channel_begin", module.void, &types);
+    let begin = module.hook(Hook::RustChannelBegin);
     let bounded = module.constant32(bounded.into());
     builder.call(begin, &[number, channel, bounded, limit[0], limit[1]]);
-    let end = module.function("__foretell_rust_channel_end", module.void, &types[..2]);
+    let end = module.hook(Hook::RustChannelEnd);
     for block in &blocks {
         let Some(leave) = block.terminator() else { continue };
         if matches!(leave.opcode(), Opcode::LLVMRet | Opcode::LLVMResume) {

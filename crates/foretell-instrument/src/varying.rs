@@ -12,7 +12,7 @@
 use crate::function::FunctionContext;
 use crate::library;
 use crate::llvm::{Opcode, Value};
-use foretell_abi::{Source, Unseen};
+use foretell_abi::{Hook, Source, Unseen};
 
 /// Functions that give the id of a process or thread.
 const IDS: &[&str] = &["getpid", "getppid", "gettid", "getpgrp", "getpgid", "getsid"];
@@ -68,7 +68,7 @@ impl FunctionContext<'_> {
         };
         let source = constants.constant32(source as u32);
         let arguments = [source, builder.widen(given), site];
-        let value = self.module.hook("value", constants.int64, &arguments);
+        let value = self.module.hook(Hook::Value, &arguments);
         let value = builder.integer_cast(value, given.ty(), false);
         let value = match random || with_processor {
             true => {
@@ -131,7 +131,7 @@ impl FunctionContext<'_> {
         self.module.builder.place_before(call);
         let constants = &self.module.module;
         let arguments = [constants.constant32(what as u32), text, site];
-        self.module.hook("unseen", constants.void, &arguments);
+        self.module.hook(Hook::Unseen, &arguments);
     }
 }
 

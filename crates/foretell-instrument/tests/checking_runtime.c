@@ -95,7 +95,7 @@ static uint64_t peek(const void *address, uint32_t size) {
 }
 
 void __foretell_module(const uint32_t *module) {
-  if (module[0] != 11) fail("version", NULL);
+  if (module[0] != 12) fail("version", NULL);
 }
 
 uint32_t __foretell_load(const void *a, uint32_t info, uint64_t v, uint32_t as, const Site *site, void *met) {
@@ -321,6 +321,7 @@ void __foretell_await_test(unsigned index, unsigned leaves, const Site *site) { 
 unsigned long __foretell_value(unsigned source, unsigned long given, const Site *site) { check_site(site); return given; }
 void __foretell_unseen(unsigned what, const char *text, const Site *site) { check_site(site); }
 void __foretell_foreign(const void *function, const char *name, const void *object, uint32_t given, const Site *site) { check_site(site); }
+uint32_t __foretell_summary_of(const void *function) { return UINT32_MAX; }
 void __foretell_library(unsigned number, unsigned flags, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h,
   uint64_t i, uint64_t j, uint64_t result, const Site *site) { check_site(site); }
 void __foretell_state(const void *stream, const char *name, unsigned effect, const Site *site) { check_site(site); }

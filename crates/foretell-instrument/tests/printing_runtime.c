@@ -90,7 +90,7 @@ static uint64_t mask(uint64_t value, uint32_t width) {
 }
 
 void __foretell_module(const Module *module) {
-  if (module->abi != 11 || module_count == MODULES) abort();
+  if (module->abi != 12 || module_count == MODULES) abort();
   modules[module_count++] = module;
   fprintf(out(), "module %s\n", module->flags & 1 ? "symbolic" : "concrete");
 }
@@ -294,6 +294,7 @@ void __foretell_await_test(unsigned index, unsigned leaves, const Site *site) { 
 unsigned long __foretell_value(unsigned source, unsigned long given, const Site *site) { return given; }
 void __foretell_unseen(unsigned what, const char *text, const Site *site) { }
 void __foretell_foreign(const void *function, const char *name, const void *object, uint32_t given, const Site *site) { }
+uint32_t __foretell_summary_of(const void *function) { return UINT32_MAX; }
 void __foretell_library(unsigned number, unsigned flags, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h,
   uint64_t i, uint64_t j, uint64_t result, const Site *site) {
   fprintf(out(), "library %s %s %s line %u\n", flags & 1 ? "after" : "before", where((const void *)a), flags & 2 ? "symbolic" : "concrete", site->line);

@@ -7,45 +7,28 @@
 //! | write | address = recorded | x := term or recorded value |
 //! | read-modify-write | as read and write, in one step | r := x, x := term |
 //! | branch | condition = outcome | |
-//! | acquire of a mutex | l = 0 | l := me |
-//! | release | l = me | l := 0 |
-//! | inner acquire/release of a recursive mutex | l = me | |
-//! | read lock | l = 0 | reader(me) := true |
-//! | write lock | l = 0, no reader | l := me |
-//! | failed try | what keeps it from succeeding | |
-//! | semaphore wait, failed wait, post | s > 0; s = 0; true | s := s - 1; none; s := s + 1 |
-//! | begin of a condition wait | m = me | m := 0, w(me) := waiting |
-//! | end of a condition wait | m = 0, w(me) = woken | m := me, w(me) := none |
-//! | signal | | one w(t) that is waiting, if any := woken |
-//! | broadcast | | every w(t) that is waiting := woken |
-//! | barrier | arrive: true; leave: the generation has changed | count; the last one starts a new generation |
-//! | counted channel: send | | c := c + amount |
-//! | counted channel: receive | c >= amount; c = amount if it emptied the channel | c := c - amount |
-//! | counted channel: look | c > 0, or c = 0 | |
+//! | step on a synchronisation object | [`foretell_trace::sync::transition`] | |
 //! | fork, join | true; t has ended | t := running |
 //!
-//! How deep a thread is in a recursive mutex depends on its own steps only, so no counter is needed.
-//! A signal may wake any waiter: a free input ([`Role::Choice`]) says which. A signal that finds
-//! nobody is lost, as POSIX has it. Spurious wake-ups are not modelled (a run that needs one is
-//! missed). A wait that ended by its time limit is not in the queue of the condition: signals pass
-//! it by. Channels that are not counted have fixed orders instead (see the module `channel`). Refused
-//! releases, destructions, fences, calls, regions, allocations and inputs have no effect here.
+//! A signal may wake any waiter: a free input ([`Role::Choice`]) says which. Spurious wake-ups are not
+//! modelled (a run that needs one is missed). Channels that are not counted have fixed orders instead (see
+//! the module `channel`). Fences, calls, regions, allocations and inputs have no effect here.
 //!
 //! Without terms ([`foretell_trace::Metadata::symbolic`] is false) every read is guarded by its
 //! recorded value, without values by the token of the write it saw (the maximal causal model's
 //! reading of an event).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use foretell_trace::{
-    Access, EventId, LockMode, LockStep, ObjectId, Op, Operator, ReadModifyWrite, Scope, Sort,
-    Term, TermId, TermStore, ThreadId, Trace, Value, VariableId,
+    Access, EventId, LockMode, ObjectId, Op, Operator, ReadModifyWrite, Scope, Sort, Term, TermId,
+    TermStore, ThreadId, Trace, Value, VariableId,
 };
 
+mod synchronise;
+
 use crate::ctp::{Action, ConcurrentTraceProgram, CtpEvent, CtpVariable, LockSection, Role};
-use crate::layout::{
-    ENDED, Layout, ObjectLayout, RUNNING, STATE_WIDTH, WAITING, WOKEN, token, width_for,
-};
+use crate::layout::{ENDED, Layout, RUNNING, STATE_WIDTH, token};
 use crate::replay::Replay;
 
 /// Why a trace has no CTP.
@@ -289,7 +272,7 @@ impl<'t> Translator<'t> {
         }
         let mut sections = Vec::new();
         let mut held = HashMap::new();
-        for (&(thread, lock, mode), &depth) in replay.held() {
+        for ((thread, lock, mode), depth) in replay.held().iter() {
             held.insert((thread, lock, mode), vec![sections.len(); depth as usize]);
             sections.push(LockSection { lock, thread, mode, acquire: None, release: None });
         }
@@ -373,56 +356,7 @@ impl<'t> Translator<'t> {
             Op::Read(access) => self.read(&mut step, origin, access)?,
             Op::Write(access) => self.write(&mut step, origin, access)?,
             Op::ReadModifyWrite(rmw) => self.read_modify_write(&mut step, origin, rmw)?,
-            Op::Acquire(lock) => self.acquire(&mut step, origin, number, *lock)?,
-            Op::AcquireFailed(lock) => self.acquire_failed(&mut step, origin, *lock)?,
-            Op::Release(lock) => self.release(&mut step, origin, number, *lock)?,
-            Op::WaitBegin { condition, mutex } => {
-                self.release(&mut step, origin, number, exclusive(*mutex))?;
-                let timed = self.layout.timed.contains(&origin);
-                if timed || !self.layout.timed_out.contains(&origin) {
-                    let waiter = self.waiter(origin, *condition)?;
-                    let mut waiting = self.terms.bit_vec(STATE_WIDTH, WAITING);
-                    if timed {
-                        let gives_up = self.gives_up(origin, *condition);
-                        let none = self.terms.bit_vec(STATE_WIDTH, 0);
-                        waiting = self.terms.ite(gives_up, none, waiting);
-                    }
-                    step.assignments.push((waiter, waiting));
-                }
-            }
-            Op::WaitEnd { condition, mutex, timed_out, timed } => {
-                self.acquire(&mut step, origin, number, exclusive(*mutex))?;
-                if *timed || !timed_out {
-                    let waiter = self.waiter(origin, *condition)?;
-                    let woken = self.equals_bits(waiter, if *timed_out { 0 } else { WOKEN });
-                    let none = self.terms.bit_vec(STATE_WIDTH, 0);
-                    step.guards.push(woken);
-                    step.assignments.push((waiter, none));
-                }
-            }
-            Op::Signal(condition) => self.signal(&mut step, origin, *condition)?,
-            Op::Broadcast(condition) => {
-                for (_, waiter) in self.waiters(origin, *condition)? {
-                    let asleep = self.equals_bits(waiter, WAITING);
-                    let woken = self.terms.bit_vec(STATE_WIDTH, WOKEN);
-                    let now = self.variable(waiter);
-                    let value = self.terms.ite(asleep, woken, now);
-                    step.assignments.push((waiter, value));
-                }
-            }
-            Op::SemaphoreWait { semaphore, .. }
-            | Op::SemaphoreWaitFailed(semaphore)
-            | Op::SemaphorePost(semaphore) => self.semaphore(&mut step, origin, *semaphore)?,
-            Op::BarrierArrive(barrier) => self.barrier_arrive(&mut step, origin, *barrier)?,
-            Op::BarrierLeave(barrier) => {
-                let ObjectLayout::Barrier(layout) = self.object(*barrier) else {
-                    return Err(self.wrong_object(origin, *barrier));
-                };
-                let (now, then) = (layout.generation, layout.arrived_in[&thread]);
-                let (now, then) = (self.variable(now), self.variable(then));
-                let same = self.equal(now, then);
-                step.guards.push(self.terms.not(same));
-            }
+            Op::Sync(object, op) => self.synchronise(&mut step, origin, number, *object, op)?,
             Op::Branch(condition) => {
                 if let Some(term) = condition.term {
                     let term = self.import_sorted(term, origin, Sort::BOOL)?;
@@ -454,12 +388,7 @@ impl<'t> Translator<'t> {
                 }
                 return Ok(Action::Transition { predicate, changed });
             }
-            Op::Send { channel, .. } | Op::Receive { channel, .. } | Op::Poll { channel, .. } => {
-                self.channel(&mut step, origin, *channel)?;
-            }
-            Op::ReleaseFailed(_)
-            | Op::Destroy(_)
-            | Op::Fence(_)
+            Op::Fence(_)
             | Op::RegionBegin(_)
             | Op::RegionEnd
             | Op::Call(_)
@@ -714,330 +643,6 @@ impl<'t> Translator<'t> {
         Ok(())
     }
 
-    // Locks
-
-    fn me(&mut self, origin: EventId, holder: VariableId) -> TermId {
-        let number = u64::from(self.trace.event(origin).thread.0) + 1;
-        let width = self.variables[holder.index()].sort.width().expect("holders are bit-vectors");
-        self.terms.bit_vec(width, number)
-    }
-
-    fn reader(
-        &self,
-        readers: &BTreeMap<ThreadId, VariableId>,
-        origin: EventId,
-        lock: ObjectId,
-    ) -> Result<VariableId, BuildError> {
-        let thread = self.trace.event(origin).thread;
-        readers.get(&thread).copied().ok_or_else(|| self.wrong_object(origin, lock))
-    }
-
-    fn acquire(
-        &mut self,
-        step: &mut Step,
-        origin: EventId,
-        number: EventId,
-        lock: LockStep,
-    ) -> Result<(), BuildError> {
-        if self.layout.channels.irregular.contains(&lock.lock) {
-            return Ok(()); // only its order counts
-        }
-        let layout = self.layout;
-        let ObjectLayout::Lock { holder, recursive, readers } = self.object_of(layout, lock.lock)
-        else {
-            return Err(self.wrong_object(origin, lock.lock));
-        };
-        let thread = self.trace.event(origin).thread;
-        let me = self.me(origin, *holder);
-        let open = self.held.entry((thread, lock.lock, lock.mode)).or_default();
-        if let Some(&outer) = open.last()
-            && (*recursive || lock.mode == LockMode::Shared)
-        {
-            open.push(outer);
-            if *recursive {
-                let now = self.variable(*holder);
-                step.guards.push(self.equal(now, me));
-            }
-            return Ok(());
-        }
-        open.push(self.sections.len());
-        self.sections.push(LockSection {
-            lock: lock.lock,
-            thread,
-            mode: lock.mode,
-            acquire: Some(number),
-            release: None,
-        });
-        let free = self.equals_bits(*holder, 0);
-        step.guards.push(free);
-        match lock.mode {
-            LockMode::Exclusive => {
-                for &reader in readers.values() {
-                    let reading = self.variable(reader);
-                    step.guards.push(self.terms.not(reading));
-                }
-                step.assignments.push((*holder, me));
-            }
-            LockMode::Shared => {
-                let reader = self.reader(readers, origin, lock.lock)?;
-                let reading = self.terms.bool(true);
-                step.assignments.push((reader, reading));
-            }
-        }
-        Ok(())
-    }
-
-    fn release(
-        &mut self,
-        step: &mut Step,
-        origin: EventId,
-        number: EventId,
-        lock: LockStep,
-    ) -> Result<(), BuildError> {
-        if self.layout.channels.irregular.contains(&lock.lock) {
-            return Ok(()); // only its order counts
-        }
-        let layout = self.layout;
-        let ObjectLayout::Lock { holder, readers, .. } = self.object_of(layout, lock.lock) else {
-            return Err(self.wrong_object(origin, lock.lock));
-        };
-        let thread = self.trace.event(origin).thread;
-        let open = self.held.entry((thread, lock.lock, lock.mode)).or_default();
-        let section = open.pop().ok_or(BuildError::ReleaseWithoutAcquire { event: origin })?;
-        let inner = open.last() == Some(&section);
-        if !inner {
-            self.sections[section].release = Some(number);
-        }
-        match lock.mode {
-            LockMode::Exclusive => {
-                let me = self.me(origin, *holder);
-                let now = self.variable(*holder);
-                step.guards.push(self.equal(now, me));
-                if !inner {
-                    let free = self.zero_of(*holder);
-                    step.assignments.push((*holder, free));
-                }
-            }
-            LockMode::Shared => {
-                let reader = self.reader(readers, origin, lock.lock)?;
-                step.guards.push(self.variable(reader));
-                if !inner {
-                    let no = self.terms.bool(false);
-                    step.assignments.push((reader, no));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn acquire_failed(
-        &mut self,
-        step: &mut Step,
-        origin: EventId,
-        lock: LockStep,
-    ) -> Result<(), BuildError> {
-        if self.layout.channels.irregular.contains(&lock.lock) {
-            return Ok(()); // only its order counts
-        }
-        let layout = self.layout;
-        let ObjectLayout::Lock { holder, recursive, readers } = self.object_of(layout, lock.lock)
-        else {
-            return Err(self.wrong_object(origin, lock.lock));
-        };
-        let me = self.me(origin, *holder);
-        let now = self.variable(*holder);
-        let mine = self.equal(now, me);
-        if !lock.by_try {
-            step.guards.push(mine); // EDEADLK
-            return Ok(());
-        }
-        let free = self.equals_bits(*holder, 0);
-        let taken = self.terms.not(free);
-        let mut obstacles = vec![taken];
-        if lock.mode == LockMode::Exclusive {
-            obstacles.extend(readers.values().map(|&reader| {
-                let sort = self.variables[reader.index()].sort;
-                self.terms.variable(reader, sort)
-            }));
-        }
-        step.guards.push(self.terms.or(&obstacles));
-        if *recursive {
-            step.guards.push(self.terms.not(mine));
-        }
-        Ok(())
-    }
-
-    // Other objects
-
-    fn semaphore(
-        &mut self,
-        step: &mut Step,
-        origin: EventId,
-        semaphore: ObjectId,
-    ) -> Result<(), BuildError> {
-        let ObjectLayout::Semaphore { count, width } = *self.object(semaphore) else {
-            return Err(self.wrong_object(origin, semaphore));
-        };
-        let now = self.variable(count);
-        let one = self.terms.bit_vec(width, 1);
-        let zero = self.equals_bits(count, 0);
-        match self.trace.event(origin).op {
-            Op::SemaphoreWait { .. } => {
-                step.guards.push(self.terms.not(zero));
-                step.assignments.push((count, self.terms.build(Operator::BvSub, &[now, one])));
-            }
-            Op::SemaphoreWaitFailed(_) => step.guards.push(zero),
-            _ => step.assignments.push((count, self.terms.build(Operator::BvAdd, &[now, one]))),
-        }
-        Ok(())
-    }
-
-    /// A channel whose order is fixed has no state: see [`crate::channel`].
-    fn channel(
-        &mut self,
-        step: &mut Step,
-        origin: EventId,
-        channel: ObjectId,
-    ) -> Result<(), BuildError> {
-        let &ObjectLayout::Channel(counted) = self.object(channel) else {
-            return Err(self.wrong_object(origin, channel));
-        };
-        let Some((count, width)) = counted else { return Ok(()) };
-        let now = self.variable(count);
-        match self.trace.event(origin).op {
-            Op::Send { amount, .. } => {
-                let amount = self.terms.bit_vec(width, amount);
-                step.assignments.push((count, self.terms.build(Operator::BvAdd, &[now, amount])));
-            }
-            Op::Receive { amount, drained, .. } => {
-                let amount = self.terms.bit_vec(width, amount);
-                step.guards.push(match drained {
-                    true => self.equal(now, amount),
-                    false => self.terms.build(Operator::BvUle, &[amount, now]),
-                });
-                step.assignments.push((count, self.terms.build(Operator::BvSub, &[now, amount])));
-            }
-            Op::Poll { ready, .. } => {
-                let empty = self.equals_bits(count, 0);
-                step.guards.push(if ready { self.terms.not(empty) } else { empty });
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn waiters(
-        &self,
-        origin: EventId,
-        condition: ObjectId,
-    ) -> Result<Vec<(ThreadId, VariableId)>, BuildError> {
-        match self.object(condition) {
-            ObjectLayout::Condition { waiters } => Ok(waiters.clone()),
-            _ => Err(self.wrong_object(origin, condition)),
-        }
-    }
-
-    fn waiter(&self, origin: EventId, condition: ObjectId) -> Result<VariableId, BuildError> {
-        let thread = self.trace.event(origin).thread;
-        let waiters = self.waiters(origin, condition)?;
-        let waiter = waiters.iter().find(|(waiter, _)| *waiter == thread);
-        waiter.map(|&(_, variable)| variable).ok_or_else(|| self.wrong_object(origin, condition))
-    }
-
-    /// Whether a wait with a time limit gives up: a free input of its begin. It may give up at any time
-    /// before a signal wakes it, so it is enough that it does so at once or never: whom signals wake
-    /// after that, they can wake as well when it has given up earlier.
-    fn gives_up(&mut self, origin: EventId, condition: ObjectId) -> TermId {
-        let event = self.trace.event(origin);
-        let thread = &self.trace.threads[event.thread.index()].name;
-        let variable = VariableId::from(self.variables.len());
-        self.variables.push(CtpVariable {
-            name: format!("{thread}#{}:gives-up", event.index).into(),
-            sort: Sort::BOOL,
-            scope: Scope::Local(event.thread),
-            initial: None,
-            role: Role::Choice(condition),
-        });
-        self.terms.variable(variable, Sort::BOOL)
-    }
-
-    fn signal(
-        &mut self,
-        step: &mut Step,
-        origin: EventId,
-        condition: ObjectId,
-    ) -> Result<(), BuildError> {
-        let event = self.trace.event(origin);
-        // The signalling thread itself is not asleep.
-        let mut waiters = self.waiters(origin, condition)?;
-        waiters.retain(|(thread, _)| *thread != event.thread);
-        let choice = (waiters.len() > 1).then(|| {
-            let sort = Sort::bit_vec(width_for(waiters.len() as u64 - 1));
-            let variable = VariableId::from(self.variables.len());
-            let thread = &self.trace.threads[event.thread.index()].name;
-            self.variables.push(CtpVariable {
-                name: format!("{thread}#{}:wakes", event.index).into(),
-                sort,
-                scope: Scope::Local(event.thread),
-                initial: None,
-                role: Role::Choice(condition),
-            });
-            self.terms.variable(variable, sort)
-        });
-        let asleep: Vec<TermId> =
-            waiters.iter().map(|&(_, waiter)| self.equals_bits(waiter, WAITING)).collect();
-        // A signal never blocks: if the chosen thread is not asleep, the first that is wakes up.
-        let mut chosen = Vec::new();
-        for (number, &asleep) in asleep.iter().enumerate() {
-            chosen.push(match choice {
-                None => asleep,
-                Some(choice) => {
-                    let width = self.terms.sort(choice).width().expect("it is a bit-vector");
-                    let number = self.terms.bit_vec(width, number as u64);
-                    let named = self.equal(choice, number);
-                    self.terms.and(&[asleep, named])
-                }
-            });
-        }
-        // Nobody is chosen and none of the earlier ones is asleep. A conjunction would list them for
-        // each waiter again.
-        let somebody = self.terms.or(&chosen);
-        let mut none_before = self.terms.not(somebody);
-        for (number, &(_, waiter)) in waiters.iter().enumerate() {
-            let first = self.terms.and(&[asleep[number], none_before]);
-            let no = self.terms.bool(false);
-            none_before = self.terms.ite(asleep[number], no, none_before);
-            let wakes = self.terms.or(&[chosen[number], first]);
-            let (now, woken) = (self.variable(waiter), self.terms.bit_vec(STATE_WIDTH, WOKEN));
-            step.assignments.push((waiter, self.terms.ite(wakes, woken, now)));
-        }
-        Ok(())
-    }
-
-    fn barrier_arrive(
-        &mut self,
-        step: &mut Step,
-        origin: EventId,
-        barrier: ObjectId,
-    ) -> Result<(), BuildError> {
-        let ObjectLayout::Barrier(layout) = self.object(barrier).clone() else {
-            return Err(self.wrong_object(origin, barrier));
-        };
-        let thread = self.trace.event(origin).thread;
-        let (arrived, generation) =
-            (self.variable(layout.arrived), self.variable(layout.generation));
-        let last = self.equals_bits(layout.arrived, layout.parties - 1);
-        let one = self.terms.bit_vec(layout.arrived_width, 1);
-        let more = self.terms.build(Operator::BvAdd, &[arrived, one]);
-        let none = self.terms.bit_vec(layout.arrived_width, 0);
-        let one = self.terms.bit_vec(layout.generation_width, 1);
-        let following = self.terms.build(Operator::BvAdd, &[generation, one]);
-        step.assignments.push((layout.arrived, self.terms.ite(last, none, more)));
-        step.assignments.push((layout.generation, self.terms.ite(last, following, generation)));
-        step.assignments.push((layout.arrived_in[&thread], generation));
-        Ok(())
-    }
-
     // Helpers
 
     fn variable(&mut self, variable: VariableId) -> TermId {
@@ -1050,25 +655,12 @@ impl<'t> Translator<'t> {
         terms.eq(left, right)
     }
 
-    fn zero_of(&mut self, variable: VariableId) -> TermId {
-        let zero = Value::zero(self.variables[variable.index()].sort);
-        self.terms.constant(zero)
-    }
-
     fn equals_bits(&mut self, variable: VariableId, bits: u64) -> TermId {
         let sort = self.variables[variable.index()].sort;
         let left = self.variable(variable);
         let right = Value::from_bits(sort, bits).expect("state variables are bit-vectors");
         let right = self.terms.constant(right);
         self.equal(left, right)
-    }
-
-    fn object(&self, object: ObjectId) -> &ObjectLayout {
-        self.object_of(self.layout, object)
-    }
-
-    fn object_of<'l>(&self, layout: &'l Layout, object: ObjectId) -> &'l ObjectLayout {
-        &layout.objects[object.index()]
     }
 
     fn wrong_object(&self, event: EventId, object: ObjectId) -> BuildError {
@@ -1172,8 +764,4 @@ impl<'t> Translator<'t> {
             None => Err(unknown),
         }
     }
-}
-
-fn exclusive(lock: ObjectId) -> LockStep {
-    LockStep { lock, mode: LockMode::Exclusive, by_try: false }
 }

@@ -19,7 +19,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use foretell_trace::{
-    ChannelKind, EventId, ObjectId, ObjectKind, Op, ThreadId, Trace, irregular_locks,
+    ChannelKind, EventId, ObjectId, ObjectKind, Op, SyncOp, ThreadId, Trace, irregular_locks,
 };
 
 /// The channels of a trace.
@@ -57,8 +57,10 @@ pub(crate) fn uses(trace: &Trace) -> impl Iterator<Item = (ObjectId, ChannelKind
     let mut uses: Vec<Uses> = Vec::new();
     uses.resize_with(trace.objects.len(), Uses::default);
     for (position, event) in trace.events.iter().enumerate() {
-        if let Op::Send { channel, .. } | Op::Receive { channel, .. } | Op::Poll { channel, .. } =
-            event.op
+        if let Op::Sync(
+            channel,
+            SyncOp::Send { .. } | SyncOp::Receive { .. } | SyncOp::Poll { .. },
+        ) = event.op
         {
             uses[channel.index()].steps.push(EventId::from(position));
         }
@@ -105,7 +107,9 @@ impl Channels {
         let mut last: HashMap<ObjectId, EventId> = HashMap::new();
         for (position, event) in trace.events.iter().enumerate() {
             let lock = match event.op {
-                Op::WaitBegin { mutex, .. } | Op::WaitEnd { mutex, .. } => Some(mutex),
+                Op::Sync(_, SyncOp::WaitBegin { mutex, .. } | SyncOp::WaitEnd { mutex, .. }) => {
+                    Some(mutex)
+                }
                 ref op => op.object(),
             };
             if let Some(lock) = lock {
@@ -149,8 +153,8 @@ impl Uses {
         let (mut sent, mut received) = (0u64, 0);
         for &step in &self.steps {
             match trace.event(step).op {
-                Op::Send { amount, .. } => sent = sent.saturating_add(amount),
-                Op::Receive { amount, .. } => received = received.max(amount),
+                Op::Sync(_, SyncOp::Send { amount, .. }) => sent = sent.saturating_add(amount),
+                Op::Sync(_, SyncOp::Receive { amount, .. }) => received = received.max(amount),
                 _ => {}
             }
         }
@@ -163,15 +167,17 @@ impl Uses {
         let mut there: u64 = 0;
         for &step in &self.steps {
             match trace.event(step).op {
-                Op::Send { amount, .. } => match there.checked_add(amount) {
+                Op::Sync(_, SyncOp::Send { amount, .. }) => match there.checked_add(amount) {
                     Some(sum) => there = sum,
                     None => return false,
                 },
-                Op::Receive { amount, drained, .. } => match there.checked_sub(amount) {
-                    Some(rest) if rest == 0 || !drained => there = rest,
-                    _ => return false,
-                },
-                Op::Poll { ready, .. } if ready != (there > 0) => return false,
+                Op::Sync(_, SyncOp::Receive { amount, drained, .. }) => {
+                    match there.checked_sub(amount) {
+                        Some(rest) if rest == 0 || !drained => there = rest,
+                        _ => return false,
+                    }
+                }
+                Op::Sync(_, SyncOp::Poll { ready, .. }) if ready != (there > 0) => return false,
                 _ => {}
             }
         }
@@ -188,7 +194,7 @@ impl Uses {
     }
 
     fn is_paired(&self, trace: &Trace) -> bool {
-        let sends = |op: &Op| matches!(op, Op::Send { .. });
+        let sends = |op: &Op| matches!(op, Op::Sync(_, SyncOp::Send { .. }));
         self.one_thread(trace, sends) && self.one_thread(trace, |op| !sends(op))
     }
 
@@ -196,8 +202,8 @@ impl Uses {
     fn is_uniform(&self, trace: &Trace) -> bool {
         let mut first = None;
         let sends = self.steps.iter().all(|&step| match trace.event(step).op {
-            Op::Send { content: 0, .. } => *first.get_or_insert((0, 1)) == (0, 1),
-            Op::Send { content, amount, .. } => {
+            Op::Sync(_, SyncOp::Send { content: 0, .. }) => *first.get_or_insert((0, 1)) == (0, 1),
+            Op::Sync(_, SyncOp::Send { content, amount, .. }) => {
                 *first.get_or_insert((content, amount)) == (content, amount)
             }
             _ => true,
@@ -205,7 +211,7 @@ impl Uses {
         let unit = first.map_or(1, |(_, unit)| unit).max(1);
         sends
             && self.steps.iter().all(|&step| match trace.event(step).op {
-                Op::Receive { amount, .. } => amount.is_multiple_of(unit),
+                Op::Sync(_, SyncOp::Receive { amount, .. }) => amount.is_multiple_of(unit),
                 _ => true,
             })
     }
@@ -214,7 +220,7 @@ impl Uses {
         let mut sends = Vec::new();
         let mut sum: u64 = 0;
         for &step in &self.steps {
-            if let Op::Send { amount, .. } = trace.event(step).op {
+            if let Op::Sync(_, SyncOp::Send { amount, .. }) = trace.event(step).op {
                 sum = sum.saturating_add(amount);
                 sends.push((sum, step));
             }
@@ -227,12 +233,12 @@ impl Uses {
         let mut taken: u64 = 0;
         for &step in &self.steps {
             let (needed, emptied) = match trace.event(step).op {
-                Op::Send { .. } => continue,
-                Op::Receive { amount, drained, .. } => {
+                Op::Sync(_, SyncOp::Send { .. }) => continue,
+                Op::Sync(_, SyncOp::Receive { amount, drained, .. }) => {
                     taken = taken.saturating_add(amount);
                     (taken, drained)
                 }
-                Op::Poll { ready, .. } => (taken + u64::from(ready), !ready),
+                Op::Sync(_, SyncOp::Poll { ready, .. }) => (taken + u64::from(ready), !ready),
                 _ => continue,
             };
             if needed > 0 {
@@ -245,8 +251,8 @@ impl Uses {
     }
 
     fn as_recorded(&self, trace: &Trace, kind: ChannelKind, orders: &mut Vec<(EventId, EventId)>) {
-        let takes = |op: &Op| matches!(op, Op::Receive { .. });
-        let sends = |op: &Op| matches!(op, Op::Send { .. });
+        let takes = |op: &Op| matches!(op, Op::Sync(_, SyncOp::Receive { .. }));
+        let sends = |op: &Op| matches!(op, Op::Sync(_, SyncOp::Send { .. }));
         // What nobody looks at afterwards need not stay in order.
         let Some(last) = self.steps.iter().rposition(|&step| !sends(&trace.event(step).op)) else {
             return;
@@ -285,7 +291,7 @@ impl Uses {
         let send = self.steps[..place]
             .iter()
             .rev()
-            .find(|&&step| matches!(trace.event(step).op, Op::Send { .. }));
+            .find(|&&step| matches!(trace.event(step).op, Op::Sync(_, SyncOp::Send { .. })));
         if let (Some(before), Some(&send)) = (before, send)
             && before < send
         {

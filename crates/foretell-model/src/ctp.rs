@@ -76,9 +76,6 @@ pub struct CtpVariable {
     pub role: Role,
 }
 
-/// What a condition has as the state of a waiter that a signal has woken; 0 is one that does not wait.
-pub const WOKEN: u64 = 2;
-
 /// What a CTP variable stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {

@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use foretell_trace::{AwaitMark, Event, EventId, ObjectId, Op, Site, ThreadId, Trace};
+use foretell_trace::{AwaitMark, Event, EventId, ObjectId, Op, Site, SyncOp, ThreadId, Trace};
 
 use crate::channel::{Treatment, Uses, uses};
 use crate::must_order::MustOrder;
@@ -48,8 +48,12 @@ pub fn kept_orders(trace: &Trace) -> Vec<KeptOrder> {
             Treatment::Counted(_) | Treatment::Free => {}
             Treatment::Paired => uses.looks(trace, &known, &mut pairs),
             Treatment::Recorded => {
-                uses.rivals(trace, |op| matches!(op, Op::Send { .. }), &mut pairs);
-                uses.rivals(trace, |op| matches!(op, Op::Receive { .. }), &mut pairs);
+                uses.rivals(trace, |op| matches!(op, Op::Sync(_, SyncOp::Send { .. })), &mut pairs);
+                uses.rivals(
+                    trace,
+                    |op| matches!(op, Op::Sync(_, SyncOp::Receive { .. })),
+                    &mut pairs,
+                );
                 uses.looks(trace, &known, &mut pairs);
                 if never_waits(trace, channel) {
                     uses.lucky_looks(trace, &known, &mut pairs);
@@ -82,8 +86,9 @@ fn awaited(trace: &Trace) -> BTreeSet<EventId> {
     let mut awaited = BTreeSet::new();
     for (at, event) in trace.events.iter().enumerate() {
         let before = last.insert(event.thread, EventId::from(at));
-        let looks =
-            |id: &EventId| matches!(trace.event(*id).op, Op::Receive { .. } | Op::Poll { .. });
+        let looks = |id: &EventId| {
+            matches!(trace.event(*id).op, Op::Sync(_, SyncOp::Receive { .. } | SyncOp::Poll { .. }))
+        };
         if event.op == Op::Await(AwaitMark::Test) {
             awaited.extend(before.filter(looks));
         }
@@ -101,8 +106,9 @@ fn place(trace: &Trace, event: &Event) -> (ThreadId, Option<Site>) {
 
 fn repeated(trace: &Trace) -> Repeated {
     let events = trace.events.iter().enumerate();
-    let receives =
-        events.filter(|(_, event)| matches!(event.op, Op::Receive { .. } | Op::Poll { .. }));
+    let receives = events.filter(|(_, event)| {
+        matches!(event.op, Op::Sync(_, SyncOp::Receive { .. } | SyncOp::Poll { .. }))
+    });
     receives.map(|(at, event)| (place(trace, event), EventId::from(at))).collect()
 }
 
@@ -110,7 +116,7 @@ impl Uses {
     /// Neighbouring steps of this sort by different threads, as far as somebody notices.
     fn rivals(&self, trace: &Trace, is: impl Fn(&Op) -> bool, pairs: &mut Vec<(EventId, EventId)>) {
         let op = |step: EventId| &trace.event(step).op;
-        let notices = |step: &&EventId| !matches!(op(**step), Op::Send { .. });
+        let notices = |step: &&EventId| !matches!(op(**step), Op::Sync(_, SyncOp::Send { .. }));
         let Some(&last) = self.steps.iter().rfind(notices) else { return };
         let steps: Vec<EventId> = self.steps.iter().copied().filter(|&s| is(op(s))).collect();
         for pair in steps.windows(2) {
@@ -135,12 +141,12 @@ impl Uses {
             let event = trace.event(step);
             let awaited = known.awaited.contains(&step);
             let found_no_more = match event.op {
-                Op::Send { amount, .. } => {
+                Op::Sync(_, SyncOp::Send { amount, .. }) => {
                     sent = Some(step);
                     there.push_back((step, amount));
                     continue;
                 }
-                Op::Receive { drained, by_try, amount, .. } => {
+                Op::Sync(_, SyncOp::Receive { drained, by_try, amount, .. }) => {
                     if by_try && !awaited {
                         pairs.extend(sent.map(|send| (send, step)));
                     }
@@ -151,13 +157,14 @@ impl Uses {
                     }
                     drained && !again(step)
                 }
-                Op::Poll { ready, .. } => !ready,
+                Op::Sync(_, SyncOp::Poll { ready, .. }) => !ready,
                 _ => continue,
             };
             if found_no_more {
                 let next = self.steps[place..].iter().find(|&&next| {
                     let next = trace.event(next);
-                    matches!(next.op, Op::Send { .. }) && next.thread != event.thread
+                    matches!(next.op, Op::Sync(_, SyncOp::Send { .. }))
+                        && next.thread != event.thread
                 });
                 pairs.extend(next.map(|&send| (step, send)));
             }
@@ -168,9 +175,10 @@ impl Uses {
     /// Looks at a state, which never wait, with the changes by other threads just before and after. Who waits
     /// for the change before gets there in every order.
     fn lucky_looks(&self, trace: &Trace, known: &Known, pairs: &mut Vec<(EventId, EventId)>) {
-        let is_change = |step: EventId| matches!(trace.event(step).op, Op::Send { .. });
+        let is_change =
+            |step: EventId| matches!(trace.event(step).op, Op::Sync(_, SyncOp::Send { .. }));
         for (place, &step) in self.steps.iter().enumerate() {
-            if !matches!(trace.event(step).op, Op::Poll { .. }) {
+            if !matches!(trace.event(step).op, Op::Sync(_, SyncOp::Poll { .. })) {
                 continue;
             }
             let thread = trace.event(step).thread;
@@ -188,7 +196,7 @@ impl Uses {
     /// Whether only the amount counts: a receive gets all that it needs or nothing.
     fn is_number(&self, trace: &Trace) -> bool {
         self.steps.iter().all(|&step| match trace.event(step).op {
-            Op::Send { content, .. } => content == 0,
+            Op::Sync(_, SyncOp::Send { content, .. }) => content == 0,
             _ => true,
         })
     }

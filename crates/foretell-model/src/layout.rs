@@ -10,9 +10,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use foretell_trace::sync::transition::Slot;
 use foretell_trace::{
-    EventId, LockMode, LockStep, ObjectId, ObjectKind, Op, Scope, Sort, ThreadId, Trace, Value,
-    VariableId,
+    EventId, LockMode, LockStep, ObjectId, ObjectKind, Op, Scope, Sort, SyncOp, ThreadId, Trace,
+    Value, VariableId,
 };
 
 use crate::build::BuildError;
@@ -31,9 +32,6 @@ pub(crate) fn token(write: EventId) -> Value {
 pub(crate) const NOT_STARTED: u64 = 0;
 pub(crate) const RUNNING: u64 = 1;
 pub(crate) const ENDED: u64 = 2;
-/// States of a waiter of a condition; 0 is none of these.
-pub(crate) const WAITING: u64 = 1;
-pub(crate) use crate::ctp::WOKEN;
 /// Two bits hold each state of a thread and of a waiter.
 pub(crate) const STATE_WIDTH: u16 = 2;
 
@@ -50,29 +48,22 @@ pub(crate) struct Cell {
 pub(crate) enum ObjectLayout {
     Lock {
         holder: VariableId,
-        recursive: bool,
         readers: BTreeMap<ThreadId, VariableId>,
     },
-    Semaphore {
-        count: VariableId,
-        width: u16,
-    },
+    Semaphore(VariableId),
     /// For each thread that waits on it: not waiting (0), waiting (1), woken (2).
     Condition {
-        waiters: Vec<(ThreadId, VariableId)>,
+        waiters: BTreeMap<ThreadId, VariableId>,
     },
     Barrier(BarrierLayout),
-    /// Where it is counted: what is in it, and how wide that number is.
-    Channel(Option<(VariableId, u16)>),
+    /// Where it is counted: what is in it.
+    Channel(Option<VariableId>),
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct BarrierLayout {
-    pub parties: u64,
     pub arrived: VariableId,
-    pub arrived_width: u16,
     pub generation: VariableId,
-    pub generation_width: u16,
     /// The generation in which each thread arrived last.
     pub arrived_in: BTreeMap<ThreadId, VariableId>,
 }
@@ -147,6 +138,58 @@ impl Layout {
                 let width = self.variables[variable.index()].sort.width().unwrap_or(0);
                 vec![Cell { variable, low: 0, width }]
             }
+        }
+    }
+
+    /// The variable that holds a part of an object's state.
+    pub fn slot(&self, slot: Slot) -> Option<VariableId> {
+        let layout = |object: ObjectId| &self.objects[object.index()];
+        match slot {
+            Slot::Holder(object) => match layout(object) {
+                ObjectLayout::Lock { holder, .. } => Some(*holder),
+                _ => None,
+            },
+            Slot::Reader(object, thread) => match layout(object) {
+                ObjectLayout::Lock { readers, .. } => readers.get(&thread).copied(),
+                _ => None,
+            },
+            Slot::Waiter(object, thread) => match layout(object) {
+                ObjectLayout::Condition { waiters } => waiters.get(&thread).copied(),
+                _ => None,
+            },
+            Slot::Count(object) => match *layout(object) {
+                ObjectLayout::Semaphore(count) => Some(count),
+                ObjectLayout::Channel(count) => count,
+                _ => None,
+            },
+            Slot::Arrived(object) => self.barrier(object).map(|barrier| barrier.arrived),
+            Slot::Generation(object) => self.barrier(object).map(|barrier| barrier.generation),
+            Slot::ArrivedIn(object, thread) => {
+                self.barrier(object)?.arrived_in.get(&thread).copied()
+            }
+        }
+    }
+
+    fn barrier(&self, object: ObjectId) -> Option<&BarrierLayout> {
+        match &self.objects[object.index()] {
+            ObjectLayout::Barrier(barrier) => Some(barrier),
+            _ => None,
+        }
+    }
+
+    /// Of a lock that other threads give back, and of a channel that is not counted, only the order of the
+    /// steps counts.
+    pub fn has_state(&self, object: ObjectId) -> bool {
+        !self.channels.irregular.contains(&object)
+            && !matches!(self.objects[object.index()], ObjectLayout::Channel(None))
+    }
+
+    /// The readers of a lock, the waiters of a condition.
+    pub fn threads_at(&self, object: ObjectId) -> Vec<ThreadId> {
+        match &self.objects[object.index()] {
+            ObjectLayout::Lock { readers: threads, .. }
+            | ObjectLayout::Condition { waiters: threads } => threads.keys().copied().collect(),
+            _ => Vec::new(),
         }
     }
 
@@ -354,23 +397,23 @@ impl Layout {
                 Op::Fork(child) => {
                     usage.forked.insert(*child);
                 }
-                Op::Acquire(LockStep { lock, mode, .. }) => {
+                Op::Sync(lock, SyncOp::Acquire(LockStep { mode, .. })) => {
                     take(self, id, thread, *lock, *mode, true)?;
                     if *mode == LockMode::Shared {
                         usage.threads_at[lock.index()].insert(thread);
                     }
                 }
-                Op::Release(LockStep { lock, mode, .. }) => {
+                Op::Sync(lock, SyncOp::Release(LockStep { mode, .. })) => {
                     take(self, id, thread, *lock, *mode, false)?;
                     if *mode == LockMode::Shared {
                         usage.threads_at[lock.index()].insert(thread);
                     }
                 }
-                Op::WaitBegin { mutex, condition } => {
+                Op::Sync(condition, SyncOp::WaitBegin { mutex }) => {
                     take(self, id, thread, *mutex, LockMode::Exclusive, false)?;
                     waiting.insert(thread, (id, *condition));
                 }
-                Op::WaitEnd { mutex, timed_out, timed, condition } => {
+                Op::Sync(condition, SyncOp::WaitEnd { mutex, timed_out, timed }) => {
                     take(self, id, thread, *mutex, LockMode::Exclusive, true)?;
                     if *timed || !timed_out {
                         usage.threads_at[condition.index()].insert(thread);
@@ -385,12 +428,12 @@ impl Layout {
                         }
                     }
                 }
-                Op::SemaphorePost(semaphore) => usage.posts[semaphore.index()] += 1,
-                Op::BarrierArrive(barrier) => {
+                Op::Sync(semaphore, SyncOp::SemaphorePost) => usage.posts[semaphore.index()] += 1,
+                Op::Sync(barrier, SyncOp::BarrierArrive) => {
                     usage.arrivals[barrier.index()] += 1;
                     usage.threads_at[barrier.index()].insert(thread);
                 }
-                Op::BarrierLeave(barrier) => {
+                Op::Sync(barrier, SyncOp::BarrierLeave) => {
                     usage.threads_at[barrier.index()].insert(thread);
                 }
                 _ => {}
@@ -440,8 +483,7 @@ impl Layout {
                             (thread, variable)
                         })
                         .collect();
-                    let recursive = object.kind == ObjectKind::RecursiveMutex;
-                    ObjectLayout::Lock { holder, recursive, readers }
+                    ObjectLayout::Lock { holder, readers }
                 }
                 ObjectKind::Semaphore { initial } => {
                     let initial = u64::from(initial);
@@ -453,7 +495,7 @@ impl Layout {
                         Some(Value::bit_vec(width, initial)),
                         Role::Synchronisation(id),
                     );
-                    ObjectLayout::Semaphore { count, width }
+                    ObjectLayout::Semaphore(count)
                 }
                 ObjectKind::Condition => {
                     let waiters = threads
@@ -496,26 +538,18 @@ impl Layout {
                             (thread, counter(&part, generation_width, Scope::Local(thread)))
                         })
                         .collect();
-                    ObjectLayout::Barrier(BarrierLayout {
-                        parties,
-                        arrived,
-                        arrived_width,
-                        generation,
-                        generation_width,
-                        arrived_in,
-                    })
+                    ObjectLayout::Barrier(BarrierLayout { arrived, generation, arrived_in })
                 }
                 ObjectKind::Channel(_) => {
                     let counted = self.channels.counted[index].map(|total| {
                         let width = width_for(total);
-                        let count = self.add(
+                        self.add(
                             name.to_string(),
                             Sort::bit_vec(width),
                             Scope::Shared,
                             Some(Value::bit_vec(width, 0)),
                             Role::Synchronisation(id),
-                        );
-                        (count, width)
+                        )
                     });
                     ObjectLayout::Channel(counted)
                 }

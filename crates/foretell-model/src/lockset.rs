@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 
-use foretell_trace::{EventId, LockMode, LockStep, ObjectId, Op, Trace, irregular_locks};
+use foretell_trace::{EventId, LockMode, LockStep, ObjectId, Op, SyncOp, Trace, irregular_locks};
 
 /// The locks that every thread holds at every event.
 #[derive(Clone, Debug, Default)]
@@ -108,15 +108,22 @@ impl Locksets {
             let thread = event.thread.index();
             let held_here = &mut held[thread];
             match event.op {
-                Op::Acquire(LockStep { lock, .. })
-                | Op::Release(LockStep { lock, .. })
-                | Op::WaitBegin { mutex: lock, .. }
-                | Op::WaitEnd { mutex: lock, .. }
-                    if irregular.contains(&lock) => {}
-                Op::Acquire(LockStep { lock, mode, .. }) => sets.acquire(held_here, lock, mode),
-                Op::Release(LockStep { lock, .. }) => release(held_here, lock, false),
-                Op::WaitBegin { mutex, .. } => release(held_here, mutex, true),
-                Op::WaitEnd { mutex, .. } => sets.acquire(held_here, mutex, LockMode::Exclusive),
+                Op::Sync(
+                    lock,
+                    SyncOp::Acquire(LockStep { .. }) | SyncOp::Release(LockStep { .. }),
+                )
+                | Op::Sync(
+                    _,
+                    SyncOp::WaitBegin { mutex: lock, .. } | SyncOp::WaitEnd { mutex: lock, .. },
+                ) if irregular.contains(&lock) => {}
+                Op::Sync(lock, SyncOp::Acquire(LockStep { mode, .. })) => {
+                    sets.acquire(held_here, lock, mode)
+                }
+                Op::Sync(lock, SyncOp::Release(LockStep { .. })) => release(held_here, lock, false),
+                Op::Sync(_, SyncOp::WaitBegin { mutex, .. }) => release(held_here, mutex, true),
+                Op::Sync(_, SyncOp::WaitEnd { mutex, .. }) => {
+                    sets.acquire(held_here, mutex, LockMode::Exclusive)
+                }
                 _ => {}
             }
             if is_lock_step(&event.op) {
@@ -200,7 +207,16 @@ impl Locksets {
 }
 
 fn is_lock_step(op: &Op) -> bool {
-    matches!(op, Op::Acquire(_) | Op::Release(_) | Op::WaitBegin { .. } | Op::WaitEnd { .. })
+    matches!(
+        op,
+        Op::Sync(
+            _,
+            SyncOp::Acquire(_)
+                | SyncOp::Release(_)
+                | SyncOp::WaitBegin { .. }
+                | SyncOp::WaitEnd { .. }
+        )
+    )
 }
 
 /// Gives a lock back; a wait gives it back entirely. One that is not held was taken before the
@@ -238,8 +254,12 @@ mod tests {
                 ["a", "b", "g"].iter().position(|l| l.as_bytes()[0] == *lock).unwrap() as u32,
             );
             let mode = if *step == b'r' { LockMode::Shared } else { LockMode::Exclusive };
-            let step_of = LockStep { lock, mode, by_try: false };
-            let op = if *step == b'-' { Op::Release(step_of) } else { Op::Acquire(step_of) };
+            let step_of = LockStep { mode, by_try: false };
+            let op = if *step == b'-' {
+                Op::Sync(lock, SyncOp::Release(step_of))
+            } else {
+                Op::Sync(lock, SyncOp::Acquire(step_of))
+            };
             last[thread.index()] = trace.push(indexer.event(thread, None, op));
         }
         (trace, last)

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use foretell_trace::{EventId, ObjectId, ObjectKind, Op, ThreadId, Trace};
+use foretell_trace::{EventId, ObjectId, ObjectKind, Op, SyncOp, ThreadId, Trace};
 
 use crate::channel::Channels;
 
@@ -187,18 +187,24 @@ fn cross_edges(
         let id = EventId::from(position);
         match event.op {
             Op::Fork(_) | Op::Join(_) => edges.extend(life_edge(&event.op, id, chains)),
-            Op::SemaphorePost(object) => uses.entry(object).or_default().enablers.push(id),
-            Op::SemaphoreWait { semaphore: object, .. } => {
+            Op::Sync(object, SyncOp::SemaphorePost) => {
+                uses.entry(object).or_default().enablers.push(id)
+            }
+            Op::Sync(object, SyncOp::SemaphoreWait { .. }) => {
                 uses.entry(object).or_default().waiters.push(id)
             }
-            Op::Signal(object) | Op::Broadcast(object) => {
+            Op::Sync(object, SyncOp::Signal | SyncOp::Broadcast) => {
                 uses.entry(object).or_default().enablers.push(id);
             }
-            Op::WaitEnd { condition, timed_out: false, .. } => {
+            Op::Sync(condition, SyncOp::WaitEnd { timed_out: false, .. }) => {
                 uses.entry(condition).or_default().waiters.push(id);
             }
-            Op::BarrierArrive(object) => uses.entry(object).or_default().enablers.push(id),
-            Op::BarrierLeave(object) => uses.entry(object).or_default().waiters.push(id),
+            Op::Sync(object, SyncOp::BarrierArrive) => {
+                uses.entry(object).or_default().enablers.push(id)
+            }
+            Op::Sync(object, SyncOp::BarrierLeave) => {
+                uses.entry(object).or_default().waiters.push(id)
+            }
             _ => {}
         }
     }
@@ -226,8 +232,8 @@ fn strong_edges(trace: &Trace, chains: &[Vec<EventId>]) -> Vec<(EventId, EventId
         let id = EventId::from(position);
         match event.op {
             Op::Fork(_) | Op::Join(_) => edges.extend(life_edge(&event.op, id, chains)),
-            Op::SemaphorePost(object) => posts.entry(object).or_default().push(id),
-            Op::SemaphoreWait { semaphore: object, .. } => {
+            Op::Sync(object, SyncOp::SemaphorePost) => posts.entry(object).or_default().push(id),
+            Op::Sync(object, SyncOp::SemaphoreWait { .. }) => {
                 let ObjectKind::Semaphore { initial } = trace.objects[object.index()].kind else {
                     continue;
                 };
@@ -237,18 +243,18 @@ fn strong_edges(trace: &Trace, chains: &[Vec<EventId>]) -> Vec<(EventId, EventId
                 edges.extend(post.map(|&post| (post, id)));
                 *count += 1;
             }
-            Op::Signal(object) | Op::Broadcast(object) => {
+            Op::Sync(object, SyncOp::Signal | SyncOp::Broadcast) => {
                 signals.insert(object, id);
             }
-            Op::WaitBegin { .. } => {
+            Op::Sync(_, SyncOp::WaitBegin { .. }) => {
                 asleep_since.insert(event.thread, id);
             }
-            Op::WaitEnd { condition, timed_out: false, .. } => {
+            Op::Sync(condition, SyncOp::WaitEnd { timed_out: false, .. }) => {
                 let begin = asleep_since.remove(&event.thread);
                 let signal = signals.get(&condition).filter(|&&signal| Some(signal) > begin);
                 edges.extend(signal.map(|&signal| (signal, id)));
             }
-            Op::BarrierArrive(object) => {
+            Op::Sync(object, SyncOp::BarrierArrive) => {
                 let meeting = arrived.entry(object).or_default();
                 meeting.push(id);
                 let ObjectKind::Barrier { parties } = trace.objects[object.index()].kind else {
@@ -261,7 +267,7 @@ fn strong_edges(trace: &Trace, chains: &[Vec<EventId>]) -> Vec<(EventId, EventId
                     }
                 }
             }
-            Op::BarrierLeave(object) => {
+            Op::Sync(object, SyncOp::BarrierLeave) => {
                 let meeting = met.get(&(object, event.thread)).into_iter().flatten();
                 edges.extend(meeting.map(|&arrival| (arrival, id)));
             }
@@ -376,9 +382,9 @@ mod tests {
     fn a_semaphore_with_one_poster_orders_the_nth_wait_after_the_nth_post() {
         let mut b = Builder::new(2);
         let semaphore = b.trace.add_object("s", ObjectKind::Semaphore { initial: 1 });
-        let first_post = b.push(0, Op::SemaphorePost(semaphore));
-        let first_wait = b.push(1, Op::SemaphoreWait { semaphore, by_try: false });
-        let second_wait = b.push(1, Op::SemaphoreWait { semaphore, by_try: false });
+        let first_post = b.push(0, Op::Sync(semaphore, SyncOp::SemaphorePost));
+        let first_wait = b.push(1, Op::Sync(semaphore, SyncOp::SemaphoreWait { by_try: false }));
+        let second_wait = b.push(1, Op::Sync(semaphore, SyncOp::SemaphoreWait { by_try: false }));
         let order = b.order();
         assert!(order.concurrent(first_post, first_wait));
         assert!(order.before(first_post, second_wait));
@@ -388,8 +394,10 @@ mod tests {
     fn a_barrier_orders_all_arrivals_before_all_leaves() {
         let mut b = Builder::new(3);
         let barrier = b.trace.add_object("b", ObjectKind::Barrier { parties: 3 });
-        let arrivals: Vec<_> = (0..3).map(|t| b.push(t, Op::BarrierArrive(barrier))).collect();
-        let leaves: Vec<_> = (0..3).map(|t| b.push(t, Op::BarrierLeave(barrier))).collect();
+        let arrivals: Vec<_> =
+            (0..3).map(|t| b.push(t, Op::Sync(barrier, SyncOp::BarrierArrive))).collect();
+        let leaves: Vec<_> =
+            (0..3).map(|t| b.push(t, Op::Sync(barrier, SyncOp::BarrierLeave))).collect();
         let order = b.order();
         for &arrive in &arrivals {
             for &leave in &leaves {
@@ -403,10 +411,10 @@ mod tests {
     fn a_barrier_with_more_threads_than_parties_orders_nothing() {
         let mut b = Builder::new(3);
         let barrier = b.trace.add_object("b", ObjectKind::Barrier { parties: 2 });
-        let arrive = b.push(0, Op::BarrierArrive(barrier));
-        b.push(1, Op::BarrierArrive(barrier));
-        let leave = b.push(1, Op::BarrierLeave(barrier));
-        b.push(2, Op::BarrierArrive(barrier));
+        let arrive = b.push(0, Op::Sync(barrier, SyncOp::BarrierArrive));
+        b.push(1, Op::Sync(barrier, SyncOp::BarrierArrive));
+        let leave = b.push(1, Op::Sync(barrier, SyncOp::BarrierLeave));
+        b.push(2, Op::Sync(barrier, SyncOp::BarrierArrive));
         assert!(b.order().concurrent(arrive, leave));
     }
 
@@ -415,12 +423,15 @@ mod tests {
         let mut b = Builder::new(3);
         let mutex = b.trace.add_object("m", ObjectKind::Mutex);
         let condition = b.trace.add_object("c", ObjectKind::Condition);
-        let begin = b.push(1, Op::WaitBegin { condition, mutex });
-        let signal = b.push(0, Op::Signal(condition));
-        let end = b.push(1, Op::WaitEnd { condition, mutex, timed_out: false, timed: false });
+        let begin = b.push(1, Op::Sync(condition, SyncOp::WaitBegin { mutex }));
+        let signal = b.push(0, Op::Sync(condition, SyncOp::Signal));
+        let end = b.push(
+            1,
+            Op::Sync(condition, SyncOp::WaitEnd { mutex, timed_out: false, timed: false }),
+        );
         assert!(b.order().before(signal, end));
         assert!(b.order().concurrent(begin, signal), "a signal may be lost");
-        b.push(2, Op::Broadcast(condition));
+        b.push(2, Op::Sync(condition, SyncOp::Broadcast));
         assert!(b.order().concurrent(signal, end), "either may have woken the waiter");
     }
 
@@ -429,17 +440,14 @@ mod tests {
         let mut b = Builder::new(3);
         let semaphore = b.trace.add_object("s", ObjectKind::Semaphore { initial: 0 });
         let mutex = b.trace.add_object("m", ObjectKind::Mutex);
-        let lock = |by_try| foretell_trace::LockStep {
-            lock: mutex,
-            mode: foretell_trace::LockMode::Exclusive,
-            by_try,
-        };
-        b.push(0, Op::Acquire(lock(false)));
-        let released = b.push(0, Op::Release(lock(false)));
-        let taken = b.push(1, Op::Acquire(lock(false)));
-        let one = b.push(0, Op::SemaphorePost(semaphore));
-        let two = b.push(1, Op::SemaphorePost(semaphore));
-        let first = b.push(2, Op::SemaphoreWait { semaphore, by_try: false });
+        let lock =
+            |by_try| foretell_trace::LockStep { mode: foretell_trace::LockMode::Exclusive, by_try };
+        b.push(0, Op::Sync(mutex, SyncOp::Acquire(lock(false))));
+        let released = b.push(0, Op::Sync(mutex, SyncOp::Release(lock(false))));
+        let taken = b.push(1, Op::Sync(mutex, SyncOp::Acquire(lock(false))));
+        let one = b.push(0, Op::Sync(semaphore, SyncOp::SemaphorePost));
+        let two = b.push(1, Op::Sync(semaphore, SyncOp::SemaphorePost));
+        let first = b.push(2, Op::Sync(semaphore, SyncOp::SemaphoreWait { by_try: false }));
         let order = MustOrder::strong(&b.trace).expect("no cycle");
         assert!(order.before(one, first), "as it was");
         assert!(b.order().concurrent(one, first), "but either post may have been the one");

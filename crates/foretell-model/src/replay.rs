@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use foretell_trace::sync::transition::{self, By, Holds, Slot, State, Values};
 use foretell_trace::{
-    EventId, LockMode, ObjectId, Op, Term, TermId, ThreadId, Trace, Value, VariableId,
+    EventId, ObjectId, ObjectKind, Op, SyncOp, Term, TermId, ThreadId, Trace, Value, VariableId,
 };
 
 use crate::build::BuildError;
-use crate::layout::{ENDED, Layout, ObjectLayout, RUNNING, STATE_WIDTH, WAITING, WOKEN, token};
+use crate::layout::{ENDED, Layout, RUNNING, STATE_WIDTH, token};
 
 /// A point in the recorded run. Clones are cheap enough to be kept as checkpoints.
 #[derive(Clone, Debug)]
@@ -21,7 +22,7 @@ pub struct Replay<'t> {
     position: usize,
     state: Vec<Option<Value>>,
     next: Vec<u32>,
-    held: BTreeMap<(ThreadId, ObjectId, LockMode), u32>,
+    held: Holds,
     /// The open condition wait of each thread.
     waiting: BTreeMap<ThreadId, EventId>,
     /// Results of reads whose value was not recorded.
@@ -32,9 +33,9 @@ impl<'t> Replay<'t> {
     /// Before the first event.
     pub fn new(trace: &'t Trace) -> Result<Self, BuildError> {
         let layout = Layout::new(trace)?;
-        let mut held = BTreeMap::new();
+        let mut held = Holds::default();
         for &(thread, lock, mode) in &layout.held {
-            *held.entry((thread, lock, mode)).or_insert(0) += 1;
+            held.hold(thread, lock, mode);
         }
         Ok(Self {
             trace,
@@ -87,7 +88,7 @@ impl<'t> Replay<'t> {
         &self.next
     }
 
-    pub(crate) fn held(&self) -> &BTreeMap<(ThreadId, ObjectId, LockMode), u32> {
+    pub(crate) fn held(&self) -> &Holds {
         &self.held
     }
 
@@ -124,49 +125,7 @@ impl<'t> Replay<'t> {
                 self.write(id, step.variable, step.new, step.term);
                 self.next[thread.index()] -= 1;
             }
-            Op::Acquire(step) => self.acquire(thread, step.lock, step.mode),
-            Op::Release(step) => self.release(thread, step.lock, step.mode),
-            Op::WaitBegin { condition, mutex } => {
-                self.release(thread, *mutex, LockMode::Exclusive);
-                self.waiting.insert(thread, id);
-                if !self.layout.timed_out.contains(&id) {
-                    self.set_waiter(*condition, thread, WAITING);
-                }
-            }
-            Op::WaitEnd { condition, mutex, .. } => {
-                self.acquire(thread, *mutex, LockMode::Exclusive);
-                self.waiting.remove(&thread);
-                self.set_waiter(*condition, thread, 0);
-            }
-            Op::Signal(condition) => {
-                // Of those asleep, the one whose wait ends first: some wait ended by this signal,
-                // or none of them ever did.
-                let sleepers = self.sleepers(*condition).into_iter();
-                let woken = sleepers.min_by_key(|sleeper| {
-                    let begin = self.waiting.get(sleeper);
-                    let end = begin.and_then(|begin| self.layout.wait_end.get(begin));
-                    end.copied().unwrap_or(EventId(u32::MAX))
-                });
-                if let Some(woken) = woken {
-                    self.set_waiter(*condition, woken, WOKEN);
-                }
-            }
-            Op::Broadcast(condition) => {
-                for sleeper in self.sleepers(*condition) {
-                    self.set_waiter(*condition, sleeper, WOKEN);
-                }
-            }
-            Op::SemaphoreWait { semaphore, .. } => {
-                self.count(*semaphore, |count| count.wrapping_sub(1))
-            }
-            Op::SemaphorePost(semaphore) => self.count(*semaphore, |count| count.wrapping_add(1)),
-            Op::Send { channel, amount, .. } => {
-                self.count_channel(*channel, |count| count.wrapping_add(*amount));
-            }
-            Op::Receive { channel, amount, .. } => {
-                self.count_channel(*channel, |count| count.wrapping_sub(*amount));
-            }
-            Op::BarrierArrive(barrier) => self.arrive(*barrier, thread),
+            Op::Sync(object, op) => self.synchronise(id, *object, op),
             Op::Guarded(step) => {
                 let values: Vec<Option<Value>> =
                     step.assignments.iter().map(|&(_, term)| self.evaluate(thread, term)).collect();
@@ -258,103 +217,77 @@ impl<'t> Replay<'t> {
         self.trace.terms.evaluate(term, &leaf).ok()
     }
 
-    fn set_bits(&mut self, variable: VariableId, bits: u64) {
-        let sort = self.layout.variables[variable.index()].sort;
-        self.state[variable.index()] = Value::from_bits(sort, bits);
-    }
-
-    fn bits(&self, variable: VariableId) -> u64 {
-        match self.state[variable.index()] {
-            Some(Value::BitVec { bits, .. }) => bits,
-            _ => 0,
-        }
-    }
-
     fn set_thread_state(&mut self, thread: ThreadId, state: u64) {
         let variable = self.layout.thread_states[thread.index()];
         self.state[variable.index()] = Some(Value::bit_vec(STATE_WIDTH, state));
     }
 
-    fn set_lock(&mut self, thread: ThreadId, lock: ObjectId, mode: LockMode, held: bool) {
-        let ObjectLayout::Lock { holder, readers, .. } = &self.layout.objects[lock.index()] else {
-            return; // told by `build_window`
+    fn synchronise(&mut self, id: EventId, object: ObjectId, op: &SyncOp) {
+        let thread = self.trace.event(id).thread;
+        let counts = |lock: ObjectId| !self.layout.channels.irregular.contains(&lock);
+        let by = By {
+            thread,
+            inner: counts(op.mutex().unwrap_or(object)) && self.held.step(thread, object, op),
+            timed: self.layout.timed.contains(&id),
+            timed_out: self.layout.timed_out.contains(&id),
         };
-        match mode {
-            LockMode::Exclusive => {
-                let (holder, me) = (*holder, u64::from(thread.0) + 1);
-                self.set_bits(holder, if held { me } else { 0 });
-            }
-            LockMode::Shared => {
-                if let Some(&reader) = readers.get(&thread) {
-                    self.state[reader.index()] = Some(Value::Bool(held));
-                }
-            }
-        }
-    }
-
-    fn acquire(&mut self, thread: ThreadId, lock: ObjectId, mode: LockMode) {
-        if self.layout.channels.irregular.contains(&lock) {
-            return;
-        }
-        *self.held.entry((thread, lock, mode)).or_insert(0) += 1;
-        self.set_lock(thread, lock, mode, true);
-    }
-
-    fn release(&mut self, thread: ThreadId, lock: ObjectId, mode: LockMode) {
-        if self.layout.channels.irregular.contains(&lock) {
-            return;
-        }
-        let depth = self.held.entry((thread, lock, mode)).or_insert(1);
-        *depth = depth.saturating_sub(1);
-        if *depth == 0 {
-            self.held.remove(&(thread, lock, mode));
-            self.set_lock(thread, lock, mode, false);
-        }
-    }
-
-    fn waiters(&self, condition: ObjectId) -> &[(ThreadId, VariableId)] {
-        match &self.layout.objects[condition.index()] {
-            ObjectLayout::Condition { waiters } => waiters,
-            _ => &[],
-        }
-    }
-
-    fn sleepers(&self, condition: ObjectId) -> Vec<ThreadId> {
-        let waiters = self.waiters(condition).iter();
-        waiters
-            .filter(|&&(_, variable)| self.bits(variable) == WAITING)
-            .map(|&(thread, _)| thread)
-            .collect()
-    }
-
-    fn set_waiter(&mut self, condition: ObjectId, thread: ThreadId, state: u64) {
-        let waiter = self.waiters(condition).iter().find(|(waiter, _)| *waiter == thread);
-        if let Some(&(_, variable)) = waiter {
-            self.set_bits(variable, state);
-        }
-    }
-
-    fn count(&mut self, semaphore: ObjectId, change: impl Fn(u64) -> u64) {
-        if let ObjectLayout::Semaphore { count, .. } = self.layout.objects[semaphore.index()] {
-            self.set_bits(count, change(self.bits(count)));
-        }
-    }
-
-    fn count_channel(&mut self, channel: ObjectId, change: impl Fn(u64) -> u64) {
-        if let ObjectLayout::Channel(Some((count, _))) = self.layout.objects[channel.index()] {
-            self.set_bits(count, change(self.bits(count)));
-        }
-    }
-
-    fn arrive(&mut self, barrier: ObjectId, thread: ThreadId) {
+        match op {
+            SyncOp::WaitBegin { .. } => self.waiting.insert(thread, id),
+            SyncOp::WaitEnd { .. } => self.waiting.remove(&thread),
+            _ => None,
+        };
         let layout = Arc::clone(&self.layout);
-        if let ObjectLayout::Barrier(barrier) = &layout.objects[barrier.index()] {
-            let (arrived, generation) =
-                (self.bits(barrier.arrived) + 1, self.bits(barrier.generation));
-            self.set_bits(barrier.arrived_in[&thread], generation);
-            let complete = arrived == barrier.parties;
-            self.set_bits(barrier.arrived, if complete { 0 } else { arrived });
-            self.set_bits(barrier.generation, generation + u64::from(complete));
+        let run = Recorded { replay: self, layout: &layout, gives_up: by.timed_out };
+        // A step that does not fit its object is told by `build_window`.
+        let _ = transition::step(&mut Values(run), by, object, op);
+    }
+}
+
+/// The state of the objects, changed as recorded.
+struct Recorded<'a, 't> {
+    replay: &'a mut Replay<'t>,
+    layout: &'a Layout,
+    gives_up: bool,
+}
+
+impl State for Recorded<'_, '_> {
+    fn kind(&self, object: ObjectId) -> ObjectKind {
+        self.replay.trace.objects[object.index()].kind
+    }
+    fn has_state(&self, object: ObjectId) -> bool {
+        self.layout.has_state(object)
+    }
+    fn threads_at(&self, object: ObjectId) -> Vec<ThreadId> {
+        self.layout.threads_at(object)
+    }
+    fn get(&self, slot: Slot) -> u64 {
+        let variable = self.layout.slot(slot);
+        match variable.map(|variable| &self.replay.state[variable.index()]) {
+            Some(Some(Value::BitVec { bits, .. })) => *bits,
+            Some(Some(Value::Bool(truth))) => u64::from(*truth),
+            _ => 0,
         }
+    }
+    fn set(&mut self, slot: Slot, number: u64) {
+        if let Some(variable) = self.layout.slot(slot) {
+            let sort = self.layout.variables[variable.index()].sort;
+            self.replay.state[variable.index()] = Value::from_bits(sort, number);
+        }
+    }
+    fn require(&mut self, _: bool) {} // it happened
+    /// Of those asleep, the one whose wait ends first: some wait ended by this signal, or none of them
+    /// ever did.
+    fn preferred(&self, condition: ObjectId) -> Option<ThreadId> {
+        let threads = self.layout.threads_at(condition).into_iter();
+        let asleep = threads
+            .filter(|&thread| self.get(Slot::Waiter(condition, thread)) == transition::WAITING);
+        asleep.min_by_key(|sleeper| {
+            let begin = self.replay.waiting.get(sleeper);
+            let end = begin.and_then(|begin| self.layout.wait_end.get(begin));
+            end.copied().unwrap_or(EventId(u32::MAX))
+        })
+    }
+    fn gives_up(&self) -> bool {
+        self.gives_up
     }
 }

@@ -12,7 +12,7 @@ use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::must_order::MustOrder;
 use foretell_testing::Random;
 use foretell_trace::format::text;
-use foretell_trace::{ChannelKind, EventId, Indexer, ObjectKind, Op, ThreadId, Trace};
+use foretell_trace::{ChannelKind, EventId, Indexer, ObjectKind, Op, SyncOp, ThreadId, Trace};
 
 /// What a receive took: the content of each unit.
 type Taken = Vec<u64>;
@@ -20,11 +20,11 @@ type Taken = Vec<u64>;
 /// Carries an event out; `None` when it would wait.
 fn carry_out(op: &Op, queue: &mut VecDeque<u64>) -> Option<(Taken, bool)> {
     match *op {
-        Op::Send { amount, content, .. } => {
+        Op::Sync(_, SyncOp::Send { amount, content, .. }) => {
             queue.extend((0..amount).map(|_| content));
             Some((Vec::new(), false))
         }
-        Op::Receive { amount, drained, .. } => {
+        Op::Sync(_, SyncOp::Receive { amount, drained, .. }) => {
             let amount = amount as usize;
             // Who asks for more than there is gets what is there.
             if queue.len() < amount || (drained && queue.len() != amount) {
@@ -32,7 +32,7 @@ fn carry_out(op: &Op, queue: &mut VecDeque<u64>) -> Option<(Taken, bool)> {
             }
             Some((queue.drain(..amount).collect(), false))
         }
-        Op::Poll { .. } => Some((Vec::new(), !queue.is_empty())),
+        Op::Sync(_, SyncOp::Poll { .. }) => Some((Vec::new(), !queue.is_empty())),
         _ => unreachable!("only channels are used"),
     }
 }
@@ -63,15 +63,15 @@ fn recorded(
         let thread = random.below(threads as usize) as u32;
         let op = if thread < senders && (senders < threads || random.percent(70)) {
             let content = if alike { 0 } else { random.below(2) as u64 + 1 };
-            Op::Send { channel, amount: 1 + random.below(2) as u64, content }
+            Op::Sync(channel, SyncOp::Send { amount: 1 + random.below(2) as u64, content })
         } else if random.percent(30) {
-            Op::Poll { channel, ready: !queue.is_empty() }
+            Op::Sync(channel, SyncOp::Poll { ready: !queue.is_empty() })
         } else if queue.is_empty() {
             continue;
         } else {
             let amount = 1 + random.below(queue.len().min(2)) as u64;
             let drained = amount as usize == queue.len() && random.percent(50);
-            Op::Receive { channel, amount, drained, by_try: false }
+            Op::Sync(channel, SyncOp::Receive { amount, drained, by_try: false })
         };
         outcomes.push(carry_out(&op, &mut queue).expect("the run is possible"));
         trace.push(indexer.event(ThreadId(thread), None, op));

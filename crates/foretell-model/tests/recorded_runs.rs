@@ -8,7 +8,7 @@ use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::replay::Replay;
 use foretell_model::validate::validate;
 use foretell_testing::machine::random_trace;
-use foretell_trace::{EventId, Op, Trace};
+use foretell_trace::{EventId, Op, SyncOp, Trace};
 
 /// Is the recorded order (all events, by number) a feasible linearization?
 fn accepts_recorded_order(ctp: &ConcurrentTraceProgram) -> bool {
@@ -93,7 +93,8 @@ fn a_window_allows_what_the_whole_allows_after_the_recorded_start() {
             let found = complete_orders(&window, 0).expect("a part of the whole");
             assert!(found.is_subset(&expected), "seed {seed} from {start}");
             // The replay fixes which waiter an earlier signal woke; the whole leaves it open.
-            let signals = |event: &foretell_trace::Event| matches!(event.op, Op::Signal(_));
+            let signals =
+                |event: &foretell_trace::Event| matches!(event.op, Op::Sync(_, SyncOp::Signal));
             if !trace.events[..start].iter().any(signals) {
                 assert_eq!(found, expected, "seed {seed} from {start}");
             }

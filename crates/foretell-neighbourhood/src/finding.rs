@@ -20,7 +20,7 @@ use foretell_predict::crash::{CrashShape, Fault};
 use foretell_predict::property::Shape;
 use foretell_predict::question::{Instance, Subject};
 use foretell_predict::{Finding, FindingKind, crash};
-use foretell_trace::{EventId, ObjectId, Op, Term, TermId, TermStore, Trace, VariableId};
+use foretell_trace::{EventId, ObjectId, Op, SyncOp, Term, TermId, TermStore, Trace, VariableId};
 use serde_json::{Value as Json, json};
 
 use crate::engine::system::System;
@@ -505,7 +505,7 @@ fn lock_cycle(
     let asked: Vec<EventId> = acquires.iter().map(|&event| ctp.event(event).origin).collect();
     explanation.deadlock = Some(asked.clone());
     let lock_of = |event: EventId| match trace.event(event).op {
-        Op::Acquire(step) => Some((step.lock, step.mode)),
+        Op::Sync(lock, SyncOp::Acquire(step)) => Some((lock, step.mode)),
         _ => None,
     };
     // the lock that a thread asks for is held by another thread of the cycle since `outer`
@@ -584,10 +584,10 @@ fn held_since(trace: &Trace, event: EventId, lock: ObjectId) -> Option<EventId> 
             continue;
         }
         let (taken, given) = match &other.op {
-            Op::Acquire(step) => (step.lock == lock, false),
-            Op::WaitEnd { mutex, .. } => (*mutex == lock, false),
-            Op::Release(step) => (false, step.lock == lock),
-            Op::WaitBegin { mutex, .. } => (false, *mutex == lock),
+            Op::Sync(taken, SyncOp::Acquire(_)) => (*taken == lock, false),
+            Op::Sync(_, SyncOp::WaitEnd { mutex, .. }) => (*mutex == lock, false),
+            Op::Sync(released, SyncOp::Release(_)) => (false, *released == lock),
+            Op::Sync(_, SyncOp::WaitBegin { mutex, .. }) => (false, *mutex == lock),
             _ => (false, false),
         };
         if taken {

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use foretell_neighbourhood::frames::{End, Frames};
 use foretell_neighbourhood::{Primitive, Region};
-use foretell_trace::{EventId, ObjectId, Op, Trace};
+use foretell_trace::{EventId, ObjectId, Op, SyncOp, Trace};
 
 use diff::Edit;
 use source::Source;
@@ -502,10 +502,14 @@ impl Maker<'_> {
                 continue;
             }
             match &event.op {
-                Op::Acquire(step) if number < region.first.index() => held.push(step.lock),
-                Op::Release(step) => held.retain(|&lock| lock != step.lock),
-                Op::WaitEnd { mutex, .. } if number < region.first.index() => held.push(*mutex),
-                Op::WaitBegin { mutex, .. } => held.retain(|lock| lock != mutex),
+                Op::Sync(lock, SyncOp::Acquire(_)) if number < region.first.index() => {
+                    held.push(*lock)
+                }
+                Op::Sync(released, SyncOp::Release(_)) => held.retain(|lock| lock != released),
+                Op::Sync(_, SyncOp::WaitEnd { mutex, .. }) if number < region.first.index() => {
+                    held.push(*mutex)
+                }
+                Op::Sync(_, SyncOp::WaitBegin { mutex, .. }) => held.retain(|lock| lock != mutex),
                 _ => {}
             }
         }
@@ -522,10 +526,10 @@ impl Maker<'_> {
             }
             let inside = number >= region.first.index();
             let change = match &event.op {
-                Op::Acquire(step) if step.lock == lock => 1,
-                Op::Release(step) if step.lock == lock => -1,
-                Op::WaitEnd { mutex, .. } if *mutex == lock => 1,
-                Op::WaitBegin { mutex, .. } if *mutex == lock => -1,
+                Op::Sync(taken, SyncOp::Acquire(_)) if *taken == lock => 1,
+                Op::Sync(released, SyncOp::Release(_)) if *released == lock => -1,
+                Op::Sync(_, SyncOp::WaitEnd { mutex, .. }) if *mutex == lock => 1,
+                Op::Sync(_, SyncOp::WaitBegin { mutex, .. }) if *mutex == lock => -1,
                 _ => 0,
             };
             held += change;

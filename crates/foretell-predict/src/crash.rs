@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use foretell_model::ctp::{Action, ConcurrentTraceProgram, Role};
 use foretell_model::must_order::MustOrder;
 use foretell_trace::{
-    EventId, Op, Operator, Term, TermId, TermStore, ThreadId, Trace, Value, VariableId,
+    EventId, Op, Operator, SyncOp, Term, TermId, TermStore, ThreadId, Trace, Value, VariableId,
 };
 
 use crate::access::{Accesses, Location};
@@ -295,9 +295,9 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
 /// neither condition nor barrier any more.
 fn object_addresses(trace: &Trace, op: &Op) -> impl Iterator<Item = u64> {
     let (first, second) = match *op {
-        Op::WaitBegin { condition, mutex } => (Some(condition), Some(mutex)),
-        Op::WaitEnd { mutex, .. } => (Some(mutex), None),
-        Op::BarrierLeave(_) => (None, None),
+        Op::Sync(condition, SyncOp::WaitBegin { mutex }) => (Some(condition), Some(mutex)),
+        Op::Sync(_, SyncOp::WaitEnd { mutex, .. }) => (Some(mutex), None),
+        Op::Sync(_, SyncOp::BarrierLeave) => (None, None),
         ref op => (op.object(), None),
     };
     first.into_iter().chain(second).filter_map(|object| trace.objects[object.index()].address)

@@ -9,6 +9,8 @@
 //! So does one that goes round in a loop that waits, if a round with fresh reads would go round again.
 //! Only this strong form is reported, because another thread that could still run might leave its
 //! recorded path and wake the sleeper.
+//!
+//! The file is long because both forms ask the same of the run: who holds what, who waits, who still comes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +18,8 @@ use foretell_model::ctp::{Action, ConcurrentTraceProgram};
 use foretell_model::lockset::{Locksets, StateId};
 use foretell_model::must_order::MustOrder;
 use foretell_trace::{
-    AwaitMark, EventId, LockMode, LockStep, ObjectId, ObjectKind, Op, Scope, ThreadId, Trace,
+    AwaitMark, EventId, LockMode, LockStep, ObjectId, ObjectKind, Op, Scope, SyncOp, ThreadId,
+    Trace,
 };
 
 use crate::access::{Accesses, Location};
@@ -155,8 +158,8 @@ pub struct LockCycles {
 /// The lock that a blocking step wants.
 fn wanted(op: &Op) -> Option<(ObjectId, LockMode)> {
     match *op {
-        Op::Acquire(LockStep { lock, mode, by_try: false }) => Some((lock, mode)),
-        Op::WaitEnd { mutex, .. } => Some((mutex, LockMode::Exclusive)),
+        Op::Sync(lock, SyncOp::Acquire(LockStep { mode, by_try: false })) => Some((lock, mode)),
+        Op::Sync(_, SyncOp::WaitEnd { mutex, .. }) => Some((mutex, LockMode::Exclusive)),
         _ => None,
     }
 }
@@ -335,19 +338,21 @@ pub fn cycle_goal(ctp: &ConcurrentTraceProgram, acquires: &[EventId]) -> Goal {
 fn may_wait(op: &Op) -> bool {
     matches!(
         op,
-        Op::Acquire(LockStep { by_try: false, .. })
-            | Op::WaitEnd { .. }
-            | Op::SemaphoreWait { by_try: false, .. }
-            | Op::BarrierLeave(_)
-            | Op::Receive { by_try: false, .. }
-            | Op::Join(_)
+        Op::Sync(
+            _,
+            SyncOp::Acquire(LockStep { by_try: false, .. })
+                | SyncOp::WaitEnd { .. }
+                | SyncOp::SemaphoreWait { by_try: false, .. }
+                | SyncOp::BarrierLeave
+                | SyncOp::Receive { by_try: false, .. }
+        ) | Op::Join(_)
             | Op::ThreadBegin
     )
 }
 
 /// Can the step wait for something that no lock cycle shows?
 fn waits_beyond_locks(op: &Op) -> bool {
-    may_wait(op) && !matches!(op, Op::Acquire(_) | Op::ThreadBegin)
+    may_wait(op) && !matches!(op, Op::Sync(_, SyncOp::Acquire(_)) | Op::ThreadBegin)
 }
 
 /// The locks that some thread still holds when it ends.
@@ -359,10 +364,10 @@ fn abandoned(trace: &Trace) -> HashSet<ObjectId> {
             *held.entry(event.thread).or_default().entry(lock).or_insert(0) += by;
         };
         match event.op {
-            Op::Acquire(step) => change(step.lock, 1),
-            Op::WaitEnd { mutex, .. } => change(mutex, 1),
-            Op::Release(step) => change(step.lock, -1),
-            Op::WaitBegin { mutex, .. } => change(mutex, -1),
+            Op::Sync(lock, SyncOp::Acquire(_)) => change(lock, 1),
+            Op::Sync(_, SyncOp::WaitEnd { mutex, .. }) => change(mutex, 1),
+            Op::Sync(lock, SyncOp::Release(_)) => change(lock, -1),
+            Op::Sync(_, SyncOp::WaitBegin { mutex, .. }) => change(mutex, -1),
             Op::ThreadEnd => {
                 let held = held.remove(&event.thread).unwrap_or_default();
                 abandoned
@@ -383,9 +388,13 @@ pub fn stuck_questions(trace: &Trace, order: &MustOrder) -> Vec<Question> {
     let events = trace.events.iter().enumerate().filter_map(|(position, event)| {
         let asked = match &event.op {
             Op::Join(_) => false,
-            Op::SemaphoreWait { semaphore, by_try } => !by_try && !never_empty.contains(semaphore),
-            Op::Acquire(step) => !step.by_try && abandoned.contains(&step.lock),
-            Op::WaitEnd { mutex, .. } if needs_no_signal(&event.op) => abandoned.contains(mutex),
+            Op::Sync(semaphore, SyncOp::SemaphoreWait { by_try }) => {
+                !by_try && !never_empty.contains(semaphore)
+            }
+            Op::Sync(lock, SyncOp::Acquire(step)) => !step.by_try && abandoned.contains(lock),
+            Op::Sync(_, SyncOp::WaitEnd { mutex, .. }) if needs_no_signal(&event.op) => {
+                abandoned.contains(mutex)
+            }
             Op::Await(AwaitMark::Round) => true,
             op => waits_beyond_locks(op),
         };
@@ -430,12 +439,16 @@ fn never_empty(trace: &Trace, order: &MustOrder) -> HashSet<ObjectId> {
         let mut held: Option<ObjectId> = None;
         for &event in chain {
             match *op(event) {
-                Op::SemaphoreWait { semaphore, .. } => {
+                Op::Sync(semaphore, SyncOp::SemaphoreWait { .. }) => {
                     known.insert(semaphore);
                     taken_for_long.extend(held.replace(semaphore));
                 }
-                Op::SemaphorePost(semaphore) if held == Some(semaphore) => held = None,
-                Op::SemaphorePost(semaphore) if comes_always(trace, &chains, order, event) => {
+                Op::Sync(semaphore, SyncOp::SemaphorePost) if held == Some(semaphore) => {
+                    held = None
+                }
+                Op::Sync(semaphore, SyncOp::SemaphorePost)
+                    if comes_always(trace, &chains, order, event) =>
+                {
                     sure.insert(semaphore);
                 }
                 ref op if may_wait(op) => taken_for_long.extend(held.take()),
@@ -446,7 +459,7 @@ fn never_empty(trace: &Trace, order: &MustOrder) -> HashSet<ObjectId> {
     }
     // A wait that fails takes nothing, but another one that succeeds in its place would.
     for event in &trace.events {
-        if let Op::SemaphoreWaitFailed(semaphore) = event.op {
+        if let Op::Sync(semaphore, SyncOp::SemaphoreWaitFailed) = event.op {
             taken_for_long.insert(semaphore);
         }
     }
@@ -570,7 +583,10 @@ fn goes_round(
 
 /// Does the thread go on without a signal once it has its mutex?
 fn needs_no_signal(op: &Op) -> bool {
-    matches!(op, Op::WaitEnd { timed: true, .. } | Op::WaitEnd { timed_out: true, .. })
+    matches!(
+        op,
+        Op::Sync(_, SyncOp::WaitEnd { timed: true, .. } | SyncOp::WaitEnd { timed_out: true, .. })
+    )
 }
 
 /// The thread has come to the event, and the state at the end of the prefix does not let it go on;

@@ -39,7 +39,7 @@ use foretell_solve::Budget;
 use foretell_solve::encode::Mode;
 use foretell_trace::sexpr::print_value;
 use foretell_trace::{
-    EventId, ObjectId, Op, Scope, Sort, Term, TermId, ThreadId, Trace, Value, VariableId,
+    EventId, ObjectId, Op, Scope, Sort, SyncOp, Term, TermId, ThreadId, Trace, Value, VariableId,
 };
 
 use crate::access::{Accesses, Cell, Location};
@@ -772,11 +772,14 @@ impl Search<'_> {
             })
         };
         let events = self.trace.events.iter().enumerate().filter(|(_, event)| match &event.op {
-            Op::AcquireFailed(_) | Op::SemaphoreWaitFailed(_) | Op::Poll { ready: false, .. } => {
-                true
-            }
-            Op::Acquire(step) => step.by_try,
-            Op::SemaphoreWait { by_try, .. } => *by_try,
+            Op::Sync(
+                _,
+                SyncOp::AcquireFailed(_)
+                | SyncOp::SemaphoreWaitFailed
+                | SyncOp::Poll { ready: false, .. },
+            ) => true,
+            Op::Sync(_, SyncOp::Acquire(step)) => step.by_try,
+            Op::Sync(_, SyncOp::SemaphoreWait { by_try, .. }) => *by_try,
             Op::ReadModifyWrite(_) => self.by_value,
             Op::Branch(condition) => condition.term.is_some_and(mentions_shared),
             Op::Guarded(step) => mentions_shared(step.guard),
@@ -805,8 +808,11 @@ impl Search<'_> {
         let mut holders: HashMap<ObjectId, Writers> = HashMap::new();
         let mut ways = Vec::new();
         for (position, event) in self.trace.events.iter().enumerate() {
-            let (Op::Acquire(step), id) = (&event.op, EventId::from(position)) else { continue };
-            let known = holders.entry(step.lock).or_default();
+            let (Op::Sync(lock, SyncOp::Acquire(_)), id) = (&event.op, EventId::from(position))
+            else {
+                continue;
+            };
+            let known = holders.entry(*lock).or_default();
             let before = known.iter().find(|&&(thread, ..)| thread != event.thread);
             if let Some(&(.., before)) = before {
                 let relations = [Relation::BothBefore];

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use foretell_solve::Statistics as SolverStatistics;
 use foretell_trace::schedule::Schedule;
-use foretell_trace::{EventId, Op, SiteId, ThreadId, Trace};
+use foretell_trace::{EventId, Op, SiteId, SyncOp, ThreadId, Trace};
 
 use crate::divergence::Divergences;
 use crate::filter::Filtered;
@@ -229,23 +229,25 @@ pub fn access_info(trace: &Trace, event: EventId) -> AccessInfo {
         Op::Read(access) => ("read", Some(variable(access.variable))),
         Op::Write(access) => ("write", Some(variable(access.variable))),
         Op::ReadModifyWrite(step) => ("read-modify-write", Some(variable(step.variable))),
-        Op::Acquire(step) | Op::AcquireFailed(step) => ("acquire", Some(object(step.lock))),
-        Op::Release(step) => ("release", Some(object(step.lock))),
-        Op::WaitBegin { condition, .. } | Op::WaitEnd { condition, .. } => {
+        Op::Sync(lock, SyncOp::Acquire(_) | SyncOp::AcquireFailed(_)) => {
+            ("acquire", Some(object(*lock)))
+        }
+        Op::Sync(lock, SyncOp::Release(_)) => ("release", Some(object(*lock))),
+        Op::Sync(condition, SyncOp::WaitBegin { .. } | SyncOp::WaitEnd { .. }) => {
             ("wait", Some(object(*condition)))
         }
-        Op::Signal(condition) => ("signal", Some(object(*condition))),
-        Op::Broadcast(condition) => ("broadcast", Some(object(*condition))),
-        Op::SemaphoreWait { semaphore, .. } | Op::SemaphoreWaitFailed(semaphore) => {
+        Op::Sync(condition, SyncOp::Signal) => ("signal", Some(object(*condition))),
+        Op::Sync(condition, SyncOp::Broadcast) => ("broadcast", Some(object(*condition))),
+        Op::Sync(semaphore, SyncOp::SemaphoreWait { .. } | SyncOp::SemaphoreWaitFailed) => {
             ("semaphore-wait", Some(object(*semaphore)))
         }
-        Op::SemaphorePost(semaphore) => ("semaphore-post", Some(object(*semaphore))),
-        Op::ReleaseFailed(step) => ("release", Some(object(step.lock))),
-        Op::Send { channel, .. } => ("send", Some(object(*channel))),
-        Op::Receive { channel, .. } => ("receive", Some(object(*channel))),
-        Op::Poll { channel, .. } => ("poll", Some(object(*channel))),
-        Op::Destroy(destroyed) => ("destroy", Some(object(*destroyed))),
-        Op::BarrierArrive(barrier) | Op::BarrierLeave(barrier) => {
+        Op::Sync(semaphore, SyncOp::SemaphorePost) => ("semaphore-post", Some(object(*semaphore))),
+        Op::Sync(lock, SyncOp::ReleaseFailed(_)) => ("release", Some(object(*lock))),
+        Op::Sync(channel, SyncOp::Send { .. }) => ("send", Some(object(*channel))),
+        Op::Sync(channel, SyncOp::Receive { .. }) => ("receive", Some(object(*channel))),
+        Op::Sync(channel, SyncOp::Poll { .. }) => ("poll", Some(object(*channel))),
+        Op::Sync(destroyed, SyncOp::Destroy) => ("destroy", Some(object(*destroyed))),
+        Op::Sync(barrier, SyncOp::BarrierArrive | SyncOp::BarrierLeave) => {
             ("barrier", Some(object(*barrier)))
         }
         Op::Fork(child) => ("fork", Some(thread(*child))),

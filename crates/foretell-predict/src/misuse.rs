@@ -7,7 +7,8 @@
 //! third, not after that. The model gives these steps no effect of their own, so the answer says only
 //! that the order is possible, which is all that is asked.
 //!
-//! Objects that are initialised again are other objects. Semaphores, conditions, reader-writer locks and
+//! Objects that are initialised again are other objects; a thread that uses the new one and did not have to wait for
+//! the destruction of the old one may be inside when that is destroyed. Semaphores, conditions, reader-writer locks and
 //! barriers that were used after their destruction in the recorded run itself are not seen: they may
 //! have been initialised by an assignment.
 
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::must_order::MustOrder;
-use foretell_trace::{EventId, LockStep, ObjectId, ObjectKind, Op, ThreadId, Trace};
+use foretell_trace::{EventId, ObjectId, ObjectKind, Op, SyncOp, ThreadId, Trace};
 
 use crate::access::{Accesses, Location};
 use crate::finding::{AccessInfo, Words};
@@ -128,6 +129,7 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
         destroyed(trace, order, history, &mut found);
         waits(order, history, &mut found);
     }
+    initialised_again(trace, order, &objects, &mut found);
     found.all
 }
 
@@ -140,13 +142,13 @@ fn step(
     found: &mut Found<'_>,
 ) {
     match *op {
-        Op::Acquire(step) => {
-            objects[step.lock.index()].enter(id, thread, None);
-            objects[step.lock.index()].uses.push(id);
+        Op::Sync(lock, SyncOp::Acquire(_)) => {
+            objects[lock.index()].enter(id, thread, None);
+            objects[lock.index()].uses.push(id);
         }
-        Op::AcquireFailed(step) => objects[step.lock.index()].uses.push(id),
-        Op::Release(step) => {
-            let history = &mut objects[step.lock.index()];
+        Op::Sync(lock, SyncOp::AcquireFailed(_)) => objects[lock.index()].uses.push(id),
+        Op::Sync(lock, SyncOp::Release(_)) => {
+            let history = &mut objects[lock.index()];
             if !history.leave(id, thread) {
                 // Where the begin of the run is missing, it may have been taken before.
                 if let Some((&owner, _)) = history.open.iter().find(|(_, open)| !open.is_empty()) {
@@ -158,34 +160,37 @@ fn step(
             history.last = Some(id);
         }
         // These say that they were not held, and a program may ask them.
-        Op::ReleaseFailed(LockStep { lock, .. })
+        Op::Sync(lock, SyncOp::ReleaseFailed(_))
             if matches!(
                 trace.objects[lock.index()].kind,
                 ObjectKind::ErrorCheckingMutex | ObjectKind::RecursiveMutex
             ) => {}
-        Op::ReleaseFailed(step) => {
-            let history = &objects[step.lock.index()];
+        Op::Sync(lock, SyncOp::ReleaseFailed(_)) => {
+            let history = &objects[lock.index()];
             let owner = history.open.iter().find(|(_, open)| !open.is_empty());
             match owner.map(|(&owner, _)| history.innermost(owner)) {
                 Some(acquire) => found.add(Misuse::ReleasedByAnother, [acquire, Some(id)]),
                 None => found.add(Misuse::ReleasedUnheld, [history.last, Some(id)]),
             }
         }
-        Op::WaitBegin { condition, mutex } => {
+        Op::Sync(condition, SyncOp::WaitBegin { mutex }) => {
             objects[mutex.index()].leave(id, thread);
             objects[condition.index()].enter(id, thread, Some(mutex));
             objects[condition.index()].uses.push(id);
         }
-        Op::WaitEnd { condition, mutex, .. } => {
+        Op::Sync(condition, SyncOp::WaitEnd { mutex, .. }) => {
             objects[condition.index()].leave(id, thread);
             objects[mutex.index()].enter(id, thread, None);
         }
-        Op::Signal(object)
-        | Op::Broadcast(object)
-        | Op::SemaphoreWait { semaphore: object, .. }
-        | Op::SemaphorePost(object)
-        | Op::BarrierArrive(object) => objects[object.index()].uses.push(id),
-        Op::Destroy(object) => {
+        Op::Sync(
+            object,
+            SyncOp::Signal
+            | SyncOp::Broadcast
+            | SyncOp::SemaphoreWait { .. }
+            | SyncOp::SemaphorePost
+            | SyncOp::BarrierArrive,
+        ) => objects[object.index()].uses.push(id),
+        Op::Sync(object, SyncOp::Destroy) => {
             objects[object.index()].destroyed.push(id);
             objects[object.index()].last = Some(id);
         }
@@ -193,6 +198,7 @@ fn step(
             for (object, history) in objects.iter().enumerate() {
                 if is_lock(trace.objects[object].kind)
                     && history.open.get(&thread).is_some_and(|open| !open.is_empty())
+                    && is_waited_for(trace, ObjectId::from(object))
                 {
                     found.add(Misuse::EndedWhileHolding, [history.innermost(thread), Some(id)]);
                 }
@@ -200,6 +206,14 @@ fn step(
         }
         _ => {}
     }
+}
+
+/// Does anybody take the lock other than by a try? One that is only tried may well be a mark that somebody has come.
+fn is_waited_for(trace: &Trace, lock: ObjectId) -> bool {
+    trace
+        .events
+        .iter()
+        .any(|event| matches!(event.op, Op::Sync(taken, SyncOp::Acquire(step)) if taken == lock && !step.by_try))
 }
 
 fn is_lock(kind: ObjectKind) -> bool {
@@ -260,6 +274,45 @@ fn destroyed(trace: &Trace, order: &MustOrder, history: &History, found: &mut Fo
             };
             if inside {
                 found.add_three(Misuse::DestroyedWhileHeld, [stay.begin, destroy], stay.end);
+            }
+        }
+    }
+}
+
+/// Who holds a lock that was initialised again may have it from before the destruction, if nothing makes it wait.
+fn initialised_again(trace: &Trace, order: &MustOrder, objects: &[History], found: &mut Found<'_>) {
+    let mut at: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    for (number, object) in trace.objects.iter().enumerate() {
+        if let Some(address) = object.address {
+            at.entry(address).or_default().push(number);
+        }
+    }
+    at.retain(|_, numbers| numbers.len() > 1);
+    if at.is_empty() {
+        return;
+    }
+    // What lies in a block that was allocated meanwhile is an object of another block.
+    let is_new = |address: u64, from: EventId, to: EventId| {
+        trace.events[from.index()..to.index()].iter().any(|event| match event.op {
+            Op::Alloc { address: block, size } => address.wrapping_sub(block) < size,
+            _ => false,
+        })
+    };
+    for (&address, numbers) in &at {
+        for (position, &old) in numbers.iter().enumerate() {
+            let stays = numbers[position + 1..].iter().flat_map(|&new| &objects[new].stays);
+            for stay in stays {
+                for &destroy in &objects[old].destroyed {
+                    let own = stay.thread == trace.event(destroy).thread;
+                    let ordered = own || order.before(destroy, stay.begin) || stay.begin < destroy;
+                    if !ordered && !is_new(address, destroy, stay.begin) {
+                        found.add_three(
+                            Misuse::DestroyedWhileHeld,
+                            [stay.begin, destroy],
+                            stay.end,
+                        );
+                    }
+                }
             }
         }
     }

@@ -19,7 +19,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use foretell_trace::{Event, EventId, Op, ThreadId, Trace};
+use foretell_trace::{Event, EventId, Op, SyncOp, ThreadId, Trace};
 
 use crate::access::{Accesses, Cell, Location};
 use crate::stale::Flow;
@@ -93,11 +93,14 @@ fn lets_others_run(op: &Op) -> bool {
         op,
         Op::Fork(_)
             | Op::Join(_)
-            | Op::WaitBegin { .. }
-            | Op::SemaphoreWait { .. }
-            | Op::BarrierArrive(_)
-            | Op::Receive { .. }
-            | Op::Poll { .. }
+            | Op::Sync(
+                _,
+                SyncOp::WaitBegin { .. }
+                    | SyncOp::SemaphoreWait { .. }
+                    | SyncOp::BarrierArrive
+                    | SyncOp::Receive { .. }
+                    | SyncOp::Poll { .. }
+            )
     )
 }
 

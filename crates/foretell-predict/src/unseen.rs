@@ -1,7 +1,7 @@
 //! What no interleaving of a trace's events tells: it is said with every prediction.
 
 use foretell_model::kept::{KeptOrder, kept_orders};
-use foretell_trace::{ChannelKind, EventId, ObjectKind, Op, Trace};
+use foretell_trace::{ChannelKind, EventId, ObjectKind, Op, SyncOp, Trace};
 
 use crate::finding::at_place;
 
@@ -42,10 +42,10 @@ fn kept_order(trace: &Trace, kept: &KeptOrder) -> String {
     let step = |event: EventId| {
         let thread = &trace.threads[trace.event(event).thread.index()].name;
         let verb = match (&trace.event(event).op, is_state) {
-            (Op::Send { .. }, true) => "changes it",
-            (Op::Send { .. }, false) => "sends to it",
-            (Op::Receive { .. }, true) => "uses it",
-            (Op::Receive { .. }, false) => "receives from it",
+            (Op::Sync(_, SyncOp::Send { .. }), true) => "changes it",
+            (Op::Sync(_, SyncOp::Send { .. }), false) => "sends to it",
+            (Op::Sync(_, SyncOp::Receive { .. }), true) => "uses it",
+            (Op::Sync(_, SyncOp::Receive { .. }), false) => "receives from it",
             _ => "looks at it",
         };
         format!("{thread} {verb}{}", at_place(trace, event))

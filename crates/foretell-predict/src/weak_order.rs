@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 
-use foretell_trace::{EventId, MemoryOrder, ObjectId, Op, ThreadId, Trace};
+use foretell_trace::{EventId, MemoryOrder, ObjectId, Op, SyncOp, ThreadId, Trace};
 
 use crate::access::{Accesses, Cell, SharedAccess};
 use crate::finding::at_place;
@@ -155,7 +155,10 @@ pub(crate) fn weakly_ordered(trace: &Trace) -> Option<String> {
             }
             op => {
                 let mutex = match op {
-                    Op::WaitBegin { mutex, .. } | Op::WaitEnd { mutex, .. } => Some(*mutex),
+                    Op::Sync(
+                        _,
+                        SyncOp::WaitBegin { mutex, .. } | SyncOp::WaitEnd { mutex, .. },
+                    ) => Some(*mutex),
                     _ => None,
                 };
                 for object in op.object().into_iter().chain(mutex) {

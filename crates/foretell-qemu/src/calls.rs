@@ -31,6 +31,8 @@ pub struct Call<'t> {
     pub me: &'t mut Thread,
     /// Where it returns to.
     pub place: u64,
+    /// Times that it is given have 64 bits though words have 32.
+    pub long_times: bool,
 }
 
 impl Call<'_> {
@@ -103,7 +105,7 @@ pub fn number(name: &str) -> Option<usize> {
     let numbers = NUMBERS.get_or_init(|| {
         FUNCTIONS.iter().flat_map(|part| part.iter()).zip(0..).map(|(f, n)| (f.0, n)).collect()
     });
-    numbers.get(name).copied().or_else(|| {
+    numbers.get(name).copied().or_else(|| with_long_times(name, numbers)).or_else(|| {
         // Implementations for a processor: `__memcpy_avx_unaligned`. `memcpy_ifunc` chooses one.
         let plain = name.trim_start_matches('_');
         let is_one = |(begin, end): &(&str, &str)| memory::has_variants(begin) && *end != "ifunc";
@@ -112,9 +114,20 @@ pub fn number(name: &str) -> Option<usize> {
     })
 }
 
+/// In the number of a function: see [`Call::long_times`].
+const LONG_TIMES: usize = 1 << 16;
+
+/// glibc for 32-bit processors has another function for programs whose times have 64 bits:
+/// `__sem_timedwait64`, `__clock_nanosleep_time64`.
+fn with_long_times(name: &str, numbers: &FxHashMap<&str, usize>) -> Option<usize> {
+    let plain = name.strip_prefix("__")?.trim_start_matches('_').strip_suffix("64")?;
+    let number = numbers.get(plain.strip_suffix("_time").unwrap_or(plain))?;
+    Some(number | LONG_TIMES)
+}
+
 fn function(number: usize) -> &'static (&'static str, Handler) {
     let mut all = FUNCTIONS.iter().flat_map(|part| part.iter());
-    all.nth(number).expect("numbers come from `number`")
+    all.nth(number & !LONG_TIMES).expect("numbers come from `number`")
 }
 
 /// Where functions return to whose return matters: where QEMU began, in the loader or in a static
@@ -151,7 +164,10 @@ pub extern "C" fn on_call(cpu: c_uint, function: Pointer) {
     }
     scheduler::meet(scheduler(), place);
     terms::finish(me, None);
-    let then = self::function(function as usize).1(&mut Call { me, place });
+    let long_times = function as usize & LONG_TIMES != 0;
+    me.called_at = Some(me.index);
+    let then = self::function(function as usize).1(&mut Call { me, place, long_times });
+    me.called_at = None;
     terms::leave(me, !matches!(then, Then::Return(_)));
     match then {
         // SAFETY: this is the start of a block, and nothing here needs to be dropped.
@@ -199,7 +215,7 @@ pub extern "C" fn on_landing(cpu: c_uint, _data: Pointer) {
             let result = cpu::result(me.cpu);
             let (back, place) = (frame.back, frame.back & !u64::from(machine() == Machine::Arm));
             me.at_begin = true;
-            (frame.at_return)(&mut Call { me, place }, frame.kept, result);
+            (frame.at_return)(&mut Call { me, place, long_times: false }, frame.kept, result);
             (me.at_begin, me.must_leave) = (false, false);
             // SAFETY: this is the start of a block, and nothing here needs to be dropped.
             unsafe { cpu::go_to(me.cpu, back) }

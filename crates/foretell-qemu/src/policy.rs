@@ -35,6 +35,8 @@ pub struct Policy {
     turn: Option<(u32, u32)>,
     /// A thread that was woken from a futex for no reason, and how many events it had had.
     woken: Option<(u32, u32)>,
+    /// Threads that went on up to their next event while another one was awaited, and how many they had had.
+    helped: Vec<(u32, u32)>,
     base: Base,
 }
 
@@ -72,7 +74,8 @@ impl Policy {
             all.sort_by_key(|expected| std::cmp::Reverse(expected.index));
         }
         let base = Base::parse(base, CLOCK)?;
-        Some(Self { turns, done: 0, over: Vec::new(), expected, turn: None, woken: None, base })
+        let (over, helped) = (Vec::new(), Vec::new());
+        Some(Self { turns, done: 0, over, expected, turn: None, woken: None, helped, base })
     }
 
     /// Whether a schedule is left to follow.
@@ -137,6 +140,24 @@ impl Policy {
                 self.diverged(&format!("waits at event {} for {what}", thread.index))
             }
         }
+    }
+
+    /// Who may go on up to its next event while this thread is in a system call? In the run that the schedule is
+    /// of, a thread may have come to a system call of its own that wakes this one (it writes to a pipe); that it did
+    /// is no event. One that comes to an event instead leaves the schedule.
+    pub fn helper(&self, threads: &[&Thread], awaited: usize) -> Option<usize> {
+        let may = |(position, thread): (usize, &&Thread)| {
+            let fresh = !self.helped.contains(&(thread.number, thread.index));
+            // One that has not begun, or is in a function that is recognised, comes to an event next.
+            let at_event = thread.index == 0 || thread.called_at == Some(thread.index);
+            position != awaited && thread.state == State::Runnable && !at_event && fresh
+        };
+        threads.iter().enumerate().position(may)
+    }
+
+    /// The thread goes on, see [`Policy::helper`].
+    pub fn helps(&mut self, thread: &Thread) {
+        self.helped.push((thread.number, thread.index));
     }
 
     fn diverged(&self, reason: &str) -> Choice {

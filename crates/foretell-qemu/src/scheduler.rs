@@ -22,7 +22,7 @@ use crate::objects::Objects;
 use crate::policy::{Choice, Policy};
 use crate::ring::{Ring, futex_wait, futex_wake, head};
 use crate::shadow::Shadow;
-use crate::thread::{State, Thread, Wait};
+use crate::thread::{Handle, State, Thread, Wait};
 
 /// What the thread with the turn may touch.
 pub struct Scheduler {
@@ -37,7 +37,7 @@ pub struct Scheduler {
     /// All threads that are not over.
     pub threads: Vec<*mut Thread>,
     /// What the program calls its threads, with their numbers.
-    pub handles: Vec<(u64, u32)>,
+    pub handles: Vec<Handle>,
     /// Who goes next.
     pub policy: Policy,
     /// The log that is followed, if any.
@@ -74,6 +74,8 @@ const POINTS_AT_END: u64 = 100_000;
 const LOOK_AGAIN: u64 = 1_000_000;
 /// How long threads in system calls are waited for at the end of the process.
 const PATIENCE_AT_END: u64 = 1_000_000_000;
+/// So many nanoseconds the thread whose turn it is may be in a system call before others may help.
+const PATIENCE: u64 = 1_000_000_000;
 
 /// The scheduler. Only for the thread that has the turn, and not while another reference is used.
 #[allow(clippy::mut_from_ref)] // the turn makes it exclusive
@@ -111,6 +113,14 @@ impl Scheduler {
         if !self.said.contains(&what) {
             self.said.push(what);
             self.ring.gap(what);
+        }
+    }
+
+    /// Says once what was taken as it is.
+    pub fn restriction_once(&mut self, what: &'static str) {
+        if !self.said.contains(&what) {
+            self.said.push(what);
+            self.ring.restriction(what);
         }
     }
 
@@ -336,7 +346,18 @@ fn choose(me: *mut Thread) -> Next {
                 thread_state.timed_out = true;
                 return Next::Thread(thread);
             }
+            // Perhaps another thread is to wake it by a system call, which is no event.
+            Choice::Await(position)
+                if waited < PATIENCE && scheduler.policy.helper(&threads, position).is_some() =>
+            {
+                waited += LOOK_AGAIN;
+                sleep(LOOK_AGAIN);
+            }
             Choice::Await(position) => {
+                if let Some(helper) = scheduler.policy.helper(&threads, position) {
+                    scheduler.policy.helps(threads[helper]);
+                    return Next::Thread(scheduler.threads[helper]);
+                }
                 AWAITED.store(threads[position].number + 1, SeqCst);
                 return Next::Free;
             }

@@ -4,13 +4,14 @@ use std::ffi::c_uint;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use foretell_wire::End;
 
 use crate::accesses::settle;
 use crate::api::{Id, api};
 use crate::calls;
-use crate::cpu::{Machine, guest_base, machine, poke};
+use crate::cpu::{Machine, guest_base, machine, peek_word, poke};
 use crate::futexes;
 use crate::heap;
 use crate::scheduler::{self, scheduler};
@@ -26,8 +27,14 @@ enum Meaning {
     ExitGroup,
     /// It may wait for a change of memory.
     Futex,
-    /// Creates a thread.
+    /// Creates a thread, or a process.
     Clone,
+    /// Creates a process.
+    Fork,
+    /// Says what is done when a signal arrives.
+    Handle,
+    /// Sends a signal: in this argument is which.
+    Send { argument: usize },
     /// It may wait, if its first argument is a file of no fixed size.
     Transfer,
     /// It may wait.
@@ -56,37 +63,45 @@ const MEANINGS: &[(Meaning, [i64; 3])] = {
         (Futex, [202, 98, 240]),
         (Futex, [-1, -1, 422]),
         (Clone, [56, 220, 120]),
-        (Transfer, [0, 63, 3]),      // read
-        (Transfer, [1, 64, 4]),      // write
-        (Transfer, [19, 65, 145]),   // readv
-        (Transfer, [20, 66, 146]),   // writev
-        (Blocking, [7, -1, 168]),    // poll
-        (Blocking, [271, 73, 336]),  // ppoll
-        (Blocking, [-1, -1, 414]),   // ppoll with long times
-        (Blocking, [23, -1, 142]),   // select
-        (Blocking, [270, 72, 335]),  // pselect6
-        (Blocking, [-1, -1, 413]),   // pselect6 with long times
-        (Blocking, [232, -1, 252]),  // epoll_wait
-        (Blocking, [281, 22, 346]),  // epoll_pwait
-        (Blocking, [43, 202, 285]),  // accept
-        (Blocking, [288, 242, 366]), // accept4
-        (Blocking, [42, 203, 283]),  // connect
-        (Blocking, [45, 207, 292]),  // recvfrom
-        (Blocking, [47, 212, 297]),  // recvmsg
-        (Blocking, [44, 206, 290]),  // sendto
-        (Blocking, [46, 211, 296]),  // sendmsg
-        (Blocking, [61, 260, 114]),  // wait4
-        (Blocking, [247, 95, 280]),  // waitid
-        (Blocking, [35, 101, 162]),  // nanosleep
-        (Blocking, [230, 115, 265]), // clock_nanosleep
-        (Blocking, [-1, -1, 407]),   // clock_nanosleep with long times
-        (Blocking, [34, -1, 29]),    // pause
-        (Blocking, [130, 133, 179]), // rt_sigsuspend
-        (Blocking, [128, 137, 177]), // rt_sigtimedwait
-        (Blocking, [73, 32, 143]),   // flock
-        (Blocking, [70, 188, 304]),  // msgrcv
-        (Blocking, [69, 189, 301]),  // msgsnd
-        (Blocking, [65, 193, 298]),  // semop
+        (Fork, [57, -1, 2]),
+        (Fork, [58, -1, 190]),                   // vfork
+        (Handle, [13, 134, 174]),                // rt_sigaction
+        (Send { argument: 1 }, [62, 129, 37]),   // kill
+        (Send { argument: 1 }, [200, 130, 238]), // tkill
+        (Send { argument: 2 }, [234, 131, 268]), // tgkill
+        (Send { argument: 1 }, [129, 138, 178]), // rt_sigqueueinfo
+        (Send { argument: 2 }, [297, 240, 363]), // rt_tgsigqueueinfo
+        (Transfer, [0, 63, 3]),                  // read
+        (Transfer, [1, 64, 4]),                  // write
+        (Transfer, [19, 65, 145]),               // readv
+        (Transfer, [20, 66, 146]),               // writev
+        (Blocking, [7, -1, 168]),                // poll
+        (Blocking, [271, 73, 336]),              // ppoll
+        (Blocking, [-1, -1, 414]),               // ppoll with long times
+        (Blocking, [23, -1, 142]),               // select
+        (Blocking, [270, 72, 335]),              // pselect6
+        (Blocking, [-1, -1, 413]),               // pselect6 with long times
+        (Blocking, [232, -1, 252]),              // epoll_wait
+        (Blocking, [281, 22, 346]),              // epoll_pwait
+        (Blocking, [43, 202, 285]),              // accept
+        (Blocking, [288, 242, 366]),             // accept4
+        (Blocking, [42, 203, 283]),              // connect
+        (Blocking, [45, 207, 292]),              // recvfrom
+        (Blocking, [47, 212, 297]),              // recvmsg
+        (Blocking, [44, 206, 290]),              // sendto
+        (Blocking, [46, 211, 296]),              // sendmsg
+        (Blocking, [61, 260, 114]),              // wait4
+        (Blocking, [247, 95, 280]),              // waitid
+        (Blocking, [35, 101, 162]),              // nanosleep
+        (Blocking, [230, 115, 265]),             // clock_nanosleep
+        (Blocking, [-1, -1, 407]),               // clock_nanosleep with long times
+        (Blocking, [34, -1, 29]),                // pause
+        (Blocking, [130, 133, 179]),             // rt_sigsuspend
+        (Blocking, [128, 137, 177]),             // rt_sigtimedwait
+        (Blocking, [73, 32, 143]),               // flock
+        (Blocking, [70, 188, 304]),              // msgrcv
+        (Blocking, [69, 189, 301]),              // msgsnd
+        (Blocking, [65, 193, 298]),              // semop
         (Map { third: false }, [9, 222, 192]),
         (Map { third: true }, [25, 216, 163]), // mremap
         (Exec, [59, 221, 11]),
@@ -132,6 +147,14 @@ pub fn clock_begin(clock: i32) -> u64 {
     }
 }
 
+/// What the trace lacks of a program that starts others.
+const PROCESSES: &str = "what processes do that the program starts";
+/// What is not varied where signals are sent and handled.
+const INTERRUPTIONS: &str = "where signals interrupt the threads that handle them";
+
+/// The signals that the program has a handler for, one bit each; those above 63 are not told apart.
+static HANDLED: AtomicU64 = AtomicU64::new(0);
+
 thread_local! {
     /// The arguments of the system call that the thread is in.
     static ARGUMENTS: std::cell::Cell<[u64; 3]> = const { std::cell::Cell::new([0; 3]) };
@@ -163,7 +186,26 @@ pub extern "C" fn on_call(
     match meaning(number) {
         Meaning::Exit if futexes::is_on() => {}
         Meaning::Exit => scheduler::finish(me),
-        Meaning::Clone => me.creates_clearing = futexes::cleared_at_end([a, b, c, d, e]),
+        Meaning::Clone => {
+            if a & libc::CLONE_THREAD as u64 == 0 {
+                scheduler().gap_once(PROCESSES);
+            }
+            me.creates_clearing = futexes::cleared_at_end([a, b, c, d, e]);
+        }
+        Meaning::Fork => scheduler().gap_once(PROCESSES),
+        Meaning::Handle => {
+            // The handler is the first word of the structure, or 0 or 1 where nothing is called.
+            let is_handled = b != 0 && peek_word(b) > 1;
+            if is_handled && let Some(signal) = 1_u64.checked_shl(a as u32) {
+                HANDLED.fetch_or(signal, Relaxed);
+            }
+        }
+        Meaning::Send { argument } => {
+            let signal = 1_u64.checked_shl([a, b, c][argument] as u32);
+            if signal.is_none_or(|signal| HANDLED.load(Relaxed) & signal != 0) {
+                scheduler().restriction_once(INTERRUPTIONS);
+            }
+        }
         Meaning::Futex if futexes::is_on() => {
             if futexes::call(me, [a, b, c, d, e]) {
                 scheduler::leave(me);

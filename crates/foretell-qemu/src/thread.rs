@@ -110,6 +110,8 @@ pub struct Thread {
     pub creates: (u64, u64),
     /// The function that it executes.
     pub routine: u64,
+    /// The index at which the thread called a function that is recognised, while it is in there.
+    pub called_at: Option<u32>,
     /// What is cleared at the end of the thread that it creates, and at its own; see `futexes`.
     pub creates_clearing: u64,
     /// See `creates_clearing`.
@@ -122,6 +124,17 @@ pub struct Thread {
     pub branches: Option<Path>,
     /// What its values were computed from, if that is recorded.
     pub terms: Option<Box<Terms>>,
+}
+
+/// What a program knows a thread by.
+#[derive(Clone, Copy)]
+pub struct Handle {
+    /// What `pthread_create` gave.
+    pub value: u64,
+    /// The thread's number.
+    pub number: u32,
+    /// What the kernel clears when the thread is over; 0 for nothing.
+    pub clears: u64,
 }
 
 impl Thread {
@@ -155,6 +168,7 @@ impl Thread {
             pending: Pending::None,
             creates: (0, 0),
             routine: 0,
+            called_at: None,
             creates_clearing: 0,
             clears: 0,
             changed: None,

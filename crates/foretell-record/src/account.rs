@@ -192,8 +192,8 @@ pub fn not_instrumented(outside: &[Outside]) -> Vec<String> {
     match &*foreign {
         few if few.len() <= MOST_FUNCTIONS => few.iter().map(ToString::to_string).collect(),
         many => vec![format!(
-            "{} functions that are not instrumented, such as {}, are given memory of the program: what \
-             they read and write of it is not seen (`foretell doctor PROGRAM` lists them)",
+            "{} functions are not instrumented, such as {}: what they read and write, and what they \
+             change of the process, is not seen (`foretell doctor PROGRAM` lists them)",
             many.len(),
             many[0].subject
         )],

@@ -13,8 +13,8 @@ use foretell_abi::{BinaryOp, CastOp};
 use foretell_trace::format::binary::{Name, Step};
 use foretell_trace::{
     Access, AwaitMark, ChannelKind, Condition, Event, LockMode, LockStep, MemoryOrder, MemoryRange,
-    Object, ObjectId, ObjectKind, Op, Operator, ReadModifyWrite, Scope, SiteId, Sort, TermId,
-    ThreadId, Value, Variable, VariableId,
+    Object, ObjectId, ObjectKind, Op, Operator, ReadModifyWrite, Scope, SiteId, Sort, SyncOp,
+    TermId, ThreadId, Value, Variable, VariableId,
 };
 use foretell_wire::again::{Again, Short};
 use foretell_wire::predictor::Branch;
@@ -589,50 +589,54 @@ impl<O: Output> Converter<O> {
                 let (number, flags) = words.pair()?;
                 let shared = flags & lock::SHARED != 0;
                 let step = LockStep {
-                    lock: ObjectId(number),
                     mode: if shared { LockMode::Shared } else { LockMode::Exclusive },
                     by_try: flags & lock::BY_TRY != 0,
                 };
                 match kind {
-                    Kind::Acquire => Op::Acquire(step),
-                    Kind::Release => Op::Release(step),
-                    Kind::ReleaseFailed => Op::ReleaseFailed(step),
-                    _ => Op::AcquireFailed(step),
+                    Kind::Acquire => Op::Sync(ObjectId(number), SyncOp::Acquire(step)),
+                    Kind::Release => Op::Sync(ObjectId(number), SyncOp::Release(step)),
+                    Kind::ReleaseFailed => Op::Sync(ObjectId(number), SyncOp::ReleaseFailed(step)),
+                    _ => Op::Sync(ObjectId(number), SyncOp::AcquireFailed(step)),
                 }
             }
             Kind::WaitBegin => {
                 let (condition, mutex) = words.pair()?;
-                Op::WaitBegin { condition: ObjectId(condition), mutex: ObjectId(mutex) }
+                Op::Sync(ObjectId(condition), SyncOp::WaitBegin { mutex: ObjectId(mutex) })
             }
             Kind::WaitEnd => {
                 let (condition, mutex) = words.pair()?;
-                Op::WaitEnd {
-                    condition: ObjectId(condition),
-                    mutex: ObjectId(mutex),
-                    timed_out: detail & wait::TIMED_OUT != 0,
-                    timed: detail & wait::TIMED != 0,
-                }
+                Op::Sync(
+                    ObjectId(condition),
+                    SyncOp::WaitEnd {
+                        mutex: ObjectId(mutex),
+                        timed_out: detail & wait::TIMED_OUT != 0,
+                        timed: detail & wait::TIMED != 0,
+                    },
+                )
             }
-            Kind::Signal => Op::Signal(object(words)?),
-            Kind::Broadcast => Op::Broadcast(object(words)?),
+            Kind::Signal => Op::Sync(object(words)?, SyncOp::Signal),
+            Kind::Broadcast => Op::Sync(object(words)?, SyncOp::Broadcast),
             Kind::SemaphoreWait => {
-                Op::SemaphoreWait { semaphore: object(words)?, by_try: detail == BY_TRY }
+                Op::Sync(object(words)?, SyncOp::SemaphoreWait { by_try: detail == BY_TRY })
             }
-            Kind::SemaphoreWaitFailed => Op::SemaphoreWaitFailed(object(words)?),
-            Kind::SemaphorePost => Op::SemaphorePost(object(words)?),
-            Kind::BarrierArrive => Op::BarrierArrive(object(words)?),
-            Kind::BarrierLeave => Op::BarrierLeave(object(words)?),
-            Kind::Send => {
-                Op::Send { channel: object(words)?, amount: words.next()?, content: words.next()? }
-            }
-            Kind::Receive => Op::Receive {
-                channel: object(words)?,
-                amount: words.next()?,
-                drained: detail & channel::DRAINED != 0,
-                by_try: detail & channel::BY_TRY != 0,
-            },
-            Kind::Poll => Op::Poll { channel: object(words)?, ready: detail == 1 },
-            Kind::Destroy => Op::Destroy(object(words)?),
+            Kind::SemaphoreWaitFailed => Op::Sync(object(words)?, SyncOp::SemaphoreWaitFailed),
+            Kind::SemaphorePost => Op::Sync(object(words)?, SyncOp::SemaphorePost),
+            Kind::BarrierArrive => Op::Sync(object(words)?, SyncOp::BarrierArrive),
+            Kind::BarrierLeave => Op::Sync(object(words)?, SyncOp::BarrierLeave),
+            Kind::Send => Op::Sync(
+                object(words)?,
+                SyncOp::Send { amount: words.next()?, content: words.next()? },
+            ),
+            Kind::Receive => Op::Sync(
+                object(words)?,
+                SyncOp::Receive {
+                    amount: words.next()?,
+                    drained: detail & channel::DRAINED != 0,
+                    by_try: detail & channel::BY_TRY != 0,
+                },
+            ),
+            Kind::Poll => Op::Sync(object(words)?, SyncOp::Poll { ready: detail == 1 }),
+            Kind::Destroy => Op::Sync(object(words)?, SyncOp::Destroy),
             Kind::Fence => Op::Fence(memory_order(detail)?),
             Kind::Assert => {
                 let mut term = self.optional(words.next()? as u32, 1)?;

@@ -243,6 +243,9 @@ fn platform(program: &Path) -> Result<(Platform, Option<String>), String> {
             ));
         }
     };
+    if !matches!(file.kind(), object::ObjectKind::Executable | object::ObjectKind::Dynamic) {
+        return Err("it is no executable but what a linker makes one of; link it".into());
+    }
     // Linux would not execute it; QEMU loads it all the same, and then its loader fails.
     let mode = std::fs::metadata(program).map(|about| about.permissions().mode());
     if mode.is_ok_and(|mode| mode & 0o111 == 0) {

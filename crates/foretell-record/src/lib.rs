@@ -54,7 +54,7 @@ pub use convert::Crash;
 pub use debugger::Debugger;
 pub use find::{build_id, program as find_program, runtime_library};
 pub use forced::Divergence;
-pub use foretell_wire::UNKNOWN_LIBRARY;
+pub use foretell_wire::{UNKNOWN_LIBRARY, UNKNOWN_LOCKS};
 pub use outside::{Cause, Outside};
 pub use path::{BranchTaken, ExecutionPath, PathDifference};
 pub use read::{convert, info, mended, read, read_log, read_opened};

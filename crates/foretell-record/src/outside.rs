@@ -188,7 +188,7 @@ impl fmt::Display for Outside {
                 "the recording reached its limit of {subject} bytes; what followed was not recorded"
             ),
             Cause::HeldOutcome => {
-                write!(f, "whether {subject} times out or fails")
+                write!(f, "how {subject} comes out")
             }
             Cause::Varying => write!(
                 f,
@@ -203,8 +203,18 @@ impl fmt::Display for Outside {
             }
             Cause::Foreign => write!(
                 f,
-                "{subject} is not instrumented: what it reads and writes of the memory that it is given in \
-                 thread {thread} is not seen"
+                "{subject} is not instrumented: what it reads and writes, and what it changes of the \
+                 process, in thread {thread}, is not seen"
+            ),
+            Cause::MappedFile => write!(
+                f,
+                "a file that is mapped into memory is also accessed by {subject}: what is written in \
+                 one way is not seen in the other"
+            ),
+            Cause::PrintedFile => write!(
+                f,
+                "thread {thread} reads a file that functions for output have written: other output is \
+                 not followed there"
             ),
             Cause::BusyBesideSleepers => {
                 write!(f, "thread {thread} was still busy when the scheduling points were used up")

@@ -33,10 +33,12 @@ const END: u64 = BEGIN + SLOTS * SLOT;
 /// Before each block.
 #[repr(C)]
 struct Head {
-    /// Bytes of the block, and in the upper 16 bits what it is.
-    size_and_state: u64,
+    /// Bytes that there is room for, and in the upper 16 bits what it is.
+    room_and_state: u64,
     /// From the beginning of the memory that was carved out to the block.
-    before: u64,
+    before: u32,
+    /// How many bytes nobody asked for.
+    unused: u32,
 }
 
 const HEAD: u64 = size_of::<Head>() as u64;
@@ -122,8 +124,11 @@ pub fn after_fork() {
     LOCKED.store(false, Release);
 }
 
-/// The arena of a slot; `None` if there is no address space for it. Under the lock.
-fn arena(slot: u64) -> Option<&'static mut Arena> {
+/// The arena of a slot; `None` if there is no address space for it.
+///
+/// # Safety
+/// Under the lock, and not while another reference to the same arena is used.
+unsafe fn arena(slot: u64) -> Option<&'static mut Arena> {
     let state = &SLOT_STATES[slot as usize];
     let begin = BEGIN + slot * SLOT;
     if state.load(Relaxed) == 0 {
@@ -154,7 +159,8 @@ pub fn allocate(slot: u32, alignment: usize, size: usize) -> (*mut u8, bool) {
     let room = rounded(room);
     let Some(class) = class(room) else { return (null_mut(), false) };
     with_lock(|| {
-        let Some(arena) = arena(slot) else { return (null_mut(), false) };
+        // SAFETY: under the lock.
+        let Some(arena) = (unsafe { arena(slot) }) else { return (null_mut(), false) };
         let (begin, zero) = match reused(arena, slot, class, room) {
             Some(found) => found,
             None => match fresh(arena, slot, room) {
@@ -167,8 +173,11 @@ pub fn allocate(slot: u32, alignment: usize, size: usize) -> (*mut u8, bool) {
         let left = room - (block - first);
         // SAFETY: the memory is ours, and there is room for a head before the block.
         unsafe {
-            ((block - HEAD) as *mut Head)
-                .write(Head { size_and_state: left | USED << STATE, before: block - begin });
+            ((block - HEAD) as *mut Head).write(Head {
+                room_and_state: left | USED << STATE,
+                before: (block - begin) as u32,
+                unused: (left - size as u64) as u32,
+            });
         }
         (block as *mut u8, zero)
     })
@@ -229,24 +238,45 @@ fn head(block: *mut u8) -> Result<Head, Misuse> {
     }
     // SAFETY: the slot is mapped, and its first page is no block.
     let head = unsafe { ((at - HEAD) as *const Head).read() };
-    match head.size_and_state >> STATE {
-        USED if head.before >= HEAD && head.before <= at - BEGIN => Ok(head),
+    let before = u64::from(head.before);
+    match head.room_and_state >> STATE {
+        USED if before >= HEAD && before <= at - BEGIN => Ok(head),
         FREE => Err(Misuse::Twice),
         _ => Err(Misuse::None),
     }
 }
 
-/// The bytes of a block in use.
+impl Head {
+    fn room(&self) -> u64 {
+        self.room_and_state & ((1 << STATE) - 1)
+    }
+}
+
+/// How many bytes of a block in use were asked for.
 pub fn size(block: *mut u8) -> Result<usize, Misuse> {
-    head(block).map(|head| (head.size_and_state & ((1 << STATE) - 1)) as usize)
+    head(block).map(|head| (head.room() - u64::from(head.unused)) as usize)
+}
+
+/// Another size for a block, if there is room for it where it lies.
+pub fn resize(block: *mut u8, size: usize) -> Result<bool, Misuse> {
+    with_lock(|| {
+        let head = head(block)?;
+        let Some(unused) = head.room().checked_sub(size as u64) else { return Ok(false) };
+        // SAFETY: the head of a block in use, which the caller owns.
+        unsafe {
+            (*((block as u64 - HEAD) as *mut Head)).unused = unused as u32;
+        }
+        Ok(true)
+    })
 }
 
 /// Frees a block, for the thread with this slot; `None` for a thread that has none.
 pub fn release(slot: Option<u32>, block: *mut u8) -> Result<(), Misuse> {
     with_lock(|| {
-        let Head { size_and_state, before } = head(block)?;
+        let head = head(block)?;
+        let before = u64::from(head.before);
         let begin = block as u64 - before;
-        let room = (size_and_state & ((1 << STATE) - 1)) + before - HEAD;
+        let room = head.room() + before - HEAD;
         let owner = (begin - BEGIN) / SLOT;
         let mut keeper = slot.map_or(owner, u64::from);
         let Some(class) = class(room) else { return Err(Misuse::None) };
@@ -257,10 +287,14 @@ pub fn release(slot: Option<u32>, block: *mut u8) -> Result<(), Misuse> {
             sys::protect(begin, large_pages(room), libc::PROT_NONE);
             return Ok(());
         }
-        if arena(keeper).is_none_or(|arena| keeper != owner && arena.kept[class] >= MOST_KEPT) {
+        // SAFETY: as above.
+        if unsafe { arena(keeper) }
+            .is_none_or(|arena| keeper != owner && arena.kept[class] >= MOST_KEPT)
+        {
             keeper = owner;
         }
-        let Some(arena) = arena(keeper) else { return Err(Misuse::None) };
+        // SAFETY: as above.
+        let Some(arena) = (unsafe { arena(keeper) }) else { return Err(Misuse::None) };
         // As glibc does, the link is hidden: who follows a pointer in a freed block goes astray.
         // SAFETY: the memory is ours again and holds at least a head and two words.
         unsafe {
@@ -329,7 +363,9 @@ mod tests {
         free(other, first);
         assert_ne!(get(mine, 40), first);
         assert_eq!(get(other, 40), first);
-        assert!(matches!(size(first), Ok(48)));
+        assert!(matches!(size(first), Ok(40)));
+        assert!(matches!(resize(first, 48), Ok(true)) && matches!(size(first), Ok(48)));
+        assert!(matches!(resize(first, 49), Ok(false)) && matches!(size(first), Ok(48)));
         free(mine, first);
         assert!(matches!(release(Some(mine), first), Err(Misuse::Twice)));
         assert!(matches!(release(Some(mine), first.wrapping_add(16)), Err(Misuse::None)));
@@ -344,7 +380,7 @@ mod tests {
                 assert!((block as usize).is_multiple_of(alignment), "{alignment} {size}");
                 // SAFETY: the block is ours.
                 unsafe { block.write_bytes(7, size) };
-                assert!(matches!(super::size(block), Ok(room) if room >= size));
+                assert!(matches!(super::size(block), Ok(asked) if asked == size));
                 free(mine, block);
                 let (again, zero) = allocate(mine, alignment, size);
                 assert_eq!(again, block, "{alignment} {size}");

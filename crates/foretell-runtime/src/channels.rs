@@ -26,7 +26,7 @@ use crate::recorder::{Text, head, recorder};
 use crate::scheduler;
 use crate::sys;
 use crate::thread::{Session, Wait};
-use crate::turn::TurnCell;
+use crate::turn::{Turn, TurnCell};
 
 /// What is known of descriptors.
 #[derive(Default)]
@@ -51,6 +51,14 @@ struct Known {
     changed: Option<BTreeSet<u32>>,
     /// How often each descriptor was closed.
     closed: Option<BTreeMap<c_int, u64>>,
+    /// Numbers of eventfds that give one at a time.
+    semaphores: Option<BTreeSet<u64>>,
+    /// Files (device and inode) that were given something by functions for output, which is not held.
+    printed: Option<BTreeSet<(u64, u64)>>,
+    /// Addresses of variables that no memory of the program has.
+    variables: Option<BTreeSet<u64>>,
+    /// Files (device and inode) that are mapped so that what is stored goes into them.
+    mapped: Option<BTreeSet<(u64, u64)>>,
 }
 
 static KNOWN: TurnCell<Known> = TurnCell::new(Known {
@@ -64,6 +72,10 @@ static KNOWN: TurnCell<Known> = TurnCell::new(Known {
     sent_to_process: 0,
     changed: None,
     closed: None,
+    semaphores: None,
+    printed: None,
+    variables: None,
+    mapped: None,
 });
 
 /// # Safety
@@ -109,6 +121,8 @@ fn key(words: &[u64]) -> u64 {
 /// addresses of other objects by their highest bit.
 fn object(key: u64, kind: ObjectKind, name: &str) -> u32 {
     let address = key | 1 << 63;
+    // SAFETY: callers have the turn.
+    let turn = unsafe { Turn::held() };
     let fits = |model: &Model| matches!(model, Model::Channel(_));
     let make = || {
         // SAFETY: callers have the turn.
@@ -121,7 +135,19 @@ fn object(key: u64, kind: ObjectKind, name: &str) -> u32 {
         unsafe { recorder() }.put_texts([head(Kind::DefineGlobal, 0, 0), address, 1], &text);
         Model::Channel(kind)
     };
-    objects::get(address, fits, make).number
+    objects::get(turn, address, fits, make).number
+}
+
+/// A variable that no memory of the program has: its address, which no other has. It gets its name here.
+pub fn variable(words: &[u64], name: &str) -> u64 {
+    let address = (key(words) ^ key(&[sort::VARIABLE])) & !7 | 1 << 63;
+    // SAFETY: callers have the turn.
+    if unsafe { known() }.variables.get_or_insert_default().insert(address) {
+        let text = [Text::Bytes(name.as_bytes())];
+        // SAFETY: as above.
+        unsafe { recorder() }.put_texts([head(Kind::DefineGlobal, 0, 0), address, 8], &text);
+    }
+    address
 }
 
 /// Kinds of keys.
@@ -145,6 +171,7 @@ mod sort {
     pub const DESCRIPTOR: u64 = 17;
     pub const POSITION: u64 = 18;
     pub const CLIENT: u64 = 19;
+    pub const VARIABLE: u64 = 20;
 }
 
 fn status(file: c_int) -> Option<libc::stat> {
@@ -254,6 +281,21 @@ fn ends_of(inode: u64) -> Option<(u64, u64)> {
     unsafe { known() }.ends.as_ref()?.get(&inode).copied()
 }
 
+/// The descriptor is a new eventfd that gives one at a time.
+pub fn made_semaphore(file: c_int) {
+    let _errno = Errno::keep();
+    if let Some(number) = event_number(file) {
+        // SAFETY: callers have the turn.
+        unsafe { known() }.semaphores.get_or_insert_default().insert(number);
+    }
+}
+
+fn is_semaphore(file: c_int) -> bool {
+    // SAFETY: callers have the turn.
+    let semaphores = unsafe { known() }.semaphores.as_ref();
+    event_number(file).is_some_and(|number| semaphores.is_some_and(|all| all.contains(&number)))
+}
+
 /// The kernel's number of an eventfd.
 fn event_number(file: c_int) -> Option<u64> {
     let content = sys::read_file(format!("/proc/self/fdinfo/{file}\0").as_bytes())?;
@@ -296,6 +338,15 @@ pub fn content_of(file: c_int) -> Option<u32> {
         return None;
     }
     let key = key(&[sort::CONTENT, status.st_dev, status.st_ino]);
+    // SAFETY: callers have the turn.
+    let is_mapped = unsafe { known() }
+        .mapped
+        .as_ref()
+        .is_some_and(|files| files.contains(&(status.st_dev, status.st_ino)));
+    if is_mapped {
+        // What is stored to memory is no change of the channel.
+        outside::note(0, Cause::MappedFile, 0, "a descriptor", 0);
+    }
     Some(object(key, ObjectKind::State, "content of a file"))
 }
 
@@ -425,6 +476,7 @@ pub fn received(
 ) {
     let errno = Errno::keep();
     if let Some(content) = content_of(file) {
+        note_printed(session, file);
         poll(session, content, true);
         if !keeps {
             descriptors::moved(session, file);
@@ -457,11 +509,8 @@ pub fn received(
     let (amount, drained) = match ends.unit {
         Unit::Stream => (result as u64, (result as usize) < asked),
         Unit::Datagram => (1, false),
-        // A semaphore gives one at a time.
-        Unit::Counter => match counter(&[got]) {
-            1 => (1, false),
-            value => (value, true),
-        },
+        // A semaphore gives one at a time, any other all that there is.
+        Unit::Counter => (counter(&[got]), !is_semaphore(file)),
     };
     let detail =
         if drained { channel::DRAINED } else { 0 } | if by_try { channel::BY_TRY } else { 0 };
@@ -810,6 +859,12 @@ pub fn library_state(session: &mut Session, stream: u64, name: &[u8], effect: u3
     if effect & foretell_abi::LOOKS != 0 {
         poll(session, channel, true);
         examined(session, file);
+    } else if effect & foretell_abi::VARIES != 0
+        && let Some(status) = status(file)
+    {
+        // SAFETY: callers have the turn.
+        let printed = unsafe { known() }.printed.get_or_insert_default();
+        printed.insert((status.st_dev, status.st_ino));
     }
     if effect & foretell_abi::CHANGES != 0 {
         send(session, channel, 1, 0);
@@ -858,9 +913,22 @@ pub fn changed(session: &mut Session, file: c_int) {
     }
 }
 
+/// Somebody looks at a file that functions for output have written: what they were given was not held.
+fn note_printed(session: &Session, file: c_int) {
+    // SAFETY: callers have the turn.
+    let printed = unsafe { known() }.printed.as_ref();
+    let is_printed = |status: libc::stat| {
+        printed.is_some_and(|files| files.contains(&(status.st_dev, status.st_ino)))
+    };
+    if status(file).is_some_and(is_printed) {
+        outside::note(session.me.number, Cause::PrintedFile, 0, "", session.place);
+    }
+}
+
 /// Somebody looked at an open file: its size, its times.
 pub fn examined(session: &mut Session, file: c_int) {
     let _errno = Errno::keep();
+    note_printed(session, file);
     if let Some(content) = content_of(file) {
         poll(session, content, true);
     }

@@ -5,20 +5,26 @@
 //! each call of it looks at a state that all such code has in common, and changes it, and where threads
 //! call it in an order that nothing else settles, that is said.
 
-use std::collections::BTreeMap;
-use std::ffi::CStr;
+mod names;
 
-use foretell_abi::summaries::number_of;
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
+use std::sync::OnceLock;
+
+use foretell_abi::summaries::{NO_SUMMARY, SUMMARIES, number_of};
 
 use crate::turn::TurnCell;
+use names::{CPP_KNOWN, HARMLESS, HARMLESS_BEGINNINGS, STATELESS, STREAMS};
 
 /// Who a function belongs to.
 #[derive(Clone, Copy)]
 enum Owner {
     /// The C library, the loader, or us.
     Known,
-    /// The C library, but nobody wrote down what the function does with memory.
+    /// The C library, but nobody wrote down what the function does with memory and keeps between its calls.
     Undescribed,
+    /// The C library, but nobody wrote down what the function does with memory.
+    Stateless,
     /// The C++ library: objects that are handed to it are changed, nothing else.
     Cpp,
     /// A library that keeps nothing but what belongs to the objects that are handed to it.
@@ -56,7 +62,7 @@ pub fn state(function: u64, name: &CStr, object: u64) -> Option<u64> {
     // SAFETY: a session has the turn.
     let owners = unsafe { OWNERS.get() };
     match *owners.entry(function).or_insert_with(|| owner(function, name)) {
-        Owner::Known | Owner::Undescribed => None,
+        Owner::Known | Owner::Undescribed | Owner::Stateless => None,
         Owner::Cpp => {
             // Names are demangled: one of C++ has its parameters.
             let is_member = name.to_bytes().contains(&b'(');
@@ -67,23 +73,59 @@ pub fn state(function: u64, name: &CStr, object: u64) -> Option<u64> {
     }
 }
 
-/// Is nothing known about what the function reads and writes?
-pub fn is_unknown(function: u64, name: &CStr) -> bool {
+/// Is it unknown what the function reads, writes and keeps? Code that is not the C library's shares one state
+/// ([`state`]); what it does besides matters where it is given memory of the program.
+pub fn is_unknown(function: u64, name: &CStr, object: u64, given: u32) -> bool {
     // SAFETY: a session has the turn.
     let owners = unsafe { OWNERS.get() };
-    let owner = *owners.entry(function).or_insert_with(|| owner(function, name));
-    matches!(owner, Owner::Unknown | Owner::Undescribed)
+    match *owners.entry(function).or_insert_with(|| owner(function, name)) {
+        Owner::Undescribed => true,
+        Owner::Unknown | Owner::Stateless => given > 0,
+        // Its own object is a state ([`state`]); one that others may see holds what the program reads by itself.
+        Owner::Cpp => {
+            let is_shared = object != 0 && !is_standard(object) && !is_on_stack(object);
+            let besides = given - u32::from(object != 0).min(given);
+            let name = name.to_string_lossy();
+            let is_stream = STREAMS.iter().any(|begin| name.starts_with(begin));
+            let is_known = CPP_KNOWN.iter().any(|begin| name.starts_with(begin));
+            is_stream && is_shared || !is_stream && !is_known && besides > 0
+        }
+        Owner::Known | Owner::Objects => false,
+    }
 }
 
 /// The function and the file that it is in, with a tabulator between them.
 pub fn told(function: u64, name: &CStr) -> String {
-    let name = name.to_string_lossy();
+    let name = name_of(function, name).to_string_lossy();
     let name = if name.is_empty() { "a function" } else { &*name };
     format!("{name}\t{}", file_of(function).unwrap_or_default())
 }
 
+/// Where an output stream of C++ keeps how it formats (precision, width, flags), and how many bytes that has.
+///
+/// # Safety
+/// It must be one.
+pub unsafe fn format_of(stream: u64) -> (u64, u64) {
+    // SAFETY: the Itanium ABI: the table of virtual functions has the way to the virtual base before it. There
+    // `std::ios_base` has a table of its own, and then these.
+    unsafe {
+        let table = (stream as *const *const i64).read();
+        let base = stream.wrapping_add_signed(table.sub(3).read());
+        (base + 8, 20)
+    }
+}
+
+/// Is it on the stack of the thread that asks? (Stacks grow downwards.)
+fn is_on_stack(object: u64) -> bool {
+    let here = (&raw const object) as u64;
+    object > here && object - here < STACK
+}
+
+/// So large is a stack by default.
+const STACK: u64 = 8 << 20;
+
 /// Is it `std::cout` or one of its kin? What order their lines have is lawful.
-fn is_standard(stream: u64) -> bool {
+pub fn is_standard(stream: u64) -> bool {
     [c"_ZSt4cout", c"_ZSt4cerr", c"_ZSt4clog"].iter().any(|name| {
         // SAFETY: asks the loader.
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
@@ -91,22 +133,72 @@ fn is_standard(stream: u64) -> bool {
     })
 }
 
+/// What the loader knows of the address.
+fn looked_up(function: u64) -> Option<libc::Dl_info> {
+    // SAFETY: zero is valid for it; the loader only looks the address up.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        (libc::dladdr(function as *const libc::c_void, &mut info) != 0).then_some(info)
+    }
+}
+
 /// The name of the file that the address is in.
 fn file_of(function: u64) -> Option<String> {
-    // SAFETY: zero is valid for it; the loader only looks the address up.
-    let (found, info) = unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        (libc::dladdr(function as *const libc::c_void, &mut info) != 0, info)
-    };
-    if !found || info.dli_fname.is_null() {
-        return None;
-    }
+    let info = looked_up(function).filter(|info| !info.dli_fname.is_null())?;
     // SAFETY: the loader's own string.
     let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy();
     path.rsplit('/').next().map(str::to_owned)
 }
 
+/// The name that the caller knows, or, of a function that is called by a pointer, the loader.
+fn name_of(function: u64, known: &CStr) -> &CStr {
+    if !known.is_empty() {
+        return known;
+    }
+    let is_it =
+        |info: &libc::Dl_info| info.dli_saddr as u64 == function && !info.dli_sname.is_null();
+    // SAFETY: the loader's own string, of a library that is in use.
+    looked_up(function)
+        .filter(is_it)
+        .map_or(known, |info| unsafe { CStr::from_ptr(info.dli_sname) })
+}
+
+/// Addresses of the functions that have a summary, with its position; in order.
+static SUMMARISED: OnceLock<Vec<(u64, u32)>> = OnceLock::new();
+
+/// Looks the functions up that have a summary. Before the program begins: what that takes must not be recorded.
+pub fn prepare() {
+    SUMMARISED.get_or_init(|| {
+        let mut addresses: Vec<(u64, u32)> = Vec::with_capacity(SUMMARIES.len());
+        for (position, summary) in SUMMARIES.iter().enumerate() {
+            let Ok(name) = CString::new(summary.name) else { continue };
+            // SAFETY: asks the loader.
+            let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+            if !found.is_null() {
+                addresses.push((found as u64, position as u32));
+            }
+        }
+        addresses.sort_unstable();
+        addresses
+    });
+}
+
+/// The summary of a function that is called by its address.
+pub fn summary_of(function: u64) -> u32 {
+    let addresses = SUMMARISED.get().map_or(&[][..], Vec::as_slice);
+    let at = addresses.partition_point(|&(address, _)| address < function);
+    addresses
+        .get(at)
+        .filter(|(address, _)| *address == function)
+        .map_or(NO_SUMMARY, |found| found.1)
+}
+
 fn owner(function: u64, name: &CStr) -> Owner {
+    let is_by_pointer = name.is_empty();
+    let name = name_of(function, name);
+    if is_by_pointer && summary_of(function) != NO_SUMMARY {
+        return Owner::Known;
+    }
     let Some(file) = file_of(function) else { return Owner::Unknown };
     let is_one = |names: &[&str]| names.iter().any(|begin| file.starts_with(begin));
     let is_libc = is_one(&["libc.so"]);
@@ -114,9 +206,10 @@ fn owner(function: u64, name: &CStr) -> Owner {
         return Owner::Known;
     }
     if is_libc || is_elsewhere(name) {
-        return match name.to_str().is_ok_and(is_described) {
-            true => Owner::Known,
-            false => Owner::Undescribed,
+        return match name.to_str() {
+            Ok(name) if is_described(name) => Owner::Known,
+            Ok(name) if STATELESS.contains(&name) => Owner::Stateless,
+            _ => Owner::Undescribed,
         };
     }
     match () {
@@ -129,54 +222,13 @@ fn owner(function: u64, name: &CStr) -> Owner {
 /// Is it known what the C library's function does with memory that it is given: by the table in `foretell-abi`, or
 /// because it concerns nobody else?
 fn is_described(name: &str) -> bool {
+    // The C library's own name of the same function: where a call goes by pointer, the loader may give that one.
+    let public = name.strip_prefix("__").unwrap_or(name);
     number_of(name).is_some()
         || HARMLESS.contains(&name)
+        || HARMLESS.contains(&public)
         || HARMLESS_BEGINNINGS.iter().any(|begin| name.starts_with(begin))
 }
-
-/// Functions of the C library that leave the program's own data alone: what they are given is opaque, is called
-/// back, or says how they are to do their work. (Not here: those that the runtime replaces, or that the compiler
-/// pass knows by name.)
-const HARMLESS: &[&str] = &[
-    "__cxa_atexit",
-    "__cxa_thread_atexit_impl",
-    "__sigsetjmp",
-    "_setjmp",
-    "at_quick_exit",
-    "atexit",
-    "bsearch",
-    "clock_getres",
-    "closedir",
-    "clearerr",
-    "dlclose",
-    "dlsym",
-    "fclose",
-    "feof",
-    "ferror",
-    "fileno",
-    "flockfile",
-    "freeaddrinfo",
-    "funlockfile",
-    "getrlimit",
-    "getrusage",
-    "lfind",
-    "longjmp",
-    "on_exit",
-    "pclose",
-    "sched_setaffinity",
-    "setbuf",
-    "setitimer",
-    "setjmp",
-    "setrlimit",
-    "setsockopt",
-    "setvbuf",
-    "sysinfo",
-    "times",
-    "twalk",
-    "uname",
-];
-
-const HARMLESS_BEGINNINGS: &[&str] = &["posix_spawn", "pthread_", "sched_", "sem_", "sig"];
 
 /// Does a library that everybody uses have a function of this name?
 fn is_elsewhere(name: &CStr) -> bool {

@@ -8,11 +8,11 @@ use std::ffi::CStr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use foretell_abi::summaries::{IS_OVER, IS_SYMBOLIC};
+use foretell_abi::summaries::{IS_OVER, IS_SYMBOLIC, IS_USED};
 use foretell_abi::{
-    ABI_VERSION, AccessInfo, BinaryOp, COPY_SYMBOLIC, CallSlots, Described, LOCAL_DESTINATION,
-    LOCAL_SOURCE, MODULE_RUST, MODULE_SYMBOLIC, Met, Module, PinReason, RmwKind, Site, Source,
-    Unseen,
+    ABI_VERSION, AccessInfo, BinaryOp, COPY_HELD, COPY_SYMBOLIC, CallSlots, Described, FORMATS,
+    LOCAL_DESTINATION, LOCAL_SOURCE, MODULE_RUST, MODULE_SYMBOLIC, Met, Module, Order, PinReason,
+    RmwKind, Site, Source, Unseen,
 };
 use foretell_wire::outside::Cause;
 use foretell_wire::{Kind, access, await_mark};
@@ -112,7 +112,7 @@ fn note_pin(session: &mut Session, place: u64, width: u32, shadow: u32, value: u
 }
 
 /// The hooks that come most often: each first tries to do without a session.
-mod often {
+pub(crate) mod often {
     use super::*;
 
     #[unsafe(no_mangle)]
@@ -507,6 +507,11 @@ hooks! {
             return;
         }
         session.place = session.recorder().site(site);
+        if effect & FORMATS != 0 {
+            // SAFETY: an output stream that is about to be used.
+            let (at, size) = unsafe { foreign::format_of(stream as u64) };
+            return read_range(&mut session, site as u64, at, size, true);
+        }
         // SAFETY: a constant of the module.
         let name = unsafe { CStr::from_ptr(name) }.to_bytes();
         channels::library_state(&mut session, stream as u64, name, effect);
@@ -520,6 +525,7 @@ hooks! {
             number: number as usize,
             is_over: flags & IS_OVER != 0,
             is_symbolic: flags & IS_SYMBOLIC != 0,
+            is_used: flags & IS_USED != 0,
             arguments: [
                 first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, tenth,
             ],
@@ -536,7 +542,7 @@ hooks! {
     ) => {
         // SAFETY: a constant of the module.
         let name = unsafe { CStr::from_ptr(name) };
-        let is_unknown = given > 0 && foreign::is_unknown(function as u64, name);
+        let is_unknown = foreign::is_unknown(function as u64, name, object as u64, given);
         // SAFETY: a session has the turn.
         if is_unknown && !unsafe { scheduler::scheduler() }.is_single() {
             let text = foreign::told(function as u64, name);
@@ -595,6 +601,13 @@ pub unsafe extern "C" fn __foretell_unwind(frame: *const u8) {
     if let Some(mut session) = Session::begin_hook() {
         leave_calls(&mut session, |open| open < frame as u64);
     }
+}
+
+/// See `foretell-abi`.
+#[unsafe(no_mangle)]
+#[allow(clippy::missing_safety_doc)] // foretell-abi
+pub unsafe extern "C" fn __foretell_summary_of(function: *const u8) -> u32 {
+    foreign::summary_of(function as u64)
 }
 
 /// The slots of a thread that has no session: its own if it has any, so that a signal handler does
@@ -733,6 +746,9 @@ pub fn copy<const SITE: bool>(
             note_read::<SITE>(session, place, detail, from + at, value, 0)
         };
         let shadow = if symbolic { shadow } else { 0 };
+        if shadow != 0 && flags & COPY_HELD != 0 {
+            note_pin(session, place, u32::from(size) * 8, shadow, value);
+        }
         if local_to {
             session.me.local.store(to + at, size.into(), shadow);
         } else {
@@ -741,6 +757,71 @@ pub fn copy<const SITE: bool>(
         at += u64::from(size);
     }
     session.me.slots.local_shadows = session.me.local.len() as u32;
+}
+
+/// The memory is read by the system or a library, and goes where it is not followed: it had to be what it was.
+pub fn held(session: &mut Session, address: u64, size: u64) {
+    let (mut at, end) = (address, address + size);
+    while address != 0 && at < end {
+        let size = piece(end - at);
+        // SAFETY: the program hands it over to be read.
+        let value = unsafe { peek(at, size) };
+        let place = session.place;
+        let read = note_read::<false>(session, place, access::detail(size, 0), at, value, 0);
+        if wanted(true) {
+            note_pin(session, place, u32::from(size) * 8, read, value);
+        }
+        at += u64::from(size);
+    }
+}
+
+/// Looks at a variable that no memory of the program has (`channels::variable`); what follows depends on its value.
+pub fn look_at(session: &mut Session, variable: u64, value: u32) {
+    let place = session.place;
+    let detail = access::detail(4, Order::SequentiallyConsistent as u8);
+    let read = note_read::<false>(session, place, detail, variable, value.into(), 0);
+    if wanted(true) {
+        note_pin(session, place, 32, read, value.into());
+    }
+}
+
+/// Sets such a variable.
+pub fn set(session: &mut Session, variable: u64, old: u32, value: u32) {
+    let detail = access::detail(4, Order::SequentiallyConsistent as u8);
+    let head = head(Kind::Write, detail, session.place);
+    session.me.access::<false, 1>(head, variable, value.into(), [old.into()]);
+}
+
+/// A block has become another one, and holds what it held: it was read before it was freed.
+pub fn resized(session: &mut Session, block: u64, moved: u64, size: u64, kept: u64) {
+    let place = session.place;
+    let mut shadows = Vec::new();
+    let pieces = || {
+        let next = move |at: &u64| Some(at + u64::from(piece(kept - at))).filter(|&at| at < kept);
+        let first = (kept > 0).then_some(0);
+        std::iter::successors(first, next).map(move |at| (at, piece(kept - at)))
+    };
+    for (at, size) in pieces() {
+        // SAFETY: the values are those of the new block, which the program has yet to get.
+        let value = unsafe { peek(moved + at, size) };
+        let detail = access::detail(size, 0);
+        shadows.push(note_read::<false>(session, place, detail, block + at, value, 0));
+    }
+    session.event(Kind::Free, 0, [block]);
+    session.event(Kind::Alloc, 0, [moved, size]);
+    for ((at, size), shadow) in pieces().zip(shadows) {
+        // SAFETY: as above.
+        let value = unsafe { peek(moved + at, size) };
+        let shadow = if wanted(true) { shadow } else { 0 };
+        note_write::<false>(
+            session,
+            place,
+            access::detail(size, 0),
+            moved + at,
+            value,
+            shadow.into(),
+        );
+    }
 }
 
 /// Tells the recorder of a module's globals and what they hold before the program runs.

@@ -28,6 +28,7 @@ mod allocator;
 mod arena;
 mod channels;
 mod clients;
+mod contract;
 mod fiber;
 mod forced;
 mod foreign;

@@ -4,19 +4,22 @@
 //! known by its address and gets a number in the trace when it is first used or initialised. An
 //! address that is initialised again is another object; one that was only destroyed is not.
 
+use std::cell::{Cell, RefCell};
+
 use foretell_wire::condition::Condition;
 use foretell_wire::{Kind, ObjectKind, of_variable};
 
 use crate::recorder::{head, recorder};
 use crate::scheduler;
-use crate::turn::TurnCell;
+use crate::turn::{Turn, TurnCell};
 
 /// Spreads the bits of an address for tables whose size is a power of two.
 pub fn hash(address: u64) -> usize {
     ((address >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as usize
 }
 
-/// An object.
+/// An object. It stays where it is as long as the process runs; what changes is in cells, because others
+/// change it while a thread waits.
 pub struct Object {
     /// Its number in the trace.
     pub number: u32,
@@ -25,9 +28,9 @@ pub struct Object {
     /// What it is and who holds it.
     pub model: Model,
     /// Other processes may see it: the real object decides, and the model follows.
-    pub shared: bool,
+    pub shared: Cell<bool>,
     /// It was destroyed, and its memory says so while nobody initialises it again, see [`bury`].
-    buried: bool,
+    buried: Cell<bool>,
 }
 
 /// What the first word of a destroyed object is. POSIX says nothing about what is there, and no object
@@ -41,9 +44,9 @@ pub enum Model {
     /// A reader-writer lock.
     ReaderWriter(ReaderWriter),
     /// A condition variable.
-    Condition(Condition),
+    Condition(RefCell<Condition>),
     /// A semaphore's count.
-    Semaphore(u32),
+    Semaphore(Cell<u32>),
     /// A barrier.
     Barrier(Barrier),
     /// A channel, whose state the kernel keeps.
@@ -55,20 +58,82 @@ pub struct Mutex {
     /// How a second lock by the holder ends.
     pub kind: ObjectKind,
     /// The holder's number.
-    pub owner: Option<u32>,
+    pub owner: Cell<Option<u32>>,
     /// How often the holder has it.
-    pub depth: u32,
+    pub depth: Cell<u32>,
     /// It was destroyed.
-    pub destroyed: bool,
+    pub destroyed: Cell<bool>,
+    /// Of a robust one: what the last owners have left.
+    pub left: Cell<Left>,
+}
+
+impl Mutex {
+    /// The thread has it, or has it once more.
+    pub fn take(&self, thread: u32) {
+        self.owner.set(Some(thread));
+        self.depth.set(self.depth.get() + 1);
+    }
+
+    /// The owner gives it back once; whether nobody has it now.
+    pub fn give_back(&self) -> bool {
+        self.depth.set(self.depth.get() - 1);
+        let is_free = self.depth.get() == 0;
+        if is_free {
+            self.owner.set(None);
+        }
+        is_free
+    }
+
+    /// Nobody has it any more; says how often the owner had it.
+    pub fn leave(&self) -> u32 {
+        self.owner.set(None);
+        self.depth.take()
+    }
+
+    /// The thread has it as often as before it [left](Mutex::leave) it.
+    pub fn take_again(&self, thread: u32, depth: u32) {
+        self.owner.set(Some(thread));
+        self.depth.set(depth);
+    }
+}
+
+/// How its owners have left a robust mutex, by the number that the trace has for it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// As they should.
+    Consistent = 0,
+    /// The last one ended with it.
+    OwnerDead = 1,
+    /// And whoever was told so gave it back without a word.
+    NotRecoverable = 2,
 }
 
 /// A reader-writer lock.
 #[derive(Default)]
 pub struct ReaderWriter {
     /// The writer's number.
-    pub writer: Option<u32>,
+    pub writer: Cell<Option<u32>>,
     /// The readers' numbers; one may be there several times.
-    pub readers: Vec<u32>,
+    pub readers: RefCell<Vec<u32>>,
+}
+
+impl ReaderWriter {
+    /// Whether one more reader, or a writer, can have it.
+    pub fn is_free(&self, shared: bool) -> bool {
+        self.writer.get().is_none() && (shared || self.readers.borrow().is_empty())
+    }
+
+    /// The thread gives it back; whether as a reader, or `None` if it does not have it.
+    pub fn give_back(&self, thread: u32) -> Option<bool> {
+        if self.writer.get() == Some(thread) {
+            self.writer.set(None);
+            return Some(false);
+        }
+        let mut readers = self.readers.borrow_mut();
+        let reader = readers.iter().position(|&reader| reader == thread)?;
+        readers.swap_remove(reader);
+        Some(true)
+    }
 }
 
 /// A barrier.
@@ -76,15 +141,17 @@ pub struct Barrier {
     /// How many threads meet.
     pub parties: u32,
     /// How many have come in this round.
-    pub arrived: u32,
+    pub arrived: Cell<u32>,
+    /// How many of those that look at what it tells them were counted in this round.
+    pub counted: Cell<u32>,
     /// Rounds that are complete.
-    pub round: u64,
+    pub round: Cell<u64>,
 }
 
 /// All objects by address.
 struct Table {
     /// Objects by number.
-    objects: Vec<Object>,
+    objects: Vec<&'static Object>,
     /// Numbers plus 1, by hash of the address; 0 is empty, [`GONE`] was used.
     slots: Vec<u32>,
     /// Slots that are not empty.
@@ -93,14 +160,19 @@ struct Table {
 
 const GONE: u32 = u32::MAX;
 
-static TABLE: TurnCell<Table> =
-    TurnCell::new(Table { objects: Vec::new(), slots: Vec::new(), used: 0 });
+static TABLE: TurnCell<RefCell<Table>> =
+    TurnCell::new(RefCell::new(Table { objects: Vec::new(), slots: Vec::new(), used: 0 }));
 
-/// # Safety
-/// Only for the thread that has the turn.
-unsafe fn table() -> &'static mut Table {
-    // SAFETY: the caller's promise.
-    unsafe { TABLE.get() }
+impl Model {
+    /// A semaphore with this count.
+    pub fn semaphore(count: u32) -> Model {
+        Model::Semaphore(Cell::new(count))
+    }
+
+    /// A condition variable for which nobody waits.
+    pub fn condition() -> Model {
+        Model::Condition(RefCell::default())
+    }
 }
 
 impl Table {
@@ -150,57 +222,56 @@ impl Table {
 /// The object at the address; a new one as `make` says when there is none, or when `fits` says that
 /// what was there is something else.
 pub fn get(
+    turn: Turn,
     address: u64,
     fits: impl Fn(&Model) -> bool,
     make: impl FnOnce() -> Model,
-) -> &'static mut Object {
-    // SAFETY: callers have the turn; objects are used one at a time.
-    let table = unsafe { table() };
-    if let Some(slot) = table.find(address) {
-        let number = table.slots[slot] as usize - 1;
-        let object = &table.objects[number];
+) -> &'static Object {
+    if let Some(number) = number_at(turn, address) {
+        let object = by_number(turn, number);
         // SAFETY: the program uses what lies there.
-        let again = || object.buried && unsafe { (address as *const u32).read_volatile() } != GRAVE;
+        let again =
+            || object.buried.get() && unsafe { (address as *const u32).read_volatile() } != GRAVE;
         if fits(&object.model) && !again() {
-            return &mut table.objects[number];
+            return object;
         }
     }
-    define(address, make())
+    define(turn, address, make())
 }
 
 /// A new object at the address, whatever was there.
-pub fn define(address: u64, model: Model) -> &'static mut Object {
-    forget(address);
-    // SAFETY: as above.
-    let table = unsafe { table() };
-    let number = table.objects.len() as u32;
+pub fn define(turn: Turn, address: u64, model: Model) -> &'static Object {
+    forget(turn, address);
+    let number = count(turn);
     let (kind, amount) = match &model {
         Model::Mutex(mutex) => (mutex.kind, 0),
         Model::ReaderWriter(_) => (ObjectKind::ReaderWriterLock, 0),
         Model::Condition(_) => (ObjectKind::Condition, 0),
-        Model::Semaphore(count) => (ObjectKind::Semaphore, *count),
+        Model::Semaphore(count) => (ObjectKind::Semaphore, count.get()),
         Model::Barrier(barrier) => (ObjectKind::Barrier, barrier.parties),
         Model::Channel(kind) => (*kind, 0),
     };
     let what = u64::from(number) | u64::from(kind as u32) << 32;
-    // SAFETY: as above.
+    // SAFETY: the token; nobody else has the recorder here.
     unsafe { recorder() }.put([head(Kind::DefineObject, 0, 0), what, address, amount.into()]);
-    table.objects.push(Object { number, address, model, shared: false, buried: false });
+    let (shared, buried) = (Cell::new(false), Cell::new(false));
+    let object: &'static Object =
+        Box::leak(Box::new(Object { number, address, model, shared, buried }));
+    let mut table = TABLE.shared(turn).borrow_mut();
+    table.objects.push(object);
     table.insert(address, number);
-    &mut table.objects[number as usize]
+    object
 }
 
 /// The number of the object at the address, if one was ever used there.
-pub fn number_at(address: u64) -> Option<u32> {
-    // SAFETY: callers have the turn.
-    let table = unsafe { table() };
+pub fn number_at(turn: Turn, address: u64) -> Option<u32> {
+    let table = TABLE.shared(turn).borrow();
     table.find(address).map(|slot| table.slots[slot] - 1)
 }
 
 /// There is no object at the address any more.
-pub fn forget(address: u64) {
-    // SAFETY: callers have the turn.
-    let table = unsafe { table() };
+pub fn forget(turn: Turn, address: u64) {
+    let mut table = TABLE.shared(turn).borrow_mut();
     if let Some(slot) = table.find(address) {
         table.slots[slot] = GONE;
     }
@@ -208,13 +279,13 @@ pub fn forget(address: u64) {
 
 /// The object at the address was destroyed. Whoever uses it from now on uses the same object, unless it
 /// is initialised again, by a function or by plain writes.
-pub fn bury(address: u64) {
-    let Some(number) = number_at(address) else { return };
-    let object = by_number(number);
-    match object.shared {
-        true => forget(address), // other processes see the memory
+pub fn bury(turn: Turn, address: u64) {
+    let Some(number) = number_at(turn, address) else { return };
+    let object = by_number(turn, number);
+    match object.shared.get() {
+        true => forget(turn, address), // other processes see the memory
         false => {
-            object.buried = true;
+            object.buried.set(true);
             // SAFETY: the program's object, which it has just destroyed.
             unsafe { (address as *mut u32).write_volatile(GRAVE) };
         }
@@ -222,24 +293,37 @@ pub fn bury(address: u64) {
 }
 
 /// How many objects there are and were; their numbers begin with 0.
-pub fn count() -> u32 {
-    // SAFETY: callers have the turn.
-    unsafe { table() }.objects.len() as u32
+pub fn count(turn: Turn) -> u32 {
+    TABLE.shared(turn).borrow().objects.len() as u32
 }
 
-/// The object with this number.
-pub fn by_number(number: u32) -> &'static mut Object {
-    // SAFETY: callers have the turn; numbers come from `define`.
-    &mut unsafe { table() }.objects[number as usize]
+/// The object with this number, which comes from [`define`].
+pub fn by_number(turn: Turn, number: u32) -> &'static Object {
+    TABLE.shared(turn).borrow().objects[number as usize]
+}
+
+/// The count of the semaphore with this number.
+pub fn semaphore(turn: Turn, number: u32) -> &'static Cell<u32> {
+    match &by_number(turn, number).model {
+        Model::Semaphore(count) => count,
+        _ => unreachable!("numbers of semaphores name semaphores"),
+    }
+}
+
+/// The semaphore at an address that is not of the C library, and its count, which is 0 at first.
+pub fn semaphore_at(turn: Turn, address: u64) -> (u32, &'static Cell<u32>) {
+    let fits = |model: &Model| matches!(model, Model::Semaphore(_));
+    let number = get(turn, address, fits, || Model::semaphore(0)).number;
+    (number, semaphore(turn, number))
 }
 
 /// Whether a semaphore, or another object that other processes see, can be taken now.
-pub fn is_free(number: u32) -> bool {
-    let object = by_number(number);
-    if let Model::Semaphore(count) = object.model
-        && !object.shared
+pub fn is_free(turn: Turn, number: u32) -> bool {
+    let object = by_number(turn, number);
+    if let Model::Semaphore(count) = &object.model
+        && !object.shared.get()
     {
-        return count > 0;
+        return count.get() > 0;
     }
     // SAFETY: glibc's layout: the first word of a semaphore is its count, that of a mutex its owner
     // and flags. The object is in use, so it is there.
@@ -260,8 +344,8 @@ const OWNER_DIED: u32 = 0x4000_0000;
 const WRITE_LOCKED: u32 = 2;
 
 /// For people.
-pub fn describe(number: u32) -> String {
-    let object = by_number(number);
+pub fn describe(turn: Turn, number: u32) -> String {
+    let object = by_number(turn, number);
     let holder = |owner: Option<u32>| match owner {
         Some(owner) => format!(" held by {}", scheduler::thread_name(owner)),
         None => String::new(),
@@ -269,9 +353,9 @@ pub fn describe(number: u32) -> String {
     // A channel's is none.
     let address = object.address & !of_variable::ANY;
     match &object.model {
-        Model::Mutex(mutex) => format!("mutex {address:#x}{}", holder(mutex.owner)),
+        Model::Mutex(mutex) => format!("mutex {address:#x}{}", holder(mutex.owner.get())),
         Model::ReaderWriter(lock) => {
-            let owner = lock.writer.or(lock.readers.first().copied());
+            let owner = lock.writer.get().or_else(|| lock.readers.borrow().first().copied());
             format!("reader-writer lock {:#x}{}", object.address, holder(owner))
         }
         Model::Condition(_) => format!("condition {address:#x}"),
@@ -279,7 +363,78 @@ pub fn describe(number: u32) -> String {
         Model::Channel(_) => format!("channel {:#x}", object.address),
         Model::Barrier(barrier) => format!(
             "barrier {:#x} ({} of {} came)",
-            object.address, barrier.arrived, barrier.parties
+            object.address,
+            barrier.arrived.get(),
+            barrier.parties
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn object(number: u32, address: u64) -> &'static Object {
+        let (shared, buried) = (Cell::new(false), Cell::new(false));
+        let model = Model::semaphore(0);
+        Box::leak(Box::new(Object { number, address, model, shared, buried }))
+    }
+
+    #[test]
+    fn an_address_is_found_until_it_is_forgotten() {
+        let mut table = Table { objects: Vec::new(), slots: Vec::new(), used: 0 };
+        let mut known = BTreeMap::new();
+        for number in 0..600u32 {
+            let address = u64::from(number % 400) * 40;
+            if let Some(slot) = table.find(address) {
+                table.slots[slot] = GONE;
+            }
+            table.objects.push(object(number, address));
+            table.insert(address, number);
+            known.insert(address, number);
+            if number % 3 == 0 {
+                let slot = table.find(address).expect("it was put there");
+                table.slots[slot] = GONE;
+                known.remove(&address);
+            }
+        }
+        for address in (0..400 * 40).step_by(8) {
+            let found = table.find(address).map(|slot| table.slots[slot] - 1);
+            assert_eq!(found, known.get(&address).copied(), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_mutex_is_free_when_its_owner_gave_it_back_as_often_as_it_took_it() {
+        let Model::Mutex(mutex) = crate::wrappers::mutex::unlocked(ObjectKind::RecursiveMutex)
+        else {
+            unreachable!("a mutex")
+        };
+        mutex.take(3);
+        mutex.take(3);
+        assert!(!mutex.give_back());
+        assert_eq!(mutex.owner.get(), Some(3));
+        assert!(mutex.give_back());
+        assert_eq!(mutex.owner.get(), None);
+        mutex.take_again(4, 2);
+        assert_eq!(mutex.leave(), 2);
+        assert_eq!((mutex.owner.get(), mutex.depth.get()), (None, 0));
+    }
+
+    #[test]
+    fn a_reader_writer_lock_has_one_writer_or_any_readers() {
+        let lock = ReaderWriter::default();
+        lock.readers.borrow_mut().extend([1, 2, 1]);
+        assert!(lock.is_free(true) && !lock.is_free(false));
+        assert_eq!(
+            [1, 1, 1, 2].map(|thread| lock.give_back(thread)),
+            [Some(true), Some(true), None, Some(true)]
+        );
+        lock.writer.set(Some(5));
+        assert!(!lock.is_free(true) && !lock.is_free(false));
+        assert_eq!((lock.give_back(6), lock.give_back(5)), (None, Some(false)));
+        assert!(lock.is_free(false));
     }
 }

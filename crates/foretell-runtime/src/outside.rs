@@ -18,7 +18,7 @@ use crate::objects::{self, Model};
 use crate::recorder::{Text, head, recorder};
 use crate::sys;
 use crate::thread::{Session, State, Thread, Wait};
-use crate::turn::TurnCell;
+use crate::turn::{Turn, TurnCell};
 use crate::wrappers::signals;
 
 /// The program has forked or started another program.
@@ -159,9 +159,11 @@ pub fn wakers(threads: &[*mut Thread]) -> Vec<Waker> {
 /// where it is, and with `SA_RESTART` one that waits for a semaphore or a futex, too.
 fn a_handler_may_wake(thread: &Thread, signal: c_int) -> bool {
     let acts = || !signals::is_quiet(signal);
+    // SAFETY: only who has the turn looks at other threads.
+    let turn = unsafe { Turn::held() };
     thread.state == State::Blocked
         && match thread.wait {
-            Wait::Object(number) => match objects::by_number(number).model {
+            Wait::Object(number) => match &objects::by_number(turn, number).model {
                 Model::Condition(_) => acts(),
                 Model::Semaphore(_) => acts() || !signals::restarts(signal),
                 _ => false,
@@ -176,10 +178,12 @@ fn a_handler_may_wake(thread: &Thread, signal: c_int) -> bool {
 
 /// Whether the thread waits for something that another process has in its memory.
 fn another_process_may_wake(thread: &Thread) -> bool {
+    // SAFETY: only who has the turn looks at other threads.
+    let turn = unsafe { Turn::held() };
     match thread.wait {
         Wait::Object(number) if thread.state == State::Blocked => {
-            let object = objects::by_number(number);
-            object.shared && mapped_elsewhere(object.address)
+            let object = objects::by_number(turn, number);
+            object.shared.get() && mapped_elsewhere(object.address)
         }
         Wait::Change if thread.state == State::Blocked => {
             let seen = |address| is_shared_mapping(address) && mapped_elsewhere(address);

@@ -105,6 +105,14 @@ fn with_more<const N: usize>(head: u64) -> u64 {
     if N > 0 { head | u64::from(access::MORE) << 8 } else { head }
 }
 
+/// Whether a record with this first word has so many words and texts.
+fn fits(head: u64, words: usize, texts: usize) -> bool {
+    Kind::from_code(head as u8).is_some_and(|kind| {
+        let layout = kind.layout();
+        (words, texts) == (layout.fixed((head >> 8) as u8), layout.texts.len())
+    })
+}
+
 /// A place in the log.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
@@ -381,6 +389,7 @@ impl Recorder {
     /// Appends a record of fixed size.
     #[inline(always)]
     pub fn put<const N: usize>(&mut self, words: [u64; N]) {
+        debug_assert!(fits(words[0], N, 0));
         if self.next() >= self.limit && !self.make_room() {
             return;
         }
@@ -409,6 +418,7 @@ impl Recorder {
 
     /// Appends a record that ends in texts.
     pub fn put_texts<const N: usize>(&mut self, words: [u64; N], texts: &[Text]) {
+        debug_assert!(fits(words[0], N, texts.len()));
         if self.next() >= self.limit && !self.make_room() {
             return;
         }

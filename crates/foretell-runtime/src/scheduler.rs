@@ -37,7 +37,7 @@ use crate::policy::{Choice, Policy, Threads};
 use crate::recorder::{self, head, recorder};
 use crate::sys;
 use crate::thread::{Moment, Parked, State, Thread, Wait};
-use crate::turn::TurnCell;
+use crate::turn::{Turn, TurnCell};
 use crate::watchdog;
 use crate::wrappers::{signals, threads};
 
@@ -97,6 +97,12 @@ impl Scheduler {
     /// Whether there was never more than one thread.
     pub fn is_single(&self) -> bool {
         self.created <= 1
+    }
+
+    /// Who has this has the turn.
+    fn turn(&self) -> Turn {
+        // SAFETY: see [`scheduler`].
+        unsafe { Turn::held() }
     }
 }
 
@@ -288,11 +294,11 @@ fn welcome_readers(scheduler: &mut Scheduler, limit: u64) -> bool {
     let mut waiting = Vec::new();
     for &thread in &scheduler.threads {
         // SAFETY: as above.
-        let thread = unsafe { &mut *thread };
-        if thread.state == State::Blocked && thread.wait == Wait::Files {
+        let waits = unsafe { &*thread };
+        if waits.state == State::Blocked && waits.wait == Wait::Files {
             let first = files.len();
-            files.extend(&thread.files);
-            waiting.push((thread, first));
+            files.extend(&waits.files);
+            waiting.push((thread, first..files.len()));
         }
     }
     if waiting.is_empty() {
@@ -301,9 +307,10 @@ fn welcome_readers(scheduler: &mut Scheduler, limit: u64) -> bool {
     if sys::poll(&mut files, limit) <= 0 {
         return false;
     }
-    for (thread, first) in waiting {
-        if files[first..first + thread.files.len()].iter().any(|file| file.revents != 0) {
-            thread.state = State::Runnable;
+    for (thread, its_files) in waiting {
+        if files[its_files].iter().any(|file| file.revents != 0) {
+            // SAFETY: as above.
+            unsafe { (*thread).state = State::Runnable };
         }
     }
     true
@@ -418,12 +425,12 @@ fn has_external(threads: &[*mut Thread]) -> bool {
 }
 
 /// Whether a thread waits for an object that other processes see: nobody says when it is free.
-fn awaits_sharers(threads: &[*mut Thread]) -> bool {
-    threads.iter().any(|&thread| {
+fn awaits_sharers(scheduler: &Scheduler) -> bool {
+    scheduler.threads.iter().any(|&thread| {
         // SAFETY: live threads.
         let thread = unsafe { &*thread };
-        matches!(thread.wait, Wait::Object(number)
-            if thread.state == State::Blocked && objects::by_number(number).shared)
+        matches!(thread.wait, Wait::Object(number) if thread.state == State::Blocked
+            && objects::by_number(scheduler.turn(), number).shared.get())
     })
 }
 
@@ -434,8 +441,8 @@ fn welcome_sharers(scheduler: &mut Scheduler) {
         unsafe {
             if let Wait::Object(number) = (*thread).wait
                 && (*thread).state == State::Blocked
-                && objects::by_number(number).shared
-                && objects::is_free(number)
+                && objects::by_number(scheduler.turn(), number).shared.get()
+                && objects::is_free(scheduler.turn(), number)
             {
                 (*thread).state = State::Runnable;
             }
@@ -447,12 +454,13 @@ fn welcome_sharers(scheduler: &mut Scheduler) {
 fn welcome_spinners(scheduler: &mut Scheduler) {
     for &thread in &scheduler.threads {
         // SAFETY: live threads; their state belongs to us.
-        let thread = unsafe { &mut *thread };
-        if thread.state == State::Blocked
-            && thread.wait == Wait::Change
-            && crate::spin::has_changed(thread)
-        {
-            thread.state = State::Runnable;
+        unsafe {
+            if (*thread).state == State::Blocked
+                && (*thread).wait == Wait::Change
+                && crate::spin::has_changed(&*thread)
+            {
+                (*thread).state = State::Runnable;
+            }
         }
     }
 }
@@ -462,12 +470,14 @@ fn welcome_spinners(scheduler: &mut Scheduler) {
 fn welcome_lookers(scheduler: &mut Scheduler) {
     for &thread in &scheduler.threads {
         // SAFETY: live threads; their state belongs to us.
-        let thread = unsafe { &mut *thread };
-        if thread.state == State::Blocked
-            && matches!(thread.wait, Wait::Look(_))
-            && scheduler.work.wrapping_sub(thread.waits_since.work) > WORK_BETWEEN_LOOKS
-        {
-            thread.state = State::Runnable;
+        unsafe {
+            let passed = scheduler.work.wrapping_sub((*thread).waits_since.work);
+            if (*thread).state == State::Blocked
+                && matches!((*thread).wait, Wait::Look(_))
+                && passed > WORK_BETWEEN_LOOKS
+            {
+                (*thread).state = State::Runnable;
+            }
         }
     }
 }
@@ -679,7 +689,7 @@ fn choose(me: *mut Thread) -> Next {
                 }
                 welcome_kernel_waiters(scheduler);
             }
-            Choice::Nobody if external && !awaits_sharers(&scheduler.threads) => {
+            Choice::Nobody if external && !awaits_sharers(scheduler) => {
                 AWAITED.store(0, SeqCst);
                 return Next::Free;
             }
@@ -780,11 +790,20 @@ pub fn yield_turn(me: &mut Thread) {
     }
 }
 
+/// It is this time at least (virtual time): a wait has ended by its time limit.
+pub fn pass_until(time: u64) {
+    // SAFETY: callers have the turn.
+    let scheduler = unsafe { scheduler() };
+    scheduler.elapsed = scheduler.elapsed.max(time);
+}
+
 /// The running thread waits until another one wakes it, or until the deadline (virtual time).
 /// Says whether the deadline ended the wait. One that was cancelled before does not wait where it could be
 /// cancelled: nobody would wake it.
 pub fn block(me: &mut Thread, wait: Wait, deadline: Option<u64>) -> bool {
-    if is_cancellable(wait) && threads::is_cancelled(me) {
+    // SAFETY: the caller has the turn.
+    let scheduler = unsafe { scheduler() };
+    if is_cancellable(scheduler.turn(), wait) && threads::is_cancelled(me) {
         (me.timed_out, me.interrupted, me.handled) = (false, false, false);
         return false;
     }
@@ -794,8 +813,6 @@ pub fn block(me: &mut Thread, wait: Wait, deadline: Option<u64>) -> bool {
     me.timed_out = false;
     me.interrupted = false;
     me.handled = false;
-    // SAFETY: the caller has the turn.
-    let scheduler = unsafe { scheduler() };
     me.waits_since = Moment {
         work: scheduler.work,
         time: scheduler.elapsed,
@@ -806,10 +823,10 @@ pub fn block(me: &mut Thread, wait: Wait, deadline: Option<u64>) -> bool {
 }
 
 /// Whether a cancellation ends the wait: for a lock or a barrier it does not.
-fn is_cancellable(wait: Wait) -> bool {
+fn is_cancellable(turn: Turn, wait: Wait) -> bool {
     match wait {
-        Wait::Object(number) => match objects::by_number(number).model {
-            Model::Semaphore(_) => !objects::is_free(number),
+        Wait::Object(number) => match objects::by_number(turn, number).model {
+            Model::Semaphore(_) => !objects::is_free(turn, number),
             Model::Condition(_) => true,
             _ => false,
         },
@@ -1007,7 +1024,8 @@ fn deadlock(scheduler: &Scheduler) -> String {
 /// What the thread waits for, for people.
 pub fn waits_for(thread: &Thread) -> String {
     match thread.wait {
-        Wait::Object(object) => objects::describe(object),
+        // SAFETY: only who has the turn looks at other threads.
+        Wait::Object(object) => objects::describe(unsafe { Turn::held() }, object),
         Wait::Thread(number) => format!("the end of {}", thread_name(number)),
         Wait::Once(address) => format!("the initialisation at {address:#x}"),
         Wait::Futex(address) => format!("the futex at {address:#x}"),

@@ -36,14 +36,15 @@ enum Seen {
 
 /// The thread comes to the begin of the loop at this place, for the first time or again.
 pub fn round(session: &mut Session, place: u64) {
-    let recorder = session.recorder();
-    let me = &mut *session.me;
-    let depth = me.frames.len();
-    if let Some(spin) = me.spin
+    let depth = session.me.frames.len();
+    if let Some(spin) = session.me.spin
         && spin.place == place
         && spin.depth == depth
     {
-        match seen(recorder, spin.mark, me.number) {
+        let number = session.me.number;
+        let seen = seen(session.recorder(), spin.mark, number);
+        let me = &mut *session.me;
+        match seen {
             Seen::More => {}
             Seen::Unknown => me.event([head(Kind::Await, await_mark::AGAIN, place)]),
             Seen::Only(places) => {
@@ -56,8 +57,8 @@ pub fn round(session: &mut Session, place: u64) {
             }
         }
     }
-    me.event([head(Kind::Await, await_mark::ROUND, place)]);
-    me.spin = Some(Spin { place, depth, mark: recorder.mark() });
+    session.me.event([head(Kind::Await, await_mark::ROUND, place)]);
+    session.me.spin = Some(Spin { place, depth, mark: session.recorder().mark() });
 }
 
 /// Whether memory holds something else than the thread read there.

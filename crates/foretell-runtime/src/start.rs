@@ -6,6 +6,7 @@ use libc::{c_char, c_int};
 use crate::clients;
 use crate::fiber;
 use crate::forced::Forced;
+use crate::foreign;
 use crate::hooks;
 use crate::modules;
 use crate::path;
@@ -60,6 +61,7 @@ extern "C" fn constructor(
     }
     let result = match mode.as_str() {
         "record" => {
+            foreign::prepare();
             let mut wishes = Wishes {
                 ring: ring.and_then(|number| number.parse().ok()),
                 policy: base.unwrap_or_else(|| "os".into()),

@@ -1,9 +1,10 @@
 //! Accesses of the C library's functions, as the table in `foretell-abi` has them.
 
 use foretell_abi::summaries::{Effect, Extent, Goes, Place, SUMMARIES, TOLD};
-use foretell_abi::{COPY_SYMBOLIC, Site};
+use foretell_abi::{COPY_HELD, COPY_SYMBOLIC, Site};
 use libc::{c_char, c_int, size_t};
 
+use crate::foreign;
 use crate::hooks::{copy, read_range, write_range};
 use crate::thread::{Session, peek};
 
@@ -16,6 +17,8 @@ pub struct Call {
     pub is_over: bool,
     /// The caller was compiled for expressions.
     pub is_symbolic: bool,
+    /// The program looks at its result.
+    pub is_used: bool,
     /// What it was given; 0 where that is no pointer or integer.
     pub arguments: [u64; TOLD],
     /// What it gave.
@@ -29,7 +32,8 @@ pub fn report(session: &mut Session, call: &Call) {
     let Some(summary) = SUMMARIES.get(call.number) else { return };
     let is_output = match summary.goes {
         Goes::Back => false,
-        Goes::Out => true,
+        Goes::Out => !call.is_used,
+        Goes::ToStream => foreign::is_standard(call.argument(0)),
         Goes::ToDescriptor => is_looked_at(call.argument(0) as c_int),
     };
     // A read without an expression is not held.
@@ -61,7 +65,7 @@ pub fn report(session: &mut Session, call: &Call) {
 }
 
 /// Does what is written there go to a person, or nowhere?
-fn is_looked_at(descriptor: c_int) -> bool {
+pub fn is_looked_at(descriptor: c_int) -> bool {
     if descriptor == libc::STDOUT_FILENO || descriptor == libc::STDERR_FILENO {
         return true;
     }
@@ -72,6 +76,9 @@ fn is_looked_at(descriptor: c_int) -> bool {
             && status.assume_init().st_mode & libc::S_IFMT == libc::S_IFCHR
     }
 }
+
+/// No list of descriptors is longer.
+const MOST_IN_ARRAY: u64 = 1 << 16;
 
 /// The length of a text of which at most so many bytes are looked at.
 fn length(text: u64, most: Option<u64>) -> u64 {
@@ -121,6 +128,7 @@ impl Call {
                 count => unsafe { peek(count, 4) },
             },
             Extent::Times(one, other) => self.argument(one).saturating_mul(self.argument(other)),
+            Extent::Array(count, size) => self.argument(count).min(MOST_IN_ARRAY) * size,
             Extent::Text => end(length(at, None), None),
             Extent::TextWithin(position) => {
                 let most = Some(self.argument(position));
@@ -163,8 +171,9 @@ impl Call {
         write_range(session, self.site as u64, at, size);
     }
 
+    /// A text was copied: how much that was depends on what it is.
     fn copy(&self, session: &mut Session, to: u64, from: u64, size: u64) {
-        let flags = if self.is_symbolic { COPY_SYMBOLIC } else { 0 };
+        let flags = if self.is_symbolic { COPY_SYMBOLIC | COPY_HELD } else { 0 };
         copy::<true>(session, self.site as u64, to, from, size, flags);
     }
 
@@ -184,11 +193,15 @@ impl Call {
 
     fn append_text(&self, session: &mut Session, to: u8, from: u8, limit: Option<u8>) {
         let (to, from) = (self.argument(to), self.argument(from));
-        let appended = length(from, limit.map(|position| self.argument(position)));
+        let most = limit.map(|position| self.argument(position));
+        let appended = length(from, most);
         let before = length(to, None).saturating_sub(appended);
         // Its end is not there any more; what stands before it is as it was.
         self.read_bytes(session, to, before);
         self.copy(session, to + before, from, appended);
+        if most.is_none_or(|most| appended < most) {
+            self.read_bytes(session, from + appended, 1);
+        }
         self.write(session, to + before + appended, 1);
     }
 

@@ -4,6 +4,7 @@
 //! for, so that it never meets its own wrappers and never disturbs `errno`.
 
 use core::arch::asm;
+use core::ffi::c_void;
 use std::sync::atomic::AtomicU32;
 
 /// A system call with up to six arguments; errors are negative numbers.
@@ -300,5 +301,17 @@ pub fn stack() -> Option<(u64, u64)> {
         let found = libc::pthread_attr_getstack(&attributes, &mut address, &mut size) == 0;
         libc::pthread_attr_destroy(&mut attributes);
         found.then_some((address as u64, size as u64))
+    }
+}
+
+/// The kernel is to give on no mutex of this thread any more when it ends.
+pub fn forget_robust_mutexes() {
+    let (mut head, mut size) = (std::ptr::null_mut::<*mut c_void>(), 0usize);
+    let arguments = [0, (&raw mut head) as u64, (&raw mut size) as u64, 0, 0, 0];
+    // SAFETY: the thread's own list, whose first word leads to its first entry, and to itself where it is empty.
+    unsafe {
+        if call(libc::SYS_get_robust_list, arguments) == 0 && !head.is_null() {
+            head.write(head.cast());
+        }
     }
 }

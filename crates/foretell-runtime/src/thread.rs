@@ -17,6 +17,7 @@ use crate::replay;
 use crate::scheduler;
 use crate::shadow::LocalShadows;
 use crate::stacks::Stack;
+use crate::turn::Turn;
 use crate::watchdog;
 use crate::wrappers::blocking::piece;
 
@@ -309,6 +310,17 @@ impl Thread {
             handled_signals: Vec::new(),
             destructor_rounds: 0,
         })
+    }
+
+    /// The function that it was told to call, if an expression for the result would be taken.
+    pub fn asks_for_result(&self) -> Option<usize> {
+        Some(self.slots.callee).filter(|&callee| callee != 0)
+    }
+
+    /// Leaves an expression for the result of the function that was called.
+    pub fn leave_result(&mut self, callee: usize, shadow: u32) {
+        self.slots.results[0] = shadow;
+        self.slots.returned_by = callee;
     }
 
     /// An assertion failed in it.
@@ -696,6 +708,7 @@ impl Session {
         place: u64,
         words: [u64; N],
     ) {
+        const { assert!(N <= 4) };
         self.recorder().meet(place);
         match words.as_slice() {
             [] => self.me.event([head(kind, detail, place)]),
@@ -706,9 +719,16 @@ impl Session {
         }
     }
 
+    /// That the thread has the turn.
+    #[inline(always)]
+    pub fn turn(&self) -> Turn {
+        // SAFETY: a session has it.
+        unsafe { Turn::held() }
+    }
+
     /// The recorder.
     #[inline(always)]
-    pub fn recorder(&mut self) -> &'static mut Recorder {
+    pub fn recorder(&mut self) -> &mut Recorder {
         // SAFETY: a session has the turn.
         unsafe { recorder() }
     }

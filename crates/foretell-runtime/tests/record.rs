@@ -11,7 +11,7 @@ use foretell_record::{
     Cause, Policy, RecordError, RecordOptions, RunEnd, record, record_sync_only,
 };
 use foretell_trace::schedule::{CreationPath, Step};
-use foretell_trace::{Op, Trace};
+use foretell_trace::{Op, SyncOp, Trace};
 use foretell_wire::is_local;
 
 #[test]
@@ -244,7 +244,7 @@ fn a_deadlock_is_seen_at_once_and_explained() {
     let RunEnd::Deadlock(message) = outcome.end else { panic!("{:?}", outcome.end) };
     assert!(message.contains("thread 0 waits for mutex"), "{message}");
     assert!(message.contains("held by thread 0.0"), "{message}");
-    assert!(trace.events.iter().any(|event| matches!(event.op, Op::Acquire(_))));
+    assert!(trace.events.iter().any(|event| matches!(event.op, Op::Sync(_, SyncOp::Acquire(_)))));
 }
 
 #[test]

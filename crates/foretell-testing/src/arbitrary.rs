@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use foretell_trace::SyncOp;
 use foretell_trace::event::{
     Access, AwaitMark, Condition, Event, Guarded, LockMode, LockStep, MemoryOrder, Op,
     ReadModifyWrite, Transition,
@@ -223,13 +224,16 @@ impl Run {
                 if (woken || timed_out) && !self.locks.contains_key(&mutex) {
                     self.locks.insert(mutex, Holders::from([(thread, (LockMode::Exclusive, 1))]));
                     self.threads[thread.index()].doing = Doing::Running;
-                    self.emit(thread, Op::WaitEnd { condition, mutex, timed_out, timed });
+                    self.emit(
+                        thread,
+                        Op::Sync(condition, SyncOp::WaitEnd { mutex, timed_out, timed }),
+                    );
                 }
             }
             Doing::AtBarrier { barrier, released } => {
                 if released {
                     simulated.doing = Doing::Running;
-                    self.emit(thread, Op::BarrierLeave(barrier));
+                    self.emit(thread, Op::Sync(barrier, SyncOp::BarrierLeave));
                 }
             }
         }
@@ -462,25 +466,30 @@ impl Run {
                 let count = self.semaphores.get_mut(&object)?;
                 if self.random.percent(50) {
                     *count += 1;
-                    Some(Op::SemaphorePost(object))
+                    Some(Op::Sync(object, SyncOp::SemaphorePost))
                 } else if *count > 0 {
                     *count -= 1;
-                    Some(Op::SemaphoreWait { semaphore: object, by_try: self.random.percent(30) })
+                    Some(Op::Sync(
+                        object,
+                        SyncOp::SemaphoreWait { by_try: self.random.percent(30) },
+                    ))
                 } else {
-                    Some(Op::SemaphoreWaitFailed(object))
+                    Some(Op::Sync(object, SyncOp::SemaphoreWaitFailed))
                 }
             }
             ObjectKind::Channel(_) => Some(match self.random.below(4) {
-                0 => Op::Poll { channel: object, ready: self.random.percent(50) },
-                1 => Op::Receive {
-                    channel: object,
-                    amount: self.random.value(),
-                    drained: self.random.percent(50),
-                    by_try: self.random.percent(50),
-                },
+                0 => Op::Sync(object, SyncOp::Poll { ready: self.random.percent(50) }),
+                1 => Op::Sync(
+                    object,
+                    SyncOp::Receive {
+                        amount: self.random.value(),
+                        drained: self.random.percent(50),
+                        by_try: self.random.percent(50),
+                    },
+                ),
                 _ => {
                     let content = if self.random.percent(30) { 0 } else { self.random.value() };
-                    Op::Send { channel: object, amount: self.random.value(), content }
+                    Op::Sync(object, SyncOp::Send { amount: self.random.value(), content })
                 }
             }),
             ObjectKind::Barrier { .. } if !self.others_run(thread) => None,
@@ -493,7 +502,7 @@ impl Run {
                         other.doing = Doing::AtBarrier { barrier: object, released: true };
                     }
                 }
-                Some(Op::BarrierArrive(object))
+                Some(Op::Sync(object, SyncOp::BarrierArrive))
             }
             kind => self.lock_operation(thread, object, kind),
         }
@@ -512,19 +521,19 @@ impl Run {
                 self.locks.remove(&mutex);
                 self.threads[thread.index()].doing =
                     Doing::Waiting { condition, mutex, woken: false };
-                Some(Op::WaitBegin { condition, mutex })
+                Some(Op::Sync(condition, SyncOp::WaitBegin { mutex }))
             }
             1 => {
                 if let Some(&waiter) = self.random.pick(&waiters) {
                     self.wake(waiter);
                 }
-                Some(Op::Signal(condition))
+                Some(Op::Sync(condition, SyncOp::Signal))
             }
             _ => {
                 for waiter in waiters {
                     self.wake(waiter);
                 }
-                Some(Op::Broadcast(condition))
+                Some(Op::Sync(condition, SyncOp::Broadcast))
             }
         }
     }
@@ -547,13 +556,13 @@ impl Run {
             let mode = *mode;
             if kind == ObjectKind::RecursiveMutex && self.random.percent(40) {
                 *count += 1;
-                Some(Op::Acquire(LockStep { lock, mode, by_try }))
+                Some(Op::Sync(lock, SyncOp::Acquire(LockStep { mode, by_try })))
             } else {
                 *count -= 1;
                 if *count == 0 {
                     holders.remove(&thread);
                 }
-                Some(Op::Release(LockStep { lock, mode, by_try: false }))
+                Some(Op::Sync(lock, SyncOp::Release(LockStep { mode, by_try: false })))
             }
         } else {
             let free = holders.is_empty()
@@ -561,9 +570,9 @@ impl Run {
                     && holders.values().all(|(held, _)| *held == LockMode::Shared));
             if free {
                 holders.insert(thread, (mode, 1));
-                Some(Op::Acquire(LockStep { lock, mode, by_try }))
+                Some(Op::Sync(lock, SyncOp::Acquire(LockStep { mode, by_try })))
             } else {
-                by_try.then_some(Op::AcquireFailed(LockStep { lock, mode, by_try }))
+                by_try.then_some(Op::Sync(lock, SyncOp::AcquireFailed(LockStep { mode, by_try })))
             }
         };
         if holders.is_empty() {

@@ -13,7 +13,7 @@ use foretell_model::ctp::ConcurrentTraceProgram;
 use foretell_model::validate::Configuration;
 use foretell_trace::{
     Access, ChannelKind, Condition, EventId, Guarded, Indexer, LockMode, LockStep, MemoryOrder,
-    MemoryRange, ObjectId, ObjectKind, Op, Operator, ReadModifyWrite, Scope, Sort, TermId,
+    MemoryRange, ObjectId, ObjectKind, Op, Operator, ReadModifyWrite, Scope, Sort, SyncOp, TermId,
     ThreadId, Trace, Transition, Value, Variable, VariableId,
 };
 
@@ -276,7 +276,10 @@ impl Machine {
                     let (condition, mutex) = (self.condition, self.mutex);
                     // Whoever gave up has given up when it began to wait.
                     let timed = timed_out || self.random.one_in(2);
-                    self.push(thread, Op::WaitEnd { condition, mutex, timed_out, timed });
+                    self.push(
+                        thread,
+                        Op::Sync(condition, SyncOp::WaitEnd { mutex, timed_out, timed }),
+                    );
                     self.holder = Some(thread);
                     self.depth = 1;
                     self.moods[thread] = Mood::Running;
@@ -285,7 +288,7 @@ impl Machine {
             }
             Mood::AtBarrier { generation } => {
                 if self.generation > generation {
-                    self.push(thread, Op::BarrierLeave(self.barrier));
+                    self.push(thread, Op::Sync(self.barrier, SyncOp::BarrierLeave));
                     self.moods[thread] = Mood::Running;
                 }
                 return;
@@ -310,7 +313,7 @@ impl Machine {
             10 | 11 => self.semaphore(thread),
             12 | 13 => self.condition(thread),
             14 => {
-                self.push(thread, Op::BarrierArrive(self.barrier));
+                self.push(thread, Op::Sync(self.barrier, SyncOp::BarrierArrive));
                 self.moods[thread] = Mood::AtBarrier { generation: self.generation };
                 self.arrived += 1;
                 if self.arrived == u64::from(PARTIES) {
@@ -368,28 +371,32 @@ impl Machine {
     }
 
     fn mutex(&mut self, thread: usize) {
-        let step = |by_try| LockStep { lock: self.mutex, mode: LockMode::Exclusive, by_try };
+        let step = |by_try| LockStep { mode: LockMode::Exclusive, by_try };
         let op = match self.holder {
             None => {
                 self.holder = Some(thread);
                 self.depth = 1;
-                Op::Acquire(step(self.random.one_in(2)))
+                Op::Sync(self.mutex, SyncOp::Acquire(step(self.random.one_in(2))))
             }
-            Some(holder) if holder != thread => Op::AcquireFailed(step(true)),
+            Some(holder) if holder != thread => {
+                Op::Sync(self.mutex, SyncOp::AcquireFailed(step(true)))
+            }
             Some(_) if self.random.one_in(2) => {
                 self.depth -= 1;
                 if self.depth == 0 {
                     self.holder = None;
                 }
-                Op::Release(step(false))
+                Op::Sync(self.mutex, SyncOp::Release(step(false)))
             }
             Some(_) => match self.mutex_kind {
                 ObjectKind::RecursiveMutex => {
                     self.depth += 1;
-                    Op::Acquire(step(false))
+                    Op::Sync(self.mutex, SyncOp::Acquire(step(false)))
                 }
-                ObjectKind::ErrorCheckingMutex => Op::AcquireFailed(step(false)),
-                _ => Op::AcquireFailed(step(true)),
+                ObjectKind::ErrorCheckingMutex => {
+                    Op::Sync(self.mutex, SyncOp::AcquireFailed(step(false)))
+                }
+                _ => Op::Sync(self.mutex, SyncOp::AcquireFailed(step(true))),
             },
         };
         self.push(thread, op);
@@ -397,23 +404,23 @@ impl Machine {
 
     fn rwlock(&mut self, thread: usize) {
         let mode = [LockMode::Exclusive, LockMode::Shared][self.random.below(2)];
-        let step = |mode, by_try| LockStep { lock: self.rwlock, mode, by_try };
+        let step = |mode, by_try| LockStep { mode, by_try };
         let op = if self.writer == Some(thread) {
             self.writer = None;
-            Op::Release(step(LockMode::Exclusive, false))
+            Op::Sync(self.rwlock, SyncOp::Release(step(LockMode::Exclusive, false)))
         } else if self.readers.contains(&thread) {
             self.readers.remove(&thread);
-            Op::Release(step(LockMode::Shared, false))
+            Op::Sync(self.rwlock, SyncOp::Release(step(LockMode::Shared, false)))
         } else if self.writer.is_some() {
-            Op::AcquireFailed(step(mode, true))
+            Op::Sync(self.rwlock, SyncOp::AcquireFailed(step(mode, true)))
         } else if mode == LockMode::Shared {
             self.readers.insert(thread);
-            Op::Acquire(step(mode, false))
+            Op::Sync(self.rwlock, SyncOp::Acquire(step(mode, false)))
         } else if self.readers.is_empty() {
             self.writer = Some(thread);
-            Op::Acquire(step(mode, false))
+            Op::Sync(self.rwlock, SyncOp::Acquire(step(mode, false)))
         } else {
-            Op::AcquireFailed(step(mode, true))
+            Op::Sync(self.rwlock, SyncOp::AcquireFailed(step(mode, true)))
         };
         self.push(thread, op);
     }
@@ -421,12 +428,12 @@ impl Machine {
     fn semaphore(&mut self, thread: usize) {
         let op = if self.random.one_in(2) {
             self.count += 1;
-            Op::SemaphorePost(self.semaphore)
+            Op::Sync(self.semaphore, SyncOp::SemaphorePost)
         } else if self.count > 0 {
             self.count -= 1;
-            Op::SemaphoreWait { semaphore: self.semaphore, by_try: self.random.one_in(2) }
+            Op::Sync(self.semaphore, SyncOp::SemaphoreWait { by_try: self.random.one_in(2) })
         } else {
-            Op::SemaphoreWaitFailed(self.semaphore)
+            Op::Sync(self.semaphore, SyncOp::SemaphoreWaitFailed)
         };
         self.push(thread, op);
     }
@@ -437,14 +444,14 @@ impl Machine {
             let amount = 1 + self.random.below(2) as u64;
             let content = if self.alike { 0 } else { 1 + self.random.below(2) as u64 };
             self.queued += amount;
-            Op::Send { channel, amount, content }
+            Op::Sync(channel, SyncOp::Send { amount, content })
         } else if self.queued == 0 || self.random.one_in(4) {
-            Op::Poll { channel, ready: self.queued > 0 }
+            Op::Sync(channel, SyncOp::Poll { ready: self.queued > 0 })
         } else {
             let amount = 1 + self.random.below(self.queued as usize) as u64;
             self.queued -= amount;
             let drained = self.queued == 0 && self.random.one_in(2);
-            Op::Receive { channel, amount, drained, by_try: self.random.one_in(4) }
+            Op::Sync(channel, SyncOp::Receive { amount, drained, by_try: self.random.one_in(4) })
         };
         self.push(thread, op);
     }
@@ -452,7 +459,7 @@ impl Machine {
     fn condition(&mut self, thread: usize) {
         let (condition, mutex) = (self.condition, self.mutex);
         if self.holder == Some(thread) && self.depth == 1 && self.random.one_in(2) {
-            self.push(thread, Op::WaitBegin { condition, mutex });
+            self.push(thread, Op::Sync(condition, SyncOp::WaitBegin { mutex }));
             self.holder = None;
             self.depth = 0;
             self.moods[thread] = Mood::Waiting { timed: self.random.one_in(5) };
@@ -466,12 +473,12 @@ impl Machine {
         let sleepers: Vec<usize> =
             (0..self.moods.len()).filter(|&other| asleep(&self.moods[other])).collect();
         if self.random.one_in(3) {
-            self.push(thread, Op::Broadcast(condition));
+            self.push(thread, Op::Sync(condition, SyncOp::Broadcast));
             for sleeper in sleepers {
                 self.moods[sleeper] = Mood::Woken;
             }
         } else {
-            self.push(thread, Op::Signal(condition));
+            self.push(thread, Op::Sync(condition, SyncOp::Signal));
             if !sleepers.is_empty() {
                 let woken = sleepers[self.random.below(sleepers.len())];
                 self.moods[woken] = Mood::Woken;

@@ -8,6 +8,7 @@
 //! section 2.1).
 
 use crate::id::{ObjectId, SiteId, TermId, ThreadId, VariableId};
+use crate::sync::SyncOp;
 
 /// One step of one thread.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,80 +40,8 @@ pub enum Op {
     Write(Access),
     /// Atomic read-modify-write in one step (exchange, fetch-and-add, compare-and-swap).
     ReadModifyWrite(Box<ReadModifyWrite>),
-    /// Took a mutex or reader-writer lock (also by a try that succeeded).
-    Acquire(LockStep),
-    /// A try-lock that found the lock taken.
-    AcquireFailed(LockStep),
-    /// Gave a lock back.
-    Release(LockStep),
-    /// Tried to give back a lock that it did not hold, which was refused.
-    ReleaseFailed(LockStep),
-    /// Began to wait on a condition: gives the mutex back and sleeps, in one step.
-    WaitBegin {
-        /// The condition variable.
-        condition: ObjectId,
-        /// The mutex that is given back.
-        mutex: ObjectId,
-    },
-    /// Woke up from a condition and has the mutex again.
-    WaitEnd {
-        /// The condition variable.
-        condition: ObjectId,
-        /// The mutex that is held again.
-        mutex: ObjectId,
-        /// The wait ended by its time limit, not by a signal.
-        timed_out: bool,
-        /// It had a time limit.
-        timed: bool,
-    },
-    /// Woke one waiter, if there is one.
-    Signal(ObjectId),
-    /// Woke all waiters.
-    Broadcast(ObjectId),
-    /// Decremented a semaphore.
-    SemaphoreWait {
-        /// The semaphore.
-        semaphore: ObjectId,
-        /// It would have failed rather than waited, or rather than waited for ever.
-        by_try: bool,
-    },
-    /// A wait that found the semaphore at zero, and failed.
-    SemaphoreWaitFailed(ObjectId),
-    /// Incremented a semaphore.
-    SemaphorePost(ObjectId),
-    /// Came to a barrier.
-    BarrierArrive(ObjectId),
-    /// Left a barrier after all parties had come.
-    BarrierLeave(ObjectId),
-    /// Put something into a channel: wrote to a pipe, a socket or a file, sent a signal.
-    Send {
-        /// The channel.
-        channel: ObjectId,
-        /// How much: bytes of a stream, messages of a datagram socket, the number added to an eventfd.
-        amount: u64,
-        /// A number for what was sent: equal for equal content. 0 where only the amount counts.
-        content: u64,
-    },
-    /// Took out of a channel what was sent before.
-    Receive {
-        /// The channel.
-        channel: ObjectId,
-        /// How much.
-        amount: u64,
-        /// More would have been taken if there had been more.
-        drained: bool,
-        /// It would have failed rather than waited.
-        by_try: bool,
-    },
-    /// Looked whether there is something in a channel and took nothing.
-    Poll {
-        /// The channel.
-        channel: ObjectId,
-        /// There was.
-        ready: bool,
-    },
-    /// Destroyed a synchronisation object.
-    Destroy(ObjectId),
+    /// A step on a synchronisation object; of a wait, its condition.
+    Sync(ObjectId, SyncOp),
     /// A memory fence.
     Fence(MemoryOrder),
     /// A branch, switch or select: the path went on because `condition` evaluated to `outcome`.
@@ -218,8 +147,6 @@ pub struct ReadModifyWrite {
 /// A step on a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockStep {
-    /// The lock.
-    pub lock: ObjectId,
     /// Exclusive for mutexes and writers, shared for readers.
     pub mode: LockMode,
     /// By an operation that fails rather than waits for ever: a try, or one with a time limit.
@@ -281,22 +208,7 @@ impl Op {
     /// The synchronisation object that the step is about; of a wait, its condition.
     pub fn object(&self) -> Option<ObjectId> {
         match *self {
-            Op::Acquire(step)
-            | Op::AcquireFailed(step)
-            | Op::Release(step)
-            | Op::ReleaseFailed(step) => Some(step.lock),
-            Op::WaitBegin { condition, .. } | Op::WaitEnd { condition, .. } => Some(condition),
-            Op::Signal(object)
-            | Op::Broadcast(object)
-            | Op::SemaphoreWait { semaphore: object, .. }
-            | Op::SemaphoreWaitFailed(object)
-            | Op::SemaphorePost(object)
-            | Op::BarrierArrive(object)
-            | Op::BarrierLeave(object)
-            | Op::Send { channel: object, .. }
-            | Op::Receive { channel: object, .. }
-            | Op::Poll { channel: object, .. }
-            | Op::Destroy(object) => Some(object),
+            Op::Sync(object, _) => Some(object),
             _ => None,
         }
     }
@@ -311,25 +223,7 @@ impl Op {
             Op::Read(_) => "read",
             Op::Write(_) => "write",
             Op::ReadModifyWrite(_) => "rmw",
-            Op::Acquire(_) => "acquire",
-            Op::AcquireFailed(_) => "acquire-failed",
-            Op::Release(_) => "release",
-            Op::ReleaseFailed(_) => "release-failed",
-            Op::WaitBegin { .. } => "wait-begin",
-            Op::WaitEnd { timed_out: false, .. } => "wait-end",
-            Op::WaitEnd { timed_out: true, .. } => "wait-timeout",
-            Op::Signal(_) => "signal",
-            Op::Broadcast(_) => "broadcast",
-            Op::SemaphoreWait { .. } => "sem-wait",
-            Op::SemaphoreWaitFailed(_) => "sem-wait-failed",
-            Op::SemaphorePost(_) => "sem-post",
-            Op::BarrierArrive(_) => "barrier-arrive",
-            Op::BarrierLeave(_) => "barrier-leave",
-            Op::Send { .. } => "send",
-            Op::Receive { .. } => "receive",
-            Op::Poll { ready: true, .. } => "poll",
-            Op::Poll { ready: false, .. } => "poll-empty",
-            Op::Destroy(_) => "destroy",
+            Op::Sync(_, step) => step.keyword(),
             Op::Fence(_) => "fence",
             Op::Branch(_) => "branch",
             Op::Assert(_) => "assert",
@@ -342,49 +236,6 @@ impl Op {
             Op::Input { .. } => "input",
             Op::Await(mark) => mark.keyword(),
             Op::Guarded(_) => "assume",
-            Op::Transition(_) => "transition",
-        }
-    }
-
-    /// What kind of step it is, in words.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Op::ThreadBegin => "begin of a thread",
-            Op::ThreadEnd => "end of a thread",
-            Op::Fork(_) => "fork",
-            Op::Join(_) => "join",
-            Op::Read(_) => "read",
-            Op::Write(_) => "write",
-            Op::ReadModifyWrite(_) => "read-modify-write",
-            Op::Acquire(_) => "acquire",
-            Op::AcquireFailed(_) => "failed acquire",
-            Op::Release(_) => "release",
-            Op::ReleaseFailed(_) => "failed release",
-            Op::WaitBegin { .. } => "begin of a wait",
-            Op::WaitEnd { .. } => "end of a wait",
-            Op::Signal(_) => "signal",
-            Op::Broadcast(_) => "broadcast",
-            Op::SemaphoreWait { .. } => "semaphore wait",
-            Op::SemaphoreWaitFailed(_) => "failed semaphore wait",
-            Op::SemaphorePost(_) => "semaphore post",
-            Op::BarrierArrive(_) => "arrival at a barrier",
-            Op::BarrierLeave(_) => "departure from a barrier",
-            Op::Send { .. } => "send",
-            Op::Receive { .. } => "receive",
-            Op::Poll { .. } => "poll of a channel",
-            Op::Destroy(_) => "destruction",
-            Op::Fence(_) => "fence",
-            Op::Branch(_) => "branch",
-            Op::Assert(_) => "assertion",
-            Op::RegionBegin(_) => "begin of a region",
-            Op::RegionEnd => "end of a region",
-            Op::Call(_) => "call",
-            Op::Return => "return",
-            Op::Alloc { .. } => "allocation",
-            Op::Free { .. } => "free",
-            Op::Input { .. } => "input",
-            Op::Await(_) => "mark of a loop that waits",
-            Op::Guarded(_) => "guarded assignment",
             Op::Transition(_) => "transition",
         }
     }

@@ -15,6 +15,7 @@ use crate::format::rapid::{self, Operation};
 use crate::format::{Format, Opened, ReadError, log_is_no_trace};
 use crate::id::ThreadId;
 use crate::names::Names;
+use crate::sync::SyncKind;
 use crate::trace::{ObjectKind, Thread, Trace};
 
 /// The kinds of events, one for each variant of [`Op`].
@@ -28,23 +29,7 @@ pub enum OpKind {
     Read,
     Write,
     ReadModifyWrite,
-    Acquire,
-    AcquireFailed,
-    Release,
-    ReleaseFailed,
-    WaitBegin,
-    WaitEnd,
-    Signal,
-    Broadcast,
-    SemaphoreWait,
-    SemaphoreWaitFailed,
-    SemaphorePost,
-    BarrierArrive,
-    BarrierLeave,
-    Send,
-    Receive,
-    Poll,
-    Destroy,
+    Sync(SyncKind),
     Fence,
     Branch,
     Assert,
@@ -61,8 +46,7 @@ pub enum OpKind {
 }
 
 impl OpKind {
-    /// All kinds, in order.
-    pub const ALL: [OpKind; 37] = [
+    const BEFORE: [OpKind; 7] = [
         OpKind::ThreadBegin,
         OpKind::ThreadEnd,
         OpKind::Fork,
@@ -70,23 +54,8 @@ impl OpKind {
         OpKind::Read,
         OpKind::Write,
         OpKind::ReadModifyWrite,
-        OpKind::Acquire,
-        OpKind::AcquireFailed,
-        OpKind::Release,
-        OpKind::ReleaseFailed,
-        OpKind::WaitBegin,
-        OpKind::WaitEnd,
-        OpKind::Signal,
-        OpKind::Broadcast,
-        OpKind::SemaphoreWait,
-        OpKind::SemaphoreWaitFailed,
-        OpKind::SemaphorePost,
-        OpKind::BarrierArrive,
-        OpKind::BarrierLeave,
-        OpKind::Send,
-        OpKind::Receive,
-        OpKind::Poll,
-        OpKind::Destroy,
+    ];
+    const AFTER: [OpKind; 13] = [
         OpKind::Fence,
         OpKind::Branch,
         OpKind::Assert,
@@ -102,6 +71,27 @@ impl OpKind {
         OpKind::Transition,
     ];
 
+    /// How many kinds there are.
+    pub const COUNT: usize = Self::BEFORE.len() + SyncKind::ALL.len() + Self::AFTER.len();
+
+    /// All kinds, in order.
+    pub fn all() -> impl Iterator<Item = OpKind> {
+        let synchronisation = SyncKind::ALL.iter().map(|&kind| OpKind::Sync(kind));
+        Self::BEFORE.into_iter().chain(synchronisation).chain(Self::AFTER)
+    }
+
+    /// The place of the kind among all.
+    pub fn index(self) -> usize {
+        let place = |kinds: &[OpKind]| kinds.iter().position(|&kind| kind == self);
+        match self {
+            OpKind::Sync(kind) => Self::BEFORE.len() + kind as usize,
+            _ => place(&Self::BEFORE).unwrap_or_else(|| {
+                let behind = Self::BEFORE.len() + SyncKind::ALL.len();
+                behind + place(&Self::AFTER).unwrap_or_default()
+            }),
+        }
+    }
+
     /// The kind of the operation.
     pub fn of(op: &Op) -> OpKind {
         match op {
@@ -112,23 +102,7 @@ impl OpKind {
             Op::Read(_) => OpKind::Read,
             Op::Write(_) => OpKind::Write,
             Op::ReadModifyWrite(_) => OpKind::ReadModifyWrite,
-            Op::Acquire(_) => OpKind::Acquire,
-            Op::AcquireFailed(_) => OpKind::AcquireFailed,
-            Op::Release(_) => OpKind::Release,
-            Op::ReleaseFailed(_) => OpKind::ReleaseFailed,
-            Op::WaitBegin { .. } => OpKind::WaitBegin,
-            Op::WaitEnd { .. } => OpKind::WaitEnd,
-            Op::Signal(_) => OpKind::Signal,
-            Op::Broadcast(_) => OpKind::Broadcast,
-            Op::SemaphoreWait { .. } => OpKind::SemaphoreWait,
-            Op::SemaphoreWaitFailed(_) => OpKind::SemaphoreWaitFailed,
-            Op::SemaphorePost(_) => OpKind::SemaphorePost,
-            Op::BarrierArrive(_) => OpKind::BarrierArrive,
-            Op::BarrierLeave(_) => OpKind::BarrierLeave,
-            Op::Send { .. } => OpKind::Send,
-            Op::Receive { .. } => OpKind::Receive,
-            Op::Poll { .. } => OpKind::Poll,
-            Op::Destroy(_) => OpKind::Destroy,
+            Op::Sync(_, step) => OpKind::Sync(step.kind()),
             Op::Fence(_) => OpKind::Fence,
             Op::Branch(_) => OpKind::Branch,
             Op::Assert(_) => OpKind::Assert,
@@ -155,23 +129,7 @@ impl OpKind {
             OpKind::Read => "read",
             OpKind::Write => "write",
             OpKind::ReadModifyWrite => "read-modify-write",
-            OpKind::Acquire => "acquire",
-            OpKind::AcquireFailed => "failed acquire",
-            OpKind::Release => "release",
-            OpKind::ReleaseFailed => "failed release",
-            OpKind::WaitBegin => "wait begin",
-            OpKind::WaitEnd => "wait end",
-            OpKind::Signal => "signal",
-            OpKind::Broadcast => "broadcast",
-            OpKind::SemaphoreWait => "semaphore wait",
-            OpKind::SemaphoreWaitFailed => "failed semaphore wait",
-            OpKind::SemaphorePost => "semaphore post",
-            OpKind::BarrierArrive => "barrier arrive",
-            OpKind::BarrierLeave => "barrier leave",
-            OpKind::Send => "send",
-            OpKind::Receive => "receive",
-            OpKind::Poll => "poll of a channel",
-            OpKind::Destroy => "destruction",
+            OpKind::Sync(kind) => kind.name(),
             OpKind::Fence => "fence",
             OpKind::Branch => "branch",
             OpKind::Assert => "assert",
@@ -324,7 +282,7 @@ impl TraceInfo {
         let mut variables = Names::new();
         let mut locks = Names::new();
         let mut locations = Locations::default();
-        let mut kinds = [0u64; OpKind::ALL.len()];
+        let mut kinds = [0u64; OpKind::COUNT];
         let mut events = Vec::new();
         let mut current: Option<usize> = None;
         while let Some(line) = lines.next()? {
@@ -349,11 +307,11 @@ impl TraceInfo {
                 }
                 Operation::Acquire => {
                     locks.number(line.name);
-                    OpKind::Acquire
+                    OpKind::Sync(SyncKind::Acquire)
                 }
                 Operation::Release => {
                     locks.number(line.name);
-                    OpKind::Release
+                    OpKind::Sync(SyncKind::Release)
                 }
                 Operation::Fork => {
                     threads.number(line.name);
@@ -366,7 +324,7 @@ impl TraceInfo {
                 Operation::Begin => OpKind::RegionBegin,
                 Operation::End => OpKind::RegionEnd,
             };
-            kinds[kind as usize] += 1;
+            kinds[kind.index()] += 1;
             locations.add(line.location);
         }
         events.resize(threads.len(), 0); // some were only forked or joined
@@ -392,7 +350,7 @@ impl TraceInfo {
 
 /// Counts events one by one.
 struct Counter {
-    kinds: [u64; OpKind::ALL.len()],
+    kinds: [u64; OpKind::COUNT],
     values: u64,
     /// Name and number of events of each thread.
     threads: BTreeMap<ThreadId, (Box<str>, u64)>,
@@ -402,13 +360,13 @@ struct Counter {
 
 impl Default for Counter {
     fn default() -> Self {
-        Self { kinds: [0; OpKind::ALL.len()], values: 0, threads: BTreeMap::new(), burst: None }
+        Self { kinds: [0; OpKind::COUNT], values: 0, threads: BTreeMap::new(), burst: None }
     }
 }
 
 impl Counter {
     fn add(&mut self, event: &Event) {
-        self.kinds[OpKind::of(&event.op) as usize] += 1;
+        self.kinds[OpKind::of(&event.op).index()] += 1;
         self.values += u64::from(match &event.op {
             Op::Read(access) | Op::Write(access) => access.value.is_some(),
             Op::ReadModifyWrite(update) => update.old.is_some() || update.new.is_some(),
@@ -482,6 +440,6 @@ fn is_lock(kind: ObjectKind) -> bool {
     }
 }
 
-fn occurring(kinds: &[u64; OpKind::ALL.len()]) -> Vec<(OpKind, u64)> {
-    OpKind::ALL.into_iter().zip(*kinds).filter(|(_, count)| *count > 0).collect()
+fn occurring(kinds: &[u64; OpKind::COUNT]) -> Vec<(OpKind, u64)> {
+    OpKind::all().zip(*kinds).filter(|(_, count)| *count > 0).collect()
 }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::Op;
 use crate::id::{ObjectId, ThreadId};
+use crate::sync::SyncOp;
 use crate::trace::Trace;
 
 /// The locks of an observed run that were given back by a thread that did not hold them while another
@@ -20,14 +21,16 @@ pub fn irregular_locks(trace: &Trace) -> BTreeSet<ObjectId> {
     let mut held: BTreeMap<ObjectId, BTreeMap<ThreadId, u32>> = BTreeMap::new();
     for event in &trace.events {
         match event.op {
-            Op::Acquire(step) => {
-                *held.entry(step.lock).or_default().entry(event.thread).or_insert(0) += 1;
+            Op::Sync(lock, SyncOp::Acquire(_)) => {
+                *held.entry(lock).or_default().entry(event.thread).or_insert(0) += 1;
             }
-            Op::WaitEnd { mutex, .. } => {
+            Op::Sync(_, SyncOp::WaitEnd { mutex, .. }) => {
                 *held.entry(mutex).or_default().entry(event.thread).or_insert(0) += 1;
             }
-            Op::Release(step) => release(&mut held, step.lock, event.thread, &mut irregular),
-            Op::WaitBegin { mutex, .. } => {
+            Op::Sync(lock, SyncOp::Release(_)) => {
+                release(&mut held, lock, event.thread, &mut irregular)
+            }
+            Op::Sync(_, SyncOp::WaitBegin { mutex, .. }) => {
                 release(&mut held, mutex, event.thread, &mut irregular);
             }
             _ => {}

@@ -12,6 +12,7 @@ mod keeping;
 mod names;
 pub mod schedule;
 pub mod sexpr;
+pub mod sync;
 pub mod term;
 pub mod trace;
 pub mod validate;
@@ -24,6 +25,7 @@ pub use event::{
 pub use format::{Format, Position, ReadError, WriteError, read_path, write_path};
 pub use id::{EventId, ObjectId, SiteId, SymbolId, TermId, ThreadId, VariableId};
 pub use irregular::irregular_locks;
+pub use sync::{SyncKind, SyncOp};
 pub use term::{Operator, Rational, ScalarSort, Sort, Term, TermStore, Value};
 pub use trace::{
     ChannelKind, FREED_IN_USE, Indexer, MemoryRange, Metadata, Object, ObjectKind, Scope, Site,

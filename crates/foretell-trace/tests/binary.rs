@@ -9,8 +9,8 @@ use foretell_trace::term::ArrayValue;
 use foretell_trace::{
     Access, ChannelKind, Condition, Event, EventId, Guarded, Indexer, LockMode, LockStep,
     MemoryOrder, MemoryRange, ObjectId, ObjectKind, Op, Operator, Position, Rational,
-    ReadModifyWrite, ScalarSort, Scope, Site, SiteId, Sort, ThreadId, Trace, Transition, Value,
-    Variable, VariableId,
+    ReadModifyWrite, ScalarSort, Scope, Site, SiteId, Sort, SyncOp, ThreadId, Trace, Transition,
+    Value, Variable, VariableId,
 };
 use proptest::prelude::*;
 
@@ -390,7 +390,7 @@ fn everything() -> Trace {
     let update = |order, old, new| {
         Op::ReadModifyWrite(Box::new(ReadModifyWrite { variable, old, new, term, address, order }))
     };
-    let lock = |lock, mode, by_try| LockStep { lock, mode, by_try };
+    let lock = |mode, by_try| LockStep { mode, by_try };
     let (mutex, shared) = (objects[0], objects[3]);
     let wait = objects[4];
     let mut ops = vec![
@@ -404,20 +404,20 @@ fn everything() -> Trace {
         Op::Write(bare),
         update(MemoryOrder::AcquireRelease, Some(5), Some(u64::MAX)),
         update(MemoryOrder::Relaxed, None, None),
-        Op::Acquire(lock(mutex, LockMode::Exclusive, false)),
-        Op::Acquire(lock(shared, LockMode::Shared, true)),
-        Op::AcquireFailed(lock(objects[1], LockMode::Exclusive, true)),
-        Op::Release(lock(shared, LockMode::Shared, false)),
-        Op::WaitBegin { condition: wait, mutex },
-        Op::WaitEnd { condition: wait, mutex, timed_out: true, timed: false },
-        Op::WaitEnd { condition: wait, mutex, timed_out: false, timed: false },
-        Op::Signal(wait),
-        Op::Broadcast(wait),
-        Op::SemaphoreWait { semaphore: objects[5], by_try: false },
-        Op::SemaphoreWaitFailed(objects[5]),
-        Op::SemaphorePost(objects[5]),
-        Op::BarrierArrive(objects[6]),
-        Op::BarrierLeave(objects[6]),
+        Op::Sync(mutex, SyncOp::Acquire(lock(LockMode::Exclusive, false))),
+        Op::Sync(shared, SyncOp::Acquire(lock(LockMode::Shared, true))),
+        Op::Sync(objects[1], SyncOp::AcquireFailed(lock(LockMode::Exclusive, true))),
+        Op::Sync(shared, SyncOp::Release(lock(LockMode::Shared, false))),
+        Op::Sync(wait, SyncOp::WaitBegin { mutex }),
+        Op::Sync(wait, SyncOp::WaitEnd { mutex, timed_out: true, timed: false }),
+        Op::Sync(wait, SyncOp::WaitEnd { mutex, timed_out: false, timed: false }),
+        Op::Sync(wait, SyncOp::Signal),
+        Op::Sync(wait, SyncOp::Broadcast),
+        Op::Sync(objects[5], SyncOp::SemaphoreWait { by_try: false }),
+        Op::Sync(objects[5], SyncOp::SemaphoreWaitFailed),
+        Op::Sync(objects[5], SyncOp::SemaphorePost),
+        Op::Sync(objects[6], SyncOp::BarrierArrive),
+        Op::Sync(objects[6], SyncOp::BarrierLeave),
         Op::Branch(condition),
         Op::Assert(Condition { term: None, outcome: false }),
         Op::Alloc { address: u64::MAX, size: 0 },
@@ -481,17 +481,17 @@ fn operations_behind_the_escape_tag_come_back() {
     let lock = trace.add_object("m", ObjectKind::Mutex);
     let site = Site { file: "a.c".into(), line: 1, column: 0, function: "f".into() };
     let site = Some(trace.add_site(site));
-    let step = LockStep { lock, mode: LockMode::Exclusive, by_try: true };
+    let step = LockStep { mode: LockMode::Exclusive, by_try: true };
     let mut indexer = Indexer::default();
     for (op, site) in [
-        (Op::Send { channel: queue, amount: u64::MAX, content: 0 }, None),
-        (Op::Send { channel: state, amount: 0, content: u64::MAX }, site),
-        (Op::Receive { channel: queue, amount: 8, drained: true, by_try: false }, None),
-        (Op::Receive { channel: interrupt, amount: 0, drained: false, by_try: true }, site),
-        (Op::Poll { channel: state, ready: true }, site),
-        (Op::Poll { channel: state, ready: false }, None),
-        (Op::ReleaseFailed(step), site),
-        (Op::Destroy(lock), None),
+        (Op::Sync(queue, SyncOp::Send { amount: u64::MAX, content: 0 }), None),
+        (Op::Sync(state, SyncOp::Send { amount: 0, content: u64::MAX }), site),
+        (Op::Sync(queue, SyncOp::Receive { amount: 8, drained: true, by_try: false }), None),
+        (Op::Sync(interrupt, SyncOp::Receive { amount: 0, drained: false, by_try: true }), site),
+        (Op::Sync(state, SyncOp::Poll { ready: true }), site),
+        (Op::Sync(state, SyncOp::Poll { ready: false }), None),
+        (Op::Sync(lock, SyncOp::ReleaseFailed(step)), site),
+        (Op::Sync(lock, SyncOp::Destroy), None),
         (Op::Return, None),
     ] {
         trace.push(indexer.event(main, site, op));

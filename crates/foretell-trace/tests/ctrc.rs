@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use foretell_trace::format::{ctrc, text};
+use foretell_trace::info::OpKind;
 use foretell_trace::{Op, Sort, Trace, Value, read_path};
 
 fn files(directory: &Path) -> Vec<PathBuf> {
@@ -85,7 +86,7 @@ fn taras_benchmarks_are_read() {
 
 /// The names of the operations of a file's events.
 fn kinds(trace: &Trace) -> Vec<&'static str> {
-    trace.events.iter().map(|event| event.op.name()).collect()
+    trace.events.iter().map(|event| OpKind::of(&event.op).name()).collect()
 }
 
 #[test]
@@ -114,7 +115,7 @@ fn instructions_become_guarded_assignments_or_transitions() {
         (true, vec![3]),
     ];
     assert_eq!(shapes, expected);
-    assert_eq!(kinds(&trace)[9..], ["assertion"; 3]);
+    assert_eq!(kinds(&trace)[9..], ["assert"; 3]);
     assert_eq!(kinds(&load("havoc.ctrc")), ["transition"; 11]);
     let changed: Vec<usize> = load("havoc.ctrc")
         .events

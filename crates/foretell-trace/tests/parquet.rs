@@ -6,7 +6,7 @@ use bytes::Bytes;
 use foretell_testing::arbitrary;
 use foretell_trace::format::parquet as export;
 use foretell_trace::info::OpKind;
-use foretell_trace::{Op, Trace};
+use foretell_trace::{Op, SyncOp, Trace};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 use proptest::prelude::*;
@@ -55,8 +55,8 @@ proptest! {
             } else {
                 prop_assert!(!matches!(field(row, "op"), Field::Str(op) if op == "read"));
             }
-            if let Op::Acquire(step) = &event.op {
-                let name = &trace.objects[step.lock.index()].name;
+            if let Op::Sync(lock, SyncOp::Acquire(_)) = &event.op {
+                let name = &trace.objects[lock.index()].name;
                 prop_assert_eq!(field(row, "object"), &text(name));
             }
         }

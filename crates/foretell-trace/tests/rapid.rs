@@ -204,11 +204,11 @@ fn info_counts_what_is_there() {
 
 #[test]
 fn kinds_are_in_order_and_have_different_names() {
-    for (place, kind) in OpKind::ALL.into_iter().enumerate() {
-        assert_eq!(kind as usize, place);
+    for (place, kind) in OpKind::all().enumerate() {
+        assert_eq!(kind.index(), place);
     }
-    let names: HashSet<&str> = OpKind::ALL.into_iter().map(OpKind::name).collect();
-    assert_eq!(names.len(), OpKind::ALL.len());
+    let names: HashSet<&str> = OpKind::all().map(OpKind::name).collect();
+    assert_eq!(names.len(), OpKind::COUNT);
 }
 
 #[test]

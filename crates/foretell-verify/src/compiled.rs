@@ -33,7 +33,7 @@ use foretell_force::session::UNINTERRUPTED;
 use foretell_guard::process;
 use foretell_record::RunEnd;
 use foretell_trace::schedule::{CreationPath, Schedule, Step};
-use foretell_trace::{Event as TraceEvent, EventId, Op, Trace, VariableId};
+use foretell_trace::{Event as TraceEvent, EventId, Op, SyncOp, Trace, VariableId};
 use foretell_wire::is_local;
 
 use crate::counterexample::{Counterexample, Ending, Event};
@@ -434,7 +434,7 @@ fn alone(
 fn is(wanted: &Event, trace: &Trace, event: EventId) -> bool {
     let event = trace.event(event);
     let of_section =
-        |lock: &foretell_trace::LockStep| &*trace.objects[lock.lock.index()].name == ATOMIC_MUTEX;
+        |lock: &foretell_trace::ObjectId| &*trace.objects[lock.index()].name == ATOMIC_MUTEX;
     match (wanted.does, &event.op) {
         (Visible::Read, Op::Read(access)) | (Visible::Write, Op::Write(access)) => {
             accesses(wanted, trace, event, access.variable)
@@ -448,17 +448,25 @@ fn is(wanted: &Event, trace: &Trace, event: EventId) -> bool {
         (Visible::Input, Op::Write(access)) => {
             &*trace.variables[access.variable.index()].name == INPUTS_TAKEN
         }
-        (Visible::Lock | Visible::TryLock | Visible::WaitEnd, Op::Acquire(lock))
-        | (Visible::TryLock, Op::AcquireFailed(lock))
-        | (Visible::Unlock | Visible::WaitBegin, Op::Release(lock)) => !of_section(lock),
-        (Visible::AtomicEnd, Op::Release(lock)) => of_section(lock),
-        (Visible::WaitBegin, Op::WaitBegin { .. })
-        | (Visible::WaitEnd, Op::WaitEnd { .. })
-        | (Visible::Signal, Op::Signal(_) | Op::Broadcast(_))
-        | (Visible::SemaphoreWait, Op::SemaphoreWait { .. } | Op::SemaphoreWaitFailed(_))
-        | (Visible::SemaphorePost, Op::SemaphorePost(_))
-        | (Visible::BarrierArrive, Op::BarrierArrive(_))
-        | (Visible::BarrierLeave, Op::BarrierLeave(_))
+        (
+            Visible::Lock | Visible::TryLock | Visible::WaitEnd,
+            Op::Sync(lock, SyncOp::Acquire(_)),
+        )
+        | (Visible::TryLock, Op::Sync(lock, SyncOp::AcquireFailed(_)))
+        | (Visible::Unlock | Visible::WaitBegin, Op::Sync(lock, SyncOp::Release(_))) => {
+            !of_section(lock)
+        }
+        (Visible::AtomicEnd, Op::Sync(lock, SyncOp::Release(_))) => of_section(lock),
+        (Visible::WaitBegin, Op::Sync(_, SyncOp::WaitBegin { .. }))
+        | (Visible::WaitEnd, Op::Sync(_, SyncOp::WaitEnd { .. }))
+        | (Visible::Signal, Op::Sync(_, SyncOp::Signal | SyncOp::Broadcast))
+        | (
+            Visible::SemaphoreWait,
+            Op::Sync(_, SyncOp::SemaphoreWait { .. } | SyncOp::SemaphoreWaitFailed),
+        )
+        | (Visible::SemaphorePost, Op::Sync(_, SyncOp::SemaphorePost))
+        | (Visible::BarrierArrive, Op::Sync(_, SyncOp::BarrierArrive))
+        | (Visible::BarrierLeave, Op::Sync(_, SyncOp::BarrierLeave))
         | (Visible::Fork, Op::Fork(_))
         | (Visible::Join, Op::Join(_))
         | (Visible::End, Op::ThreadEnd) => true,

@@ -223,6 +223,15 @@ pub const UNKNOWN_LIBRARY: &str = "locks, conditions and joins, as the functions
      recognised: all of its code is recorded, a lock is the atomic accesses that it is made of, and who waits is \
      seen by futexes; torn blocks and races are not looked for";
 
+/// What the recording of a binary lacks whose mutexes or semaphores are left to its C library.
+pub const REAL_MUTEXES: &str = "mutexes that are robust, or shared with other processes: torn blocks and races are not looked for";
+/// See [`REAL_MUTEXES`].
+pub const REAL_SEMAPHORES: &str =
+    "semaphores that are shared with other processes: torn blocks and races are not looked for";
+
+/// Sentences of which each means that some locks of the program are not seen.
+pub const UNKNOWN_LOCKS: [&str; 3] = [UNKNOWN_LIBRARY, REAL_MUTEXES, REAL_SEMAPHORES];
+
 /// What the recording of a binary lacks whose C library took for itself what the program had freed;
 /// `foretell_trace::FREED_IN_USE` is the same sentence.
 pub const FREED_IN_USE: &str = "which memory that the program had freed the C library has taken for itself: where the \
@@ -231,8 +240,33 @@ pub const FREED_IN_USE: &str = "which memory that the program had freed the C li
 /// Status with which the runtime ends a program that cannot go on.
 pub const STOPPED_STATUS: i32 = 86;
 
+/// The words of a record after its first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Those that are always there.
+    pub words: &'static [&'static str],
+    /// One that is there only with this bit in the detail.
+    pub optional: Option<(u8, &'static str)>,
+    /// Texts, which come last.
+    pub texts: &'static [&'static str],
+}
+
+impl Layout {
+    /// How many words the record has before its texts.
+    pub const fn fixed(&self, detail: u8) -> usize {
+        let more = match self.optional {
+            Some((flag, _)) => detail & flag != 0,
+            None => false,
+        };
+        1 + self.words.len() + more as usize
+    }
+}
+
+/// One row for each kind: its number in records, in brackets the words after the first, after a plus one that is there only with
+/// this bit in the detail, and then the texts. `a_and_b` is two numbers of 32 bits in one word, the first in the lower half.
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $code:literal ($($word:ident),*)
+        $(+ $optional:ident [$flag:path])? $($text:ident),*;)*) => {
         /// The kinds of records.
         #[repr(u8)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,6 +275,9 @@ macro_rules! kinds {
         }
 
         impl Kind {
+            /// All of them.
+            pub const ALL: &[Kind] = &[$(Kind::$name),*];
+
             /// From the number in a record.
             pub fn from_code(code: u8) -> Option<Kind> {
                 match code {
@@ -248,140 +285,154 @@ macro_rules! kinds {
                     _ => None,
                 }
             }
+
+            /// The words after the first.
+            #[inline]
+            pub const fn layout(self) -> Layout {
+                match self {
+                    $(Kind::$name => Layout {
+                        words: &[$(stringify!($word)),*],
+                        optional: kinds!(@optional $($flag, $optional)?),
+                        texts: &[$(stringify!($text)),*],
+                    },)*
+                }
+            }
         }
     };
+    (@optional) => { None };
+    (@optional $flag:path, $name:ident) => { Some(($flag, stringify!($name))) };
 }
 
 kinds! {
     /// `address, value`, and more: the address's shadow; detail: [`access`].
-    Read = 1;
+    Read = 1 (address, value) + address_shadow [access::MORE];
     /// `address, value`, and more: the old value; concrete.
-    Write = 2;
+    Write = 2 (address, value) + old [access::MORE];
     /// `address, value`, and more, always: `shadow | address shadow << 32`.
-    WriteShadow = 3;
+    WriteShadow = 3 (address, value) + shadows [access::MORE];
     /// `address, old, new, shadow | address shadow << 32`.
-    ReadModifyWrite = 4;
+    ReadModifyWrite = 4 (address, old, new, shadows);
     /// `object | flags << 32`, see [`lock`].
-    Acquire = 5;
+    Acquire = 5 (object_and_flags);
     /// As `Acquire`.
-    AcquireFailed = 6;
+    AcquireFailed = 6 (object_and_flags);
     /// As `Acquire`.
-    Release = 7;
+    Release = 7 (object_and_flags);
     /// `condition | mutex << 32`.
-    WaitBegin = 8;
+    WaitBegin = 8 (condition_and_mutex);
     /// `condition | mutex << 32`; detail 1: timed out.
-    WaitEnd = 9;
+    WaitEnd = 9 (condition_and_mutex);
     /// `condition`.
-    Signal = 10;
+    Signal = 10 (condition);
     /// `condition`.
-    Broadcast = 11;
+    Broadcast = 11 (condition);
     /// `semaphore`.
-    SemaphoreWait = 12;
+    SemaphoreWait = 12 (semaphore);
     /// `semaphore`.
-    SemaphoreWaitFailed = 13;
+    SemaphoreWaitFailed = 13 (semaphore);
     /// `semaphore`.
-    SemaphorePost = 14;
+    SemaphorePost = 14 (semaphore);
     /// `barrier`.
-    BarrierArrive = 15;
+    BarrierArrive = 15 (barrier);
     /// `barrier`.
-    BarrierLeave = 16;
+    BarrierLeave = 16 (barrier);
     /// No words; detail: memory order as in [`access`].
-    Fence = 17;
+    Fence = 17 ();
     /// `0, shadow`; detail: outcome.
-    Branch = 18;
+    Branch = 18 (zero, shadow);
     /// `shadow`; detail: bit 0 whether it held, bit 1 whether the expression is to be negated.
-    Assert = 19;
+    Assert = 19 (shadow);
     /// `shadow, value`; detail: width. The expression had to have this value.
-    Pin = 20;
+    Pin = 20 (shadow, value);
     /// Text.
-    RegionBegin = 21;
+    RegionBegin = 21 () name;
     /// No words.
-    RegionEnd = 22;
+    RegionEnd = 22 ();
     /// No words; the function is that of the place.
-    Call = 23;
+    Call = 23 ();
     /// No words.
-    Return = 24;
+    Return = 24 ();
     /// `address, size`.
-    Alloc = 25;
+    Alloc = 25 (address, size);
     /// `address`.
-    Free = 26;
+    Free = 26 (address);
     /// `value`, text: source.
-    Input = 27;
+    Input = 27 (value) source;
     /// No words.
-    ThreadBegin = 28;
+    ThreadBegin = 28 ();
     /// No words.
-    ThreadEnd = 29;
+    ThreadEnd = 29 ();
     /// `thread`.
-    Fork = 30;
+    Fork = 30 (thread);
     /// `thread`.
-    Join = 31;
+    Join = 31 (thread);
     /// As `Acquire`.
-    ReleaseFailed = 32;
+    ReleaseFailed = 32 (object_and_flags);
     /// `channel, amount, content`.
-    Send = 33;
+    Send = 33 (channel, amount, content);
     /// `channel, amount`; detail: [`channel`].
-    Receive = 34;
+    Receive = 34 (channel, amount);
     /// `channel`; detail: 1 if there was something, else 0.
-    Poll = 35;
+    Poll = 35 (channel);
     /// `object`.
-    Destroy = 36;
+    Destroy = 36 (object);
     /// No words; detail: [`await_mark`]. A loop that waits.
-    Await = 37;
+    Await = 37 ();
 
     /// `thread`: the events that follow are this thread's.
-    Turn = 64;
+    Turn = 64 (thread);
     /// `thread`, text: the creation path, eight bytes a step.
-    DefineThread = 65;
+    DefineThread = 65 (thread) path;
     /// `object | kind << 32, address, initial count or parties`.
-    DefineObject = 66;
+    DefineObject = 66 (object_and_kind, address, amount);
     /// `line | column << 32`, text: file, text: function. Place: the site's address.
-    DefineSite = 67;
+    DefineSite = 67 (line_and_column) file, function;
     /// `left | right << 32`; detail: operator of `foretell-abi`; place: width in bits 0..8, from
     /// bit 8 the value of a concrete operand. With [`WIDE_OPERAND`] in the detail that value is a
     /// word of its own. Defines the next term, as do the two below and
     /// [`Kind::DefineAddress`].
-    DefineBinary = 68;
+    DefineBinary = 68 (operands) + value [WIDE_OPERAND];
     /// `shadow`; detail: operator; place: from | to << 8.
-    DefineCast = 69;
+    DefineCast = 69 (shadow);
     /// `condition | then << 32, otherwise | condition value << 32, then value, otherwise value`;
     /// place: width.
-    DefineSelect = 70;
+    DefineSelect = 70 (condition_and_then, otherwise_and_condition_value, then_value, otherwise_value);
     /// `load address, first, end`, text: path of the file. An executable segment.
-    DefineModule = 71;
+    DefineModule = 71 (load_address, first, end) file;
     /// `address, size`, text: name.
-    DefineGlobal = 72;
+    DefineGlobal = 72 (address, size) name;
     /// `address`, text (bytes): what memory held before the first event.
-    Image = 73;
+    Image = 73 (address) bytes;
     /// `how often`, text: what the trace lacks; with the detail [`HELD_FIXED`], what was held at its
     /// recorded value.
-    Gap = 74;
+    Gap = 74 (count) what;
     /// `signal, address`; place: program counter. The program is about to die of it.
-    Crash = 75;
+    Crash = 75 (signal, address);
     /// No words; detail: bits of [`instrumented`]. An instrumented module was loaded.
-    Instrumented = 76;
+    Instrumented = 76 ();
     /// No words: the first event at this program counter comes next.
-    DefinePlace = 77;
+    DefinePlace = 77 ();
     /// `index, base`: the address `base + extended(index) * scale`; detail: operator of
     /// `foretell-abi` that extends; place: width | scale << 8.
-    DefineAddress = 78;
+    DefineAddress = 78 (index, base);
     /// `address, size`: this memory is another one from now on: a new thread's stack and its
     /// thread-local variables.
-    Renew = 79;
+    Renew = 79 (address, size);
     /// `outcome, branches predicted before`; place: the site. A branch that the predictor missed.
-    Mispredicted = 80;
+    Mispredicted = 80 (outcome, predicted_before);
     /// `thread, branches predicted since`. The thread takes no more branches.
-    PathEnd = 81;
+    PathEnd = 81 (thread, predicted_since);
     /// `thread | flags << 32, number`, text; detail: [`outside::Cause`]; place: program counter or 0.
-    Outside = 82;
+    Outside = 82 (thread_and_flags, number) text;
     /// `thread | task << 32`: the kernel's number of the thread.
-    Task = 83;
+    Task = 83 (thread_and_task);
     /// No words; detail 1: a function of the language's library is entered, which will return to the
     /// place; detail 0: the last of them is left.
-    Library = 84;
+    Library = 84 ();
     /// `size`, text: name, text: function, text: layout. Place: that of a `foretell_abi::Described`.
-    DefineDescription = 85;
+    DefineDescription = 85 (size) name, function, layout;
     /// `address`: what begins there is as described at the place.
-    Describe = 86;
+    Describe = 86 (address);
 }
 
 impl Kind {
@@ -457,36 +508,14 @@ impl Kind {
 /// A record's kind, its detail and how many words it has; `None` when the words do not begin with
 /// a whole record. The kind of a short form only its table knows: it is told as [`Kind::Read`].
 pub fn measure(words: &[u64]) -> Option<(Kind, u8, usize)> {
-    use Kind::*;
     let &head = words.first()?;
     if let Some(short) = again::Short::from_word(head) {
-        return (short.words() <= words.len()).then_some((Read, 0, short.words()));
+        return (short.words() <= words.len()).then_some((Kind::Read, 0, short.words()));
     }
     let (kind, detail) = (Kind::from_code(head as u8)?, (head >> 8) as u8);
-    let more = usize::from(detail & access::MORE != 0);
-    let (fixed, texts) = match kind {
-        RegionEnd | Call | Return | Await | ThreadBegin | ThreadEnd | Fence | Instrumented
-        | DefinePlace | Library => (1, 0),
-        Read | Write | WriteShadow => (3 + more, 0),
-        Branch | Pin | Alloc | Crash | Mispredicted | PathEnd | DefineAddress | Renew => (3, 0),
-        Receive => (3, 0),
-        Send => (4, 0),
-        ReadModifyWrite | DefineSelect => (5, 0),
-        Acquire | AcquireFailed | Release | WaitBegin | WaitEnd | Signal | Broadcast
-        | SemaphoreWait | SemaphoreWaitFailed | SemaphorePost | BarrierArrive | BarrierLeave
-        | ReleaseFailed | Poll | Destroy | Assert | Free | Fork | Join | Turn | DefineCast
-        | Task | Describe => (2, 0),
-        DefineBinary => (2 + usize::from(detail & WIDE_OPERAND != 0), 0),
-        DefineObject => (4, 0),
-        RegionBegin => (1, 1),
-        Input | DefineThread | Image | Gap => (2, 1),
-        DefineSite => (2, 2),
-        DefineDescription => (2, 3),
-        DefineGlobal | Outside => (3, 1),
-        DefineModule => (4, 1),
-    };
-    let mut length = fixed;
-    for _ in 0..texts {
+    let layout = kind.layout();
+    let mut length = layout.fixed(detail);
+    for _ in layout.texts {
         let bytes = usize::try_from(*words.get(length)?).ok()?;
         length = length.checked_add(1 + bytes.div_ceil(8))?;
     }
@@ -765,6 +794,24 @@ fn parse_expected(words: &str) -> Option<Expected> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_record_is_as_long_as_its_layout_says() {
+        for &kind in Kind::ALL {
+            let layout = kind.layout();
+            let flag = layout.optional.map_or(0, |(flag, _)| flag);
+            for detail in [0, flag] {
+                let mut words = vec![u64::from(kind as u8) | u64::from(detail) << 8];
+                words.resize(layout.fixed(detail), 0);
+                for length in 0..layout.texts.len() as u64 {
+                    words.push(9 * length);
+                    words.resize(words.len() + (9 * length).div_ceil(8) as usize, 0);
+                }
+                assert_eq!(measure(&words), Some((kind, detail, words.len())), "{kind:?}");
+                assert_eq!(measure(&words[..words.len() - 1]), None, "{kind:?}");
+            }
+        }
+    }
 
     #[test]
     fn the_library_is_known_by_its_folders() {

@@ -86,9 +86,14 @@ causes! {
     /// A thread was interrupted by a handler of a signal that another one sent: it could have been
     /// anywhere else. Number: the signal.
     Interruption = 21, "interruption";
-    /// A function that is not instrumented was given memory of the program. Text: which, and its file, with a
-    /// tabulator between them.
+    /// A function that is not instrumented was given memory of the program, or may change what belongs to the
+    /// process. Text: which, and its file, with a tabulator between them.
     Foreign = 22, "foreign";
+    /// The content of a file was accessed in more than one way, one of which is its memory. Text: which.
+    MappedFile = 23, "mapped-file";
+    /// A file was read that functions for output (`fprintf`) had written: what they were given may be something
+    /// else in another interleaving.
+    PrintedFile = 24, "printed-file";
 }
 
 #[cfg(test)]

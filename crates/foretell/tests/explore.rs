@@ -21,7 +21,7 @@ use foretell_force::run::{self, Run, Runner};
 use foretell_force::session::UNINTERRUPTED;
 use foretell_record::RunEnd;
 use foretell_trace::schedule::Step;
-use foretell_trace::{AwaitMark, Op, Trace};
+use foretell_trace::{AwaitMark, Op, SyncOp, Trace};
 use foretell_truth::machine::{Choice, Constraint, Machine, Truth};
 use foretell_truth::program::{Program as Random, Shape};
 use foretell_truth::source::Emitted;
@@ -91,11 +91,13 @@ fn choices(trace: &Trace, threads: usize) -> Vec<Vec<Choice>> {
         };
         let outcome = match &event.op {
             Op::Branch(condition) => Some(i32::from(condition.outcome)),
-            Op::AcquireFailed(_) => Some(0),
-            Op::Acquire(step) if step.by_try => Some(1),
-            Op::SemaphoreWaitFailed(_) => Some(0),
-            Op::SemaphoreWait { by_try: true, .. } => Some(1),
-            Op::WaitEnd { timed: true, timed_out, .. } => Some(i32::from(*timed_out)),
+            Op::Sync(_, SyncOp::AcquireFailed(_)) => Some(0),
+            Op::Sync(lock, SyncOp::Acquire(step)) if step.by_try => Some(1),
+            Op::Sync(_, SyncOp::SemaphoreWaitFailed) => Some(0),
+            Op::Sync(_, SyncOp::SemaphoreWait { by_try: true, .. }) => Some(1),
+            Op::Sync(_, SyncOp::WaitEnd { timed: true, timed_out, .. }) => {
+                Some(i32::from(*timed_out))
+            }
             Op::Read(access) | Op::Write(access) => element(access.variable),
             _ => None,
         };

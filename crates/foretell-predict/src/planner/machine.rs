@@ -6,12 +6,13 @@
 //! nothing is symbolic. Where the trace has no values (STD), each write has a value of its own, so
 //! that a read wants the very write it saw.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::limits::MOST_PLANNER_THREADS;
 
+use foretell_trace::sync::transition::{self, By, Holds, Slot, Values};
 use foretell_trace::{
-    EventId, LockMode, LockStep, MemoryRange, ObjectKind, Op, Trace, Value, VariableId,
+    EventId, MemoryRange, ObjectId, ObjectKind, Op, SyncOp, ThreadId, Trace, Value, VariableId,
 };
 
 /// A value that no access ever asks for: the content of a cell before anything is known of it.
@@ -27,25 +28,15 @@ pub(super) enum Step {
         reads: (u32, u32),
         writes: (u32, u32),
     },
-    Acquire(LockStep),
-    AcquireFailed(LockStep),
-    Release(LockStep),
-    WaitBegin {
-        condition: u32,
-        mutex: u32,
-    },
-    WaitEnd {
-        condition: u32,
-        mutex: u32,
+    /// A step on a synchronisation object.
+    Sync {
+        object: ObjectId,
+        op: SyncOp,
+        /// See [`By::inner`].
+        inner: bool,
+        /// See [`By::timed_out`].
         timed_out: bool,
     },
-    Signal(u32),
-    Broadcast(u32),
-    SemaphoreWait(u32),
-    SemaphoreWaitFailed(u32),
-    SemaphorePost(u32),
-    BarrierArrive(u32),
-    BarrierLeave(u32),
     Fork(u32),
     Join(u32),
     Begin,
@@ -112,12 +103,12 @@ pub(super) struct ThreadState {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ObjectState {
-    /// Holder is a thread's number + 1; `count` of its acquires, `readers` of shared holds.
+    /// Holder is a thread's number + 1; `readers` has a bit for each thread.
     Lock {
         holder: u32,
-        count: u32,
-        readers: u32,
+        readers: u128,
     },
+    /// The threads that sleep, and those that were woken and have not gone on.
     Condition {
         waiting: u128,
         woken: u128,
@@ -167,6 +158,8 @@ impl Domain {
             }
         }
         let mut current = domain.initial_cells.clone();
+        let mut holds = Holds::default();
+        let timed_out = timed_out_waits(trace);
         for (position, event) in trace.events.iter().enumerate() {
             let id = EventId::from(position);
             let token = u64::from(id.0) + 1;
@@ -184,22 +177,6 @@ impl Domain {
                     let writes = layout.split(rmw.variable, rmw.new, token);
                     domain.access(&layout, rmw.variable, &mut current, reads, writes)
                 }
-                Op::Acquire(step) => Step::Acquire(*step),
-                Op::AcquireFailed(step) => Step::AcquireFailed(*step),
-                Op::Release(step) => Step::Release(*step),
-                Op::WaitBegin { condition, mutex } => {
-                    Step::WaitBegin { condition: condition.0, mutex: mutex.0 }
-                }
-                Op::WaitEnd { condition, mutex, timed_out, .. } => {
-                    Step::WaitEnd { condition: condition.0, mutex: mutex.0, timed_out: *timed_out }
-                }
-                Op::Signal(object) => Step::Signal(object.0),
-                Op::Broadcast(object) => Step::Broadcast(object.0),
-                Op::SemaphoreWait { semaphore: object, .. } => Step::SemaphoreWait(object.0),
-                Op::SemaphoreWaitFailed(object) => Step::SemaphoreWaitFailed(object.0),
-                Op::SemaphorePost(object) => Step::SemaphorePost(object.0),
-                Op::BarrierArrive(object) => Step::BarrierArrive(object.0),
-                Op::BarrierLeave(object) => Step::BarrierLeave(object.0),
                 Op::Fork(thread) => {
                     domain.forked[thread.index()] = true;
                     Step::Fork(thread.0)
@@ -210,11 +187,17 @@ impl Domain {
                 Op::Guarded(_) | Op::Transition(_) => {
                     return refuse(Some(id), "the planner needs concrete reads and writes");
                 }
-                Op::Send { .. } | Op::Receive { .. } | Op::Poll { .. } => {
+                Op::Sync(_, SyncOp::Send { .. } | SyncOp::Receive { .. } | SyncOp::Poll { .. }) => {
                     return refuse(Some(id), "the planner does not know channels");
                 }
-                Op::ReleaseFailed(_)
-                | Op::Destroy(_)
+                Op::Sync(object, op)
+                    if !matches!(op, SyncOp::ReleaseFailed(_) | SyncOp::Destroy) =>
+                {
+                    let inner = holds.step(event.thread, *object, op);
+                    let timed_out = timed_out.contains(&id);
+                    Step::Sync { object: *object, op: *op, inner, timed_out }
+                }
+                Op::Sync(..)
                 | Op::Fence(_)
                 | Op::Branch(_)
                 | Op::Assert(_)
@@ -283,7 +266,7 @@ impl Domain {
                     ObjectKind::Barrier { .. } => {
                         ObjectState::Barrier { arrived: 0, generation: 0 }
                     }
-                    _ => ObjectState::Lock { holder: 0, count: 0, readers: 0 },
+                    _ => ObjectState::Lock { holder: 0, readers: 0 },
                 })
                 .collect(),
             threads: self
@@ -342,21 +325,6 @@ impl Domain {
         }
     }
 
-    /// May a thread take the lock?
-    fn can_acquire(&self, state: &State, thread: u32, step: LockStep) -> bool {
-        let ObjectState::Lock { holder, readers, .. } = state.objects[step.lock.index()] else {
-            return false;
-        };
-        match step.mode {
-            LockMode::Shared => holder == 0,
-            LockMode::Exclusive => {
-                let again = self.kinds[step.lock.index()] == ObjectKind::RecursiveMutex
-                    && holder == thread + 1;
-                (holder == 0 || again) && readers == 0
-            }
-        }
-    }
-
     /// Can the event take place in the state, whatever the values in the cells?
     pub(super) fn enabled_but_for_data(&self, state: &State, event: EventId) -> bool {
         let (thread, _) = self.places[event.index()];
@@ -366,40 +334,29 @@ impl Domain {
 
     /// Do the synchronisation objects let the event take place?
     pub(super) fn synchronised(&self, state: &State, event: EventId) -> bool {
-        let (thread, _) = self.places[event.index()];
-        let own = state.threads[thread as usize];
-        let object = |index: u32| state.objects[index as usize];
         match self.steps[event.index()] {
-            Step::Acquire(step) => self.can_acquire(state, thread, step),
-            Step::AcquireFailed(step) => !self.can_acquire(state, thread, step),
-            Step::WaitEnd { condition, mutex, timed_out } => {
-                let ObjectState::Condition { woken, .. } = object(condition) else { return false };
-                let free = matches!(object(mutex), ObjectState::Lock { holder: 0, .. });
-                free && (timed_out || woken >> thread & 1 != 0)
-            }
-            Step::SemaphoreWait(semaphore) => {
-                matches!(object(semaphore), ObjectState::Semaphore(1..))
-            }
-            Step::SemaphoreWaitFailed(semaphore) => {
-                matches!(object(semaphore), ObjectState::Semaphore(0))
-            }
-            Step::BarrierLeave(barrier) => {
-                matches!(object(barrier), ObjectState::Barrier { generation, .. }
-                    if generation > own.arrived_in)
+            Step::Sync { object, op, inner, timed_out } => {
+                let by = self.by(event, inner, timed_out);
+                let mut look = Values(Look { domain: self, state, possible: true });
+                transition::step(&mut look, by, object, &op).is_ok() && look.0.possible
             }
             Step::Join(child) => state.threads[child as usize].ended,
             _ => true,
         }
     }
 
+    fn by(&self, event: EventId, inner: bool, timed_out: bool) -> By {
+        let thread = ThreadId(self.places[event.index()].0);
+        By { thread, inner, timed: false, timed_out }
+    }
+
     /// The waiters that a signal may wake in this state; one `None` when there is nothing to choose.
     pub(super) fn choices(&self, state: &State, event: EventId) -> Vec<Option<u32>> {
-        if let Step::Signal(condition) = self.steps[event.index()]
-            && let ObjectState::Condition { waiting, woken } = state.objects[condition as usize]
-            && waiting & !woken != 0
+        if let Step::Sync { object, op: SyncOp::Signal, .. } = self.steps[event.index()]
+            && let ObjectState::Condition { waiting, .. } = state.objects[object.index()]
+            && waiting != 0
         {
-            let asleep = waiting & !woken;
-            return (0..u128::BITS).filter(|bit| asleep >> bit & 1 != 0).map(Some).collect();
+            return bits(waiting).map(Some).collect();
         }
         vec![None]
     }
@@ -410,85 +367,20 @@ impl Domain {
         let (thread, index) = self.places[event.index()];
         state.positions[thread as usize] = index + 1;
         state.threads[thread as usize].ended |= self.is_end(event);
-        let own = 1u128 << thread;
         match self.steps[event.index()] {
-            Step::Acquire(step) => {
-                if let ObjectState::Lock { holder, count, readers } =
-                    &mut state.objects[step.lock.index()]
-                {
-                    match step.mode {
-                        LockMode::Exclusive => (*holder, *count) = (thread + 1, *count + 1),
-                        LockMode::Shared => *readers += 1,
-                    }
-                }
-            }
-            Step::Release(step) => release(&mut state.objects[step.lock.index()], step.mode),
-            Step::WaitBegin { condition, mutex } => {
-                release(&mut state.objects[mutex as usize], LockMode::Exclusive);
-                if let ObjectState::Condition { waiting, .. } =
-                    &mut state.objects[condition as usize]
-                {
-                    *waiting |= own;
-                }
-            }
-            Step::WaitEnd { condition, mutex, .. } => {
-                if let ObjectState::Condition { waiting, woken } =
-                    &mut state.objects[condition as usize]
-                {
-                    (*waiting, *woken) = (*waiting & !own, *woken & !own);
-                }
-                state.objects[mutex as usize] =
-                    ObjectState::Lock { holder: thread + 1, count: 1, readers: 0 };
-            }
-            Step::Signal(condition) => {
-                if let (ObjectState::Condition { woken, .. }, Some(waiter)) =
-                    (&mut state.objects[condition as usize], woken)
-                {
-                    *woken |= 1 << waiter;
-                }
-            }
-            Step::Broadcast(condition) => {
-                if let ObjectState::Condition { waiting, woken } =
-                    &mut state.objects[condition as usize]
-                {
-                    *woken = *waiting;
-                }
-            }
-            Step::SemaphoreWait(semaphore) => {
-                if let ObjectState::Semaphore(count) = &mut state.objects[semaphore as usize] {
-                    *count = count.saturating_sub(1);
-                }
-            }
-            Step::SemaphorePost(semaphore) => {
-                if let ObjectState::Semaphore(count) = &mut state.objects[semaphore as usize] {
-                    *count = count.saturating_add(1);
-                }
-            }
-            Step::BarrierArrive(barrier) => {
-                let Some(parties) = self.parties(barrier) else { return };
-                if let ObjectState::Barrier { arrived, generation } =
-                    &mut state.objects[barrier as usize]
-                {
-                    state.threads[thread as usize].arrived_in = *generation;
-                    *arrived += 1;
-                    if *arrived >= parties {
-                        (*arrived, *generation) = (0, *generation + 1);
-                    }
-                }
+            Step::Sync { object, op, inner, timed_out } => {
+                let by = self.by(event, inner, timed_out);
+                let woken = woken.map(ThreadId);
+                let mut change = Values(Change { domain: self, state, woken });
+                // A step that does not fit its object is never possible.
+                let _ = transition::step(&mut change, by, object, &op);
             }
             Step::Fork(child) => {
                 let child = child as usize;
                 state.threads[child].started = true;
                 state.threads[child].ended = self.ends[child].is_none();
             }
-            Step::Local
-            | Step::End
-            | Step::Access { .. }
-            | Step::Begin
-            | Step::Join(_)
-            | Step::AcquireFailed(_)
-            | Step::SemaphoreWaitFailed(_)
-            | Step::BarrierLeave(_) => {}
+            Step::Local | Step::End | Step::Access { .. } | Step::Begin | Step::Join(_) => {}
         }
     }
 
@@ -507,14 +399,19 @@ impl Domain {
 
     /// The waiter that the recorded signal woke: the one of those asleep that went on first.
     fn recorded_choice(&self, state: &State, event: EventId) -> Option<u32> {
-        if !matches!(self.steps[event.index()], Step::Signal(_)) {
+        if !matches!(self.steps[event.index()], Step::Sync { op: SyncOp::Signal, .. }) {
             return None;
         }
         let woke = |thread: u32| {
             let chain = &self.chains[thread as usize];
             chain[state.positions[thread as usize] as usize..]
                 .iter()
-                .find(|later| matches!(self.steps[later.index()], Step::WaitEnd { .. }))
+                .find(|later| {
+                    matches!(
+                        self.steps[later.index()],
+                        Step::Sync { op: SyncOp::WaitEnd { .. }, .. }
+                    )
+                })
                 .copied()
         };
         let choices = self.choices(state, event).into_iter().flatten();
@@ -522,17 +419,151 @@ impl Domain {
     }
 }
 
-fn release(lock: &mut ObjectState, mode: LockMode) {
-    if let ObjectState::Lock { holder, count, readers } = lock {
-        match mode {
-            LockMode::Shared => *readers = readers.saturating_sub(1),
-            LockMode::Exclusive => {
-                *count = count.saturating_sub(1);
-                if *count == 0 {
-                    *holder = 0;
+/// The begins of waits that ended by their time limit.
+fn timed_out_waits(trace: &Trace) -> BTreeSet<EventId> {
+    let mut begun = HashMap::new();
+    let mut timed_out = BTreeSet::new();
+    for (position, event) in trace.events.iter().enumerate() {
+        match event.op {
+            Op::Sync(_, SyncOp::WaitBegin { .. }) => {
+                begun.insert(event.thread, EventId::from(position));
+            }
+            Op::Sync(_, SyncOp::WaitEnd { timed_out: true, .. }) => {
+                timed_out.extend(begun.remove(&event.thread));
+            }
+            _ => {}
+        }
+    }
+    timed_out
+}
+
+/// The threads whose bits are set.
+fn bits(set: u128) -> impl Iterator<Item = u32> {
+    (0..u128::BITS).filter(move |bit| set >> bit & 1 != 0)
+}
+
+fn put(set: &mut u128, thread: ThreadId, member: bool) {
+    *set &= !(1 << thread.0);
+    *set |= u128::from(member) << thread.0;
+}
+
+impl State {
+    fn get(&self, slot: Slot) -> u64 {
+        let bit = |set: u128, thread: ThreadId| set >> thread.0 & 1 != 0;
+        match (slot, self.objects[slot.object().index()]) {
+            (Slot::Holder(_), ObjectState::Lock { holder, .. }) => u64::from(holder),
+            (Slot::Reader(_, thread), ObjectState::Lock { readers, .. }) => {
+                u64::from(bit(readers, thread))
+            }
+            (Slot::Waiter(_, thread), ObjectState::Condition { waiting, woken }) => {
+                match (bit(waiting, thread), bit(woken, thread)) {
+                    (_, true) => transition::WOKEN,
+                    (true, _) => transition::WAITING,
+                    _ => 0,
                 }
             }
+            (Slot::Count(_), ObjectState::Semaphore(count)) => u64::from(count),
+            (Slot::Arrived(_), ObjectState::Barrier { arrived, .. }) => u64::from(arrived),
+            (Slot::Generation(_), ObjectState::Barrier { generation, .. }) => u64::from(generation),
+            (Slot::ArrivedIn(_, thread), _) => u64::from(self.threads[thread.index()].arrived_in),
+            _ => 0,
         }
+    }
+
+    fn set(&mut self, slot: Slot, number: u64) {
+        let small = u32::try_from(number).unwrap_or(u32::MAX);
+        match (slot, &mut self.objects[slot.object().index()]) {
+            (Slot::Holder(_), ObjectState::Lock { holder, .. }) => *holder = small,
+            (Slot::Reader(_, thread), ObjectState::Lock { readers, .. }) => {
+                put(readers, thread, number != 0);
+            }
+            (Slot::Waiter(_, thread), ObjectState::Condition { waiting, woken }) => {
+                put(waiting, thread, number == transition::WAITING);
+                put(woken, thread, number == transition::WOKEN);
+            }
+            (Slot::Count(_), ObjectState::Semaphore(count)) => *count = small,
+            (Slot::Arrived(_), ObjectState::Barrier { arrived, .. }) => *arrived = small,
+            (Slot::Generation(_), ObjectState::Barrier { generation, .. }) => *generation = small,
+            (Slot::ArrivedIn(_, thread), _) => self.threads[thread.index()].arrived_in = small,
+            _ => {}
+        }
+    }
+
+    /// The threads that read or wait; all others have nothing in the object.
+    fn threads_at(&self, object: ObjectId) -> Vec<ThreadId> {
+        match self.objects[object.index()] {
+            ObjectState::Lock { readers: 0, .. } => Vec::new(),
+            ObjectState::Lock { readers, .. } => bits(readers).map(ThreadId).collect(),
+            ObjectState::Condition { waiting, woken } => {
+                bits(waiting | woken).map(ThreadId).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Looks whether a step can take place, and changes nothing.
+struct Look<'a> {
+    domain: &'a Domain,
+    state: &'a State,
+    possible: bool,
+}
+
+impl transition::State for Look<'_> {
+    fn kind(&self, object: ObjectId) -> ObjectKind {
+        self.domain.kinds[object.index()]
+    }
+    fn has_state(&self, _: ObjectId) -> bool {
+        true
+    }
+    fn threads_at(&self, object: ObjectId) -> Vec<ThreadId> {
+        self.state.threads_at(object)
+    }
+    fn get(&self, slot: Slot) -> u64 {
+        self.state.get(slot)
+    }
+    fn set(&mut self, _: Slot, _: u64) {}
+    fn require(&mut self, holds: bool) {
+        self.possible &= holds;
+    }
+    fn preferred(&self, _: ObjectId) -> Option<ThreadId> {
+        None
+    }
+    fn gives_up(&self) -> bool {
+        false
+    }
+}
+
+/// Takes a step that is possible.
+struct Change<'a> {
+    domain: &'a Domain,
+    state: &'a mut State,
+    woken: Option<ThreadId>,
+}
+
+impl transition::State for Change<'_> {
+    fn kind(&self, object: ObjectId) -> ObjectKind {
+        self.domain.kinds[object.index()]
+    }
+    fn has_state(&self, _: ObjectId) -> bool {
+        true
+    }
+    fn threads_at(&self, object: ObjectId) -> Vec<ThreadId> {
+        self.state.threads_at(object)
+    }
+    fn get(&self, slot: Slot) -> u64 {
+        self.state.get(slot)
+    }
+    fn set(&mut self, slot: Slot, number: u64) {
+        self.state.set(slot, number);
+    }
+    fn require(&mut self, _: bool) {}
+    fn preferred(&self, _: ObjectId) -> Option<ThreadId> {
+        self.woken
+    }
+    /// Waits that gave up in the recorded run are not in the queue: see [`By::timed_out`].
+    fn gives_up(&self) -> bool {
+        false
     }
 }
 

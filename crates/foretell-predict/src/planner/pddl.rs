@@ -23,7 +23,7 @@ use std::fmt::Write;
 
 use crate::limits::MOST_WOKEN;
 
-use foretell_trace::{EventId, LockMode};
+use foretell_trace::{EventId, LockMode, ObjectId, SyncOp};
 
 use super::compiled_goal::CompiledGoal;
 use super::machine::{ObjectState, Step};
@@ -61,6 +61,16 @@ struct Operator {
 }
 
 impl Operator {
+    /// The only way.
+    fn one(needs: &[String], makes: &[String], ends: &[String]) -> Vec<Self> {
+        vec![Self {
+            needs: needs.to_vec(),
+            makes: makes.to_vec(),
+            ends: ends.to_vec(),
+            needs_not: Vec::new(),
+        }]
+    }
+
     fn moves(mut self, from: String, to: String) -> Self {
         if from != to {
             self.makes.push(to);
@@ -163,11 +173,10 @@ impl<'a> Writer<'a> {
                     values[cell as usize].push(value);
                 }
             }
-            match segment.step(action.event) {
-                Step::SemaphorePost(object) | Step::BarrierArrive(object) => {
-                    *highest.entry(object).or_default() += 1;
-                }
-                _ => {}
+            if let Step::Sync { object, op, .. } = segment.step(action.event)
+                && matches!(op, SyncOp::SemaphorePost | SyncOp::BarrierArrive)
+            {
+                *highest.entry(object.0).or_default() += 1;
             }
         }
         Self { segment, values, threads: segment.chains.len(), highest }
@@ -198,134 +207,10 @@ impl<'a> Writer<'a> {
         place: usize,
         action: &Action,
     ) -> Result<Vec<Operator>, PddlError> {
-        let one = |needs: &[String], makes: &[String], ends: &[String]| {
-            vec![Operator {
-                needs: needs.to_vec(),
-                makes: makes.to_vec(),
-                ends: ends.to_vec(),
-                needs_not: Vec::new(),
-            }]
-        };
-        let free = |lock: u32| format!("free-{lock}");
-        let readers = |lock: u32, count: usize| format!("readers-{lock}-{count}");
-        let count = |semaphore: u32, count: u32| format!("count-{semaphore}-{count}");
-        let asleep = |condition: u32, thread: usize| format!("asleep-{condition}-{}", thread + 1);
-        let woken = |condition: u32, thread: usize| format!("woken-{condition}-{}", thread + 1);
-        let highest = |object: u32| self.highest.get(&object).copied().unwrap_or(0);
+        let one = Operator::one;
         Ok(match self.segment.step(action.event) {
-            Step::Acquire(step) if step.mode == LockMode::Shared => (0..self.threads)
-                .map(|count| {
-                    let from = readers(step.lock.0, count);
-                    let operator =
-                        Operator { needs: vec![free(step.lock.0)], ..Operator::default() };
-                    operator.moves(from, readers(step.lock.0, count + 1))
-                })
-                .collect(),
-            Step::Release(step) if step.mode == LockMode::Shared => (1..=self.threads)
-                .map(|count| {
-                    let from = readers(step.lock.0, count);
-                    Operator::default().moves(from, readers(step.lock.0, count - 1))
-                })
-                .collect(),
-            Step::Acquire(step) => match self.segment.depth_before(thread, place, step.lock) {
-                0 => one(&[free(step.lock.0), readers(step.lock.0, 0)], &[], &[free(step.lock.0)]),
-                _ => one(&[], &[], &[]),
-            },
-            Step::Release(step) => match self.segment.depth_before(thread, place, step.lock) {
-                0 | 1 => one(&[], &[free(step.lock.0)], &[]),
-                _ => one(&[], &[], &[]),
-            },
-            Step::AcquireFailed(step) => {
-                let mut ways =
-                    vec![Operator { needs_not: vec![free(step.lock.0)], ..Operator::default() }];
-                if step.mode == LockMode::Exclusive {
-                    ways.push(Operator {
-                        needs: vec![free(step.lock.0)],
-                        needs_not: vec![readers(step.lock.0, 0)],
-                        ..Operator::default()
-                    });
-                }
-                ways
-            }
-            Step::WaitBegin { condition, mutex } => {
-                one(&[], &[free(mutex), asleep(condition, thread)], &[])
-            }
-            Step::WaitEnd { condition, mutex, timed_out } => {
-                let mut needs = vec![free(mutex)];
-                if !timed_out {
-                    needs.push(woken(condition, thread));
-                }
-                let ends = [free(mutex), asleep(condition, thread), woken(condition, thread)];
-                one(&needs, &[], &ends)
-            }
-            Step::Signal(condition) => {
-                let waiters = self.waiters(condition);
-                let wake = |&thread: &usize| {
-                    Operator::default().moves(asleep(condition, thread), woken(condition, thread))
-                };
-                let nobody = Operator {
-                    needs_not: waiters.iter().map(|&thread| asleep(condition, thread)).collect(),
-                    ..Operator::default()
-                };
-                waiters.iter().map(wake).chain([nobody]).collect()
-            }
-            Step::Broadcast(condition) => {
-                let waiters = self.waiters(condition);
-                if waiters.len() > MOST_WOKEN {
-                    return Err(PddlError(format!(
-                        "event {}: a broadcast to more than {MOST_WOKEN} threads cannot be \
-                         written in PDDL without conditional effects",
-                        action.event.0
-                    )));
-                }
-                // One way for each set of threads that are asleep.
-                (0..1u32 << waiters.len())
-                    .map(|set| {
-                        let mut way = Operator::default();
-                        for (bit, &thread) in waiters.iter().enumerate() {
-                            match set >> bit & 1 {
-                                0 => way.needs_not.push(asleep(condition, thread)),
-                                _ => {
-                                    way = way
-                                        .moves(asleep(condition, thread), woken(condition, thread));
-                                }
-                            }
-                        }
-                        way
-                    })
-                    .collect()
-            }
-            Step::SemaphoreWait(semaphore) => (1..=highest(semaphore))
-                .map(|n| Operator::default().moves(count(semaphore, n), count(semaphore, n - 1)))
-                .collect(),
-            Step::SemaphoreWaitFailed(semaphore) => one(&[count(semaphore, 0)], &[], &[]),
-            Step::SemaphorePost(semaphore) => (0..highest(semaphore))
-                .map(|n| Operator::default().moves(count(semaphore, n), count(semaphore, n + 1)))
-                .collect(),
-            Step::BarrierArrive(barrier) => {
-                let arrived = |n: u32| format!("arrived-{barrier}-{n}");
-                (0..highest(barrier))
-                    .map(|n| {
-                        // Counting facts stay: whoever waits for N arrivals is content with more.
-                        let mut operator = Operator {
-                            needs: vec![arrived(n)],
-                            needs_not: vec![arrived(n + 1)],
-                            ..Operator::default()
-                        };
-                        operator.makes.push(arrived(n + 1));
-                        operator
-                    })
-                    .collect()
-            }
-            Step::BarrierLeave(barrier) => {
-                let needed = self.segment.arrivals_needed(thread, place, barrier).ok_or_else(|| {
-                    PddlError(format!(
-                        "event {}: a barrier in use at the cut, or shared by more threads than its \
-                         parties, cannot be written in PDDL",
-                        action.event.0
-                    ))
-                })?;
-                one(&[format!("arrived-{barrier}-{needed}")], &[], &[])
+            Step::Sync { object, op, inner, timed_out } => {
+                self.synchronised(thread, place, action, object, op, inner, timed_out)?
             }
             Step::Fork(child) => {
                 let mut makes = vec![format!("started-{}", child + 1)];
@@ -339,12 +224,148 @@ impl<'a> Writer<'a> {
         })
     }
 
+    /// The ways in which a step on an object can come about.
+    #[allow(clippy::too_many_arguments)] // the parts of a step
+    fn synchronised(
+        &self,
+        thread: usize,
+        place: usize,
+        action: &Action,
+        object: ObjectId,
+        op: SyncOp,
+        inner: bool,
+        timed_out: bool,
+    ) -> Result<Vec<Operator>, PddlError> {
+        let object = object.0;
+        let one = Operator::one;
+        let free = |lock: u32| format!("free-{lock}");
+        let readers = |lock: u32, count: usize| format!("readers-{lock}-{count}");
+        let count = |semaphore: u32, count: u32| format!("count-{semaphore}-{count}");
+        let asleep = |condition: u32, thread: usize| format!("asleep-{condition}-{}", thread + 1);
+        let woken = |condition: u32, thread: usize| format!("woken-{condition}-{}", thread + 1);
+        let highest = |object: u32| self.highest.get(&object).copied().unwrap_or(0);
+        Ok(match op {
+            SyncOp::Acquire(_) | SyncOp::Release(_) if inner => one(&[], &[], &[]),
+            SyncOp::Acquire(step) if step.mode == LockMode::Shared => (0..self.threads)
+                .map(|count| {
+                    let from = readers(object, count);
+                    let operator = Operator { needs: vec![free(object)], ..Operator::default() };
+                    operator.moves(from, readers(object, count + 1))
+                })
+                .collect(),
+            SyncOp::Release(step) if step.mode == LockMode::Shared => (1..=self.threads)
+                .map(|count| {
+                    let from = readers(object, count);
+                    Operator::default().moves(from, readers(object, count - 1))
+                })
+                .collect(),
+            SyncOp::Acquire(_) => one(&[free(object), readers(object, 0)], &[], &[free(object)]),
+            SyncOp::Release(_) => one(&[], &[free(object)], &[]),
+            SyncOp::AcquireFailed(step) => {
+                let mut ways =
+                    vec![Operator { needs_not: vec![free(object)], ..Operator::default() }];
+                if step.mode == LockMode::Exclusive {
+                    ways.push(Operator {
+                        needs: vec![free(object)],
+                        needs_not: vec![readers(object, 0)],
+                        ..Operator::default()
+                    });
+                }
+                ways
+            }
+            SyncOp::WaitBegin { mutex } => {
+                // A wait that ends by its time limit is not in the queue.
+                let sleeps = (!timed_out).then(|| asleep(object, thread));
+                let makes: Vec<String> = [free(mutex.0)].into_iter().chain(sleeps).collect();
+                one(&[], &makes, &[])
+            }
+            SyncOp::WaitEnd { mutex, timed_out, .. } => {
+                let mut needs = vec![free(mutex.0)];
+                if !timed_out {
+                    needs.push(woken(object, thread));
+                }
+                let ends = [free(mutex.0), asleep(object, thread), woken(object, thread)];
+                one(&needs, &[], &ends)
+            }
+            SyncOp::Signal => {
+                let waiters = self.waiters(object);
+                let wake = |&thread: &usize| {
+                    Operator::default().moves(asleep(object, thread), woken(object, thread))
+                };
+                let nobody = Operator {
+                    needs_not: waiters.iter().map(|&thread| asleep(object, thread)).collect(),
+                    ..Operator::default()
+                };
+                waiters.iter().map(wake).chain([nobody]).collect()
+            }
+            SyncOp::Broadcast => {
+                let waiters = self.waiters(object);
+                if waiters.len() > MOST_WOKEN {
+                    return Err(PddlError(format!(
+                        "event {}: a broadcast to more than {MOST_WOKEN} threads cannot be \
+                         written in PDDL without conditional effects",
+                        action.event.0
+                    )));
+                }
+                // One way for each set of threads that are asleep.
+                (0..1u32 << waiters.len())
+                    .map(|set| {
+                        let mut way = Operator::default();
+                        for (bit, &thread) in waiters.iter().enumerate() {
+                            match set >> bit & 1 {
+                                0 => way.needs_not.push(asleep(object, thread)),
+                                _ => {
+                                    way = way.moves(asleep(object, thread), woken(object, thread));
+                                }
+                            }
+                        }
+                        way
+                    })
+                    .collect()
+            }
+            SyncOp::SemaphoreWait { .. } => (1..=highest(object))
+                .map(|n| Operator::default().moves(count(object, n), count(object, n - 1)))
+                .collect(),
+            SyncOp::SemaphoreWaitFailed => one(&[count(object, 0)], &[], &[]),
+            SyncOp::SemaphorePost => (0..highest(object))
+                .map(|n| Operator::default().moves(count(object, n), count(object, n + 1)))
+                .collect(),
+            SyncOp::BarrierArrive => {
+                let arrived = |n: u32| format!("arrived-{object}-{n}");
+                (0..highest(object))
+                    .map(|n| {
+                        // Counting facts stay: whoever waits for N arrivals is content with more.
+                        let mut operator = Operator {
+                            needs: vec![arrived(n)],
+                            needs_not: vec![arrived(n + 1)],
+                            ..Operator::default()
+                        };
+                        operator.makes.push(arrived(n + 1));
+                        operator
+                    })
+                    .collect()
+            }
+            SyncOp::BarrierLeave => {
+                let needed = self.segment.arrivals_needed(thread, place, object).ok_or_else(|| {
+                    PddlError(format!(
+                        "event {}: a barrier in use at the cut, or shared by more threads than its \
+                         parties, cannot be written in PDDL",
+                        action.event.0
+                    ))
+                })?;
+                one(&[format!("arrived-{object}-{needed}")], &[], &[])
+            }
+            SyncOp::ReleaseFailed(_) | SyncOp::Destroy => one(&[], &[], &[]),
+            SyncOp::Send { .. } | SyncOp::Receive { .. } | SyncOp::Poll { .. } => {
+                unreachable!("the domain refuses channels")
+            }
+        })
+    }
+
     /// The threads that may wait on the condition.
     fn waiters(&self, condition: u32) -> Vec<usize> {
         let waits = |action: &Action| match self.segment.step(action.event) {
-            Step::WaitBegin { condition: other, .. } | Step::WaitEnd { condition: other, .. } => {
-                other == condition
-            }
+            Step::Sync { object, op, .. } => op.mutex().is_some() && object.0 == condition,
             _ => false,
         };
         (0..self.threads).filter(|&thread| self.segment.chains[thread].iter().any(waits)).collect()
@@ -418,13 +439,14 @@ impl<'a> Writer<'a> {
                     if holder == 0 {
                         facts.insert(format!("free-{object}"));
                     }
-                    facts.insert(format!("readers-{object}-{readers}"));
+                    facts.insert(format!("readers-{object}-{}", readers.count_ones()));
                 }
                 ObjectState::Semaphore(count) => {
                     facts.insert(format!("count-{object}-{count}"));
                 }
                 ObjectState::Condition { waiting, woken } => {
-                    for thread in (0..self.threads).filter(|thread| waiting >> thread & 1 != 0) {
+                    let there = waiting | woken;
+                    for thread in (0..self.threads).filter(|thread| there >> thread & 1 != 0) {
                         let name = if woken >> thread & 1 != 0 { "woken" } else { "asleep" };
                         facts.insert(format!("{name}-{object}-{}", thread + 1));
                     }

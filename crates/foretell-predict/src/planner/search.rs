@@ -12,7 +12,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::hash::{Hash, Hasher};
 
-use foretell_trace::{EventId, ObjectId};
+use foretell_trace::sync::Class;
+use foretell_trace::{EventId, ObjectId, SyncOp};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::compiled_goal::{CompiledGoal, Demand};
@@ -211,28 +212,14 @@ impl<'a> Segment<'a> {
         format!("ac-{}-{}", thread + 1, index + 1)
     }
 
-    /// How often the thread holds the lock before its action at `place`.
-    pub(super) fn depth_before(&self, thread: usize, place: usize, lock: ObjectId) -> u32 {
-        let mut depth = match self.start.objects[lock.index()] {
-            ObjectState::Lock { holder, count, .. } if holder == thread as u32 + 1 => count,
-            _ => 0,
-        };
-        for action in &self.chains[thread][..place] {
-            match self.step(action.event) {
-                Step::Acquire(step) if step.lock == lock => depth += 1,
-                Step::Release(step) if step.lock == lock => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-        }
-        depth
-    }
-
     /// How many arrivals at the barrier let the thread go on; `None` when that depends on the order
     /// in which threads come.
     pub(super) fn arrivals_needed(&self, thread: usize, place: usize, barrier: u32) -> Option<u32> {
         let arrivals = |chain: &[Action]| {
-            let arrives =
-                |action: &&Action| self.step(action.event) == Step::BarrierArrive(barrier);
+            let arrives = |action: &&Action| match self.step(action.event) {
+                Step::Sync { object, op: SyncOp::BarrierArrive, .. } => object.0 == barrier,
+                _ => false,
+            };
             chain.iter().filter(arrives).count() as u32
         };
         let users = self.chains.iter().filter(|chain| arrivals(chain) > 0).count() as u32;
@@ -246,16 +233,17 @@ impl<'a> Segment<'a> {
         let mut facts: Vec<Fact> =
             action.writes.iter().map(|&(cell, value)| Fact::Value(cell, value)).collect();
         match self.domain.steps[action.event.index()] {
-            Step::Acquire(step) => facts.push(Fact::Acquired(step.lock)),
-            Step::Release(step) => facts.push(Fact::Released(step.lock)),
-            Step::WaitEnd { mutex, .. } => facts.push(Fact::Acquired(ObjectId(mutex))),
-            Step::WaitBegin { mutex, .. } => facts.push(Fact::Released(ObjectId(mutex))),
-            Step::Signal(condition) | Step::Broadcast(condition) => {
-                facts.push(Fact::Signalled(condition));
-            }
-            Step::SemaphoreWait(semaphore) => facts.push(Fact::Taken(semaphore)),
-            Step::SemaphorePost(semaphore) => facts.push(Fact::Posted(semaphore)),
-            Step::BarrierArrive(barrier) => facts.push(Fact::Arrived(barrier)),
+            Step::Sync { object, op, .. } => facts.extend(match op {
+                SyncOp::Acquire(_) => Some(Fact::Acquired(object)),
+                SyncOp::Release(_) => Some(Fact::Released(object)),
+                SyncOp::WaitEnd { mutex, .. } => Some(Fact::Acquired(mutex)),
+                SyncOp::WaitBegin { mutex } => Some(Fact::Released(mutex)),
+                SyncOp::Signal | SyncOp::Broadcast => Some(Fact::Signalled(object.0)),
+                SyncOp::SemaphoreWait { .. } => Some(Fact::Taken(object.0)),
+                SyncOp::SemaphorePost => Some(Fact::Posted(object.0)),
+                SyncOp::BarrierArrive => Some(Fact::Arrived(object.0)),
+                _ => None,
+            }),
             Step::Fork(child) => {
                 facts.push(Fact::Started(child));
                 if self.is_empty_thread(child) {
@@ -295,22 +283,22 @@ impl<'a> Segment<'a> {
             return missing;
         }
         match self.domain.steps[action.event.index()] {
-            Step::Acquire(step) => missing.push(Fact::Released(step.lock)),
-            Step::AcquireFailed(step) => missing.push(Fact::Acquired(step.lock)),
-            Step::SemaphoreWaitFailed(semaphore) => missing.push(Fact::Taken(semaphore)),
-            Step::WaitEnd { condition, mutex, timed_out } => {
-                let ObjectState::Condition { woken, .. } = state.objects[condition as usize] else {
+            // The thread's own earlier steps give it the lock.
+            Step::Sync { op: SyncOp::Acquire(_), inner: true, .. } => {}
+            Step::Sync { object, op: SyncOp::WaitEnd { mutex, timed_out, .. }, inner, .. } => {
+                let ObjectState::Condition { woken, .. } = state.objects[object.index()] else {
                     return missing;
                 };
                 if !timed_out && woken >> thread & 1 == 0 {
-                    missing.push(Fact::Signalled(condition));
+                    missing.push(Fact::Signalled(object.0));
                 }
-                if !matches!(state.objects[mutex as usize], ObjectState::Lock { holder: 0, .. }) {
-                    missing.push(Fact::Released(ObjectId(mutex)));
+                let free =
+                    matches!(state.objects[mutex.index()], ObjectState::Lock { holder: 0, .. });
+                if !free && !inner {
+                    missing.push(Fact::Released(mutex));
                 }
             }
-            Step::SemaphoreWait(semaphore) => missing.push(Fact::Posted(semaphore)),
-            Step::BarrierLeave(barrier) => missing.push(Fact::Arrived(barrier)),
+            Step::Sync { object, op, .. } => missing.extend(waits_for(object, op)),
             Step::Join(child) => missing.push(Fact::Ended(child)),
             _ => {}
         }
@@ -366,14 +354,10 @@ impl<'a> Segment<'a> {
             needs.extend(action.reads.iter().map(|&(cell, value)| Fact::Value(cell, value)));
         }
         match self.domain.steps[action.event.index()] {
-            Step::Acquire(step) => needs.push(Fact::Released(step.lock)),
-            Step::AcquireFailed(step) => needs.push(Fact::Acquired(step.lock)),
-            Step::SemaphoreWait(semaphore) => needs.push(Fact::Posted(semaphore)),
-            Step::SemaphoreWaitFailed(semaphore) => needs.push(Fact::Taken(semaphore)),
-            Step::WaitEnd { condition, mutex, .. } => {
-                needs.extend([Fact::Signalled(condition), Fact::Released(ObjectId(mutex))]);
+            Step::Sync { object, op: SyncOp::WaitEnd { mutex, .. }, .. } => {
+                needs.extend([Fact::Signalled(object.0), Fact::Released(mutex)]);
             }
-            Step::BarrierLeave(barrier) => needs.push(Fact::Arrived(barrier)),
+            Step::Sync { object, op, .. } => needs.extend(waits_for(object, op)),
             Step::Join(child) => needs.push(Fact::Ended(child)),
             _ => {}
         }
@@ -579,22 +563,17 @@ impl<'a> Segment<'a> {
         action.reads.iter().any(|&(cell, _)| later(&futures.writes, cell))
             || action.writes.iter().any(|&(cell, _)| later(&futures.accesses, cell))
             || match self.step(action.event) {
-                Step::Acquire(step) => later(&futures.takes, step.lock.0),
+                Step::Sync { object, op: SyncOp::Acquire(_), .. } => {
+                    later(&futures.takes, object.0)
+                }
                 // Only who found the lock taken notices that it is given back earlier.
-                Step::Release(step) => {
-                    futures.tried[step.lock.index()] && later(&futures.objects, step.lock.0)
+                Step::Sync { object, op: SyncOp::Release(_), .. } => {
+                    futures.tried[object.index()] && later(&futures.objects, object.0)
                 }
-                Step::AcquireFailed(step) => later(&futures.objects, step.lock.0),
-                Step::WaitBegin { condition, mutex } | Step::WaitEnd { condition, mutex, .. } => {
-                    later(&futures.objects, condition) || later(&futures.objects, mutex)
+                Step::Sync { object, op, .. } => {
+                    let mutex = op.mutex().is_some_and(|mutex| later(&futures.objects, mutex.0));
+                    later(&futures.objects, object.0) || mutex
                 }
-                Step::Signal(object)
-                | Step::Broadcast(object)
-                | Step::SemaphoreWait(object)
-                | Step::SemaphoreWaitFailed(object)
-                | Step::SemaphorePost(object)
-                | Step::BarrierArrive(object)
-                | Step::BarrierLeave(object) => later(&futures.objects, object),
                 Step::Local
                 | Step::Access { .. }
                 | Step::Fork(_)
@@ -868,32 +847,23 @@ impl Futures {
                     futures.accesses.note(thread, cell, place);
                 }
                 match segment.step(action.event) {
-                    Step::Acquire(step) => {
-                        futures.takes.note(thread, step.lock.0, place);
-                        futures.objects.note(thread, step.lock.0, place);
+                    Step::Sync { object, op, .. } => {
+                        futures.objects.note(thread, object.0, place);
+                        if let Some(mutex) = op.mutex() {
+                            futures.objects.note(thread, mutex.0, place);
+                        }
+                        match op {
+                            SyncOp::Acquire(_) => futures.takes.note(thread, object.0, place),
+                            SyncOp::AcquireFailed(_) => {
+                                futures.tried[object.index()] = true;
+                                futures.takes.note(thread, object.0, place);
+                            }
+                            SyncOp::WaitEnd { mutex, .. } => {
+                                futures.takes.note(thread, mutex.0, place);
+                            }
+                            _ => {}
+                        }
                     }
-                    Step::AcquireFailed(step) => {
-                        futures.tried[step.lock.index()] = true;
-                        futures.takes.note(thread, step.lock.0, place);
-                        futures.objects.note(thread, step.lock.0, place);
-                    }
-                    Step::Release(step) => futures.objects.note(thread, step.lock.0, place),
-                    Step::WaitBegin { condition, mutex } => {
-                        futures.objects.note(thread, condition, place);
-                        futures.objects.note(thread, mutex, place);
-                    }
-                    Step::WaitEnd { condition, mutex, .. } => {
-                        futures.takes.note(thread, mutex, place);
-                        futures.objects.note(thread, condition, place);
-                        futures.objects.note(thread, mutex, place);
-                    }
-                    Step::Signal(object)
-                    | Step::Broadcast(object)
-                    | Step::SemaphoreWait(object)
-                    | Step::SemaphoreWaitFailed(object)
-                    | Step::SemaphorePost(object)
-                    | Step::BarrierArrive(object)
-                    | Step::BarrierLeave(object) => futures.objects.note(thread, object, place),
                     Step::Local
                     | Step::Access { .. }
                     | Step::Fork(_)
@@ -904,6 +874,18 @@ impl Futures {
             }
         }
         futures
+    }
+}
+
+/// What a step that other threads can hold up waits for; the end of a wait needs two things.
+fn waits_for(object: ObjectId, op: SyncOp) -> Option<Fact> {
+    match op {
+        SyncOp::Acquire(_) => Some(Fact::Released(object)),
+        SyncOp::AcquireFailed(_) => Some(Fact::Acquired(object)),
+        SyncOp::SemaphoreWait { .. } => Some(Fact::Posted(object.0)),
+        SyncOp::SemaphoreWaitFailed => Some(Fact::Taken(object.0)),
+        SyncOp::BarrierLeave => Some(Fact::Arrived(object.0)),
+        _ => None,
     }
 }
 
@@ -962,16 +944,16 @@ impl Shared {
                     entry.several |= entry.thread != thread;
                     entry.written |= write;
                 }
-                match domain.steps[event.index()] {
-                    Step::Acquire(step) | Step::AcquireFailed(step) | Step::Release(step) => {
-                        let user = users[step.lock.index()].get_or_insert(thread);
-                        objects[step.lock.index()] |= *user != thread;
+                if let Step::Sync { object, op, .. } = domain.steps[event.index()] {
+                    match op.mutex() {
+                        // Waiting changes the mutex together with the condition.
+                        Some(mutex) => objects[mutex.index()] = true,
+                        None if op.kind().class() == Class::Lock => {
+                            let user = users[object.index()].get_or_insert(thread);
+                            objects[object.index()] |= *user != thread;
+                        }
+                        None => {}
                     }
-                    // Waiting changes the mutex together with the condition.
-                    Step::WaitBegin { mutex, .. } | Step::WaitEnd { mutex, .. } => {
-                        objects[mutex as usize] = true;
-                    }
-                    _ => {}
                 }
             }
         }
@@ -992,8 +974,8 @@ impl Shared {
                 .iter()
                 .chain(domain.writes(event))
                 .any(|(cell, _)| self.numbers.contains_key(cell)),
-            Step::Acquire(step) | Step::AcquireFailed(step) | Step::Release(step) => {
-                self.objects[step.lock.index()]
+            Step::Sync { object, op, .. } if op.kind().class() == Class::Lock => {
+                self.objects[object.index()]
             }
             _ => true,
         }

@@ -1,10 +1,9 @@
 //! Mutexes, spin locks and reader-writer locks.
 
 use foretell_wire::sync_log::Kind as Logged;
-use foretell_wire::{Kind, ObjectKind, lock};
+use foretell_wire::{Kind, ObjectKind, REAL_MUTEXES, lock};
 
 use super::{Call, Then, follow};
-use crate::calls::waits::deadline;
 use crate::cpu::{Machine, machine, peek};
 use crate::objects::Model;
 use crate::scheduler::{self, scheduler};
@@ -30,11 +29,12 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
     ("pthread_mutex_lock", |call| lock(call, Patience::Until(None))),
     ("pthread_mutex_trylock", |call| lock(call, Patience::Try)),
     ("pthread_mutex_timedlock", |call| {
-        let until = deadline(libc::CLOCK_REALTIME, call.argument(1));
+        let until = call.deadline(libc::CLOCK_REALTIME, 1);
         lock(call, Patience::Until(Some(until)))
     }),
     ("pthread_mutex_clocklock", |call| {
-        let until = deadline(call.integer(1), call.argument(2));
+        let clock = call.integer(1);
+        let until = call.deadline(clock, 2);
         lock(call, Patience::Until(Some(until)))
     }),
     ("pthread_mutex_unlock", |call| match is_modelled(call.argument(0)) {
@@ -45,16 +45,16 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
         false => Then::Run,
     }),
     // Those of C11 are the same ones; only what they say of a failure differs.
-    ("mtx_lock", |call| lock(call, Patience::Until(None))),
+    ("mtx_lock", |call| of_c11(lock(call, Patience::Until(None)))),
+    ("mtx_timedlock", |call| {
+        let until = call.deadline(libc::CLOCK_REALTIME, 1);
+        of_c11(lock(call, Patience::Until(Some(until))))
+    }),
     ("mtx_unlock", |call| {
         let number = mutex(call.argument(0));
         Then::Return(release(call, number).into())
     }),
-    ("mtx_trylock", |call| {
-        const BUSY: i64 = 1;
-        let number = mutex(call.argument(0));
-        Then::Return(if acquire(call, number, &Patience::Try) == 0 { 0 } else { BUSY })
-    }),
+    ("mtx_trylock", |call| of_c11(lock(call, Patience::Try))),
     ("mtx_destroy", destroy),
     ("pthread_spin_init", |call| match is_freed_like_new() && is_held(call) {
         true => free_spin(call),
@@ -83,19 +83,21 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
     ("pthread_rwlock_tryrdlock", |call| share(call, true, Patience::Try)),
     ("pthread_rwlock_trywrlock", |call| share(call, false, Patience::Try)),
     ("pthread_rwlock_timedrdlock", |call| {
-        let until = deadline(libc::CLOCK_REALTIME, call.argument(1));
+        let until = call.deadline(libc::CLOCK_REALTIME, 1);
         share(call, true, Patience::Until(Some(until)))
     }),
     ("pthread_rwlock_timedwrlock", |call| {
-        let until = deadline(libc::CLOCK_REALTIME, call.argument(1));
+        let until = call.deadline(libc::CLOCK_REALTIME, 1);
         share(call, false, Patience::Until(Some(until)))
     }),
     ("pthread_rwlock_clockrdlock", |call| {
-        let until = deadline(call.integer(1), call.argument(2));
+        let clock = call.integer(1);
+        let until = call.deadline(clock, 2);
         share(call, true, Patience::Until(Some(until)))
     }),
     ("pthread_rwlock_clockwrlock", |call| {
-        let until = deadline(call.integer(1), call.argument(2));
+        let clock = call.integer(1);
+        let until = call.deadline(clock, 2);
         share(call, false, Patience::Until(Some(until)))
     }),
     ("pthread_rwlock_unlock", unshare),
@@ -157,10 +159,10 @@ fn kind_of(code: u32) -> ObjectKind {
 
 /// Whether the scheduler alone can model the mutex: not if other processes see it, and not if the
 /// kernel gives it on when its owner dies.
-fn is_modelled(address: u64) -> bool {
+pub fn is_modelled(address: u64) -> bool {
     let modelled = glibc_kind(address) & (16 | 128) == 0;
     if !modelled {
-        scheduler().gap_once("mutexes that are robust, or shared with other processes");
+        scheduler().gap_once(REAL_MUTEXES);
     }
     modelled
 }
@@ -215,6 +217,17 @@ pub fn state(number: u32) -> (ObjectKind, &'static mut Option<u32>, &'static mut
     match scheduler().objects.model(number) {
         Model::Mutex(kind, owner, depth) => (*kind, owner, depth),
         _ => unreachable!("numbers of mutexes name mutexes"),
+    }
+}
+
+/// What C11's functions say of a failure: glibc's `thrd_busy`, `thrd_error` and `thrd_timedout`.
+pub fn of_c11(then: Then) -> Then {
+    match then {
+        Then::Return(0) => then,
+        Then::Return(error) if error == i64::from(libc::EBUSY) => Then::Return(1),
+        Then::Return(error) if error == i64::from(libc::ETIMEDOUT) => Then::Return(4),
+        Then::Return(_) => Then::Return(2),
+        Then::Run | Then::RunAnd(..) => then,
     }
 }
 

@@ -1,8 +1,10 @@
 //! Condition variables, semaphores, barriers, and sleeping.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use foretell_wire::condition::Condition;
 use foretell_wire::sync_log::Kind as Logged;
-use foretell_wire::{BY_TRY, Kind, ObjectKind, wait as detail};
+use foretell_wire::{BY_TRY, Kind, ObjectKind, REAL_SEMAPHORES, wait as detail};
 
 use super::locks::{self, Patience, define, destroy};
 use super::{Call, Then, follow};
@@ -26,21 +28,26 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
         // glibc notes in the condition that its deadlines are of the monotonic clock.
         let monotonic = peek(call.argument(0) + 32, 4) & 2 != 0;
         let clock = if monotonic { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME };
-        let until = deadline(clock, call.argument(2));
+        let until = call.deadline(clock, 2);
         wait(call, Some(until))
     }),
     ("pthread_cond_clockwait", |call| {
-        let until = deadline(call.integer(2), call.argument(3));
+        let clock = call.integer(2);
+        let until = call.deadline(clock, 3);
         wait(call, Some(until))
     }),
     ("pthread_cond_signal", |call| notify(call, Kind::Signal)),
     ("pthread_cond_broadcast", |call| notify(call, Kind::Broadcast)),
     ("cnd_wait", |call| wait(call, None)),
+    ("cnd_timedwait", |call| {
+        let until = call.deadline(libc::CLOCK_REALTIME, 2);
+        locks::of_c11(wait(call, Some(until)))
+    }),
     ("cnd_signal", |call| notify(call, Kind::Signal)),
     ("cnd_broadcast", |call| notify(call, Kind::Broadcast)),
     ("sem_init", |call| {
         if call.integer(1) != 0 {
-            scheduler().gap_once("semaphores that are shared with other processes");
+            scheduler().gap_once(REAL_SEMAPHORES);
             scheduler().objects.forget(call.argument(0));
             return Then::Run;
         }
@@ -53,11 +60,12 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
     ("sem_wait", |call| take(call, Patience::Until(None))),
     ("sem_trywait", |call| take(call, Patience::Try)),
     ("sem_timedwait", |call| {
-        let until = deadline(libc::CLOCK_REALTIME, call.argument(1));
+        let until = call.deadline(libc::CLOCK_REALTIME, 1);
         take(call, Patience::Until(Some(until)))
     }),
     ("sem_clockwait", |call| {
-        let until = deadline(call.integer(1), call.argument(2));
+        let clock = call.integer(1);
+        let until = call.deadline(clock, 2);
         take(call, Patience::Until(Some(until)))
     }),
     ("sem_post", |call| {
@@ -85,14 +93,14 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
     ("pthread_barrier_destroy", destroy),
     ("pthread_barrier_wait", meet),
     ("nanosleep", |call| {
-        let time = duration(call.argument(0));
+        let time = call.duration(0);
         sleep(call, time)
     }),
     ("clock_nanosleep", |call| {
         let (clock, absolute) = (call.integer(0), call.integer(1) & libc::TIMER_ABSTIME != 0);
         let time = match absolute {
-            true => deadline(clock, call.argument(2)).saturating_sub(scheduler().elapsed),
-            false => duration(call.argument(2)),
+            true => call.deadline(clock, 2).saturating_sub(scheduler().elapsed),
+            false => call.duration(2),
         };
         sleep(call, time)
     }),
@@ -104,27 +112,38 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
         let time = u64::from(call.integer(0) as u32) * 1_000_000_000;
         sleep(call, time)
     }),
-    ("sched_yield", |call| {
-        scheduler::yield_turn(call.me);
-        Then::Return(0)
+    ("thrd_sleep", |call| {
+        let time = call.duration(0);
+        sleep(call, time)
     }),
+    ("sched_yield", give_way),
+    ("thrd_yield", give_way),
 ];
+
+fn give_way(call: &mut Call<'_>) -> Then {
+    scheduler::yield_turn(call.me);
+    Then::Return(0)
+}
 
 /// When nothing else can happen any more.
 const END_OF_TIME: u64 = u64::MAX / 2;
 
-/// A `struct timespec` of the program, in nanoseconds.
-fn duration(address: u64) -> u64 {
-    let (seconds, rest) = match machine() {
-        Machine::Arm => (peek(address, 4), peek(address + 4, 4)),
-        Machine::X86 | Machine::Arm64 => (peek(address, 8), peek(address + 8, 8)),
-    };
-    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
-}
+impl Call<'_> {
+    /// The argument with this number, a `struct timespec` of the program, in nanoseconds.
+    fn duration(&mut self, number: usize) -> u64 {
+        let address = self.argument(number);
+        let (seconds, rest) = match machine() {
+            Machine::Arm if self.long_times => (peek(address, 8), peek(address + 8, 4)),
+            Machine::Arm => (peek(address, 4), peek(address + 4, 4)),
+            Machine::X86 | Machine::Arm64 => (peek(address, 8), peek(address + 8, 8)),
+        };
+        seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+    }
 
-/// A moment of a clock in virtual time.
-pub fn deadline(clock: i32, address: u64) -> u64 {
-    duration(address).saturating_sub(crate::system::clock_begin(clock))
+    /// The argument with this number, a moment of a clock, in virtual time.
+    pub fn deadline(&mut self, clock: i32, number: usize) -> u64 {
+        self.duration(number).saturating_sub(crate::system::clock_begin(clock))
+    }
 }
 
 fn sleep(call: &mut Call<'_>, time: u64) -> Then {
@@ -150,9 +169,16 @@ fn waiters(number: u32) -> &'static mut Condition {
     }
 }
 
+/// Threads wait in the C library itself, as it has their mutex: who wakes others has to call it, too.
+static REAL_WAITS: AtomicBool = AtomicBool::new(false);
+
 /// Waits: gives the mutex back, sleeps, takes the mutex again.
 fn wait(call: &mut Call<'_>, deadline: Option<u64>) -> Then {
     call.point();
+    if !locks::is_modelled(call.argument(1)) {
+        REAL_WAITS.store(true, Relaxed);
+        return Then::Run;
+    }
     let me = call.me.number;
     let number = condition(call.argument(0));
     let lock = locks::mutex(call.argument(1));
@@ -220,6 +246,9 @@ fn notify(call: &mut Call<'_>, kind: Kind) -> Then {
     call.event(kind, 0, &[number.into()]);
     scheduler::wake(Wait::Object(number));
     call.point();
+    if REAL_WAITS.load(Relaxed) {
+        return Then::Run;
+    }
     Then::Return(0)
 }
 
@@ -241,7 +270,7 @@ fn count(number: u32) -> &'static mut u32 {
 fn take(call: &mut Call<'_>, patience: Patience) -> Then {
     const WAITS: [Logged; 2] = [Logged::SemaphoreWait, Logged::SemaphoreFailed];
     let Some(number) = semaphore(call.argument(0)) else {
-        scheduler().gap_once("semaphores that are shared with other processes");
+        scheduler().gap_once(REAL_SEMAPHORES);
         return Then::Run;
     };
     call.point();

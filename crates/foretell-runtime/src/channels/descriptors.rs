@@ -50,6 +50,36 @@ pub fn closes(session: &mut Session, file: c_int) {
     *unsafe { known() }.closed.get_or_insert_default().entry(file).or_insert(0) += 1;
 }
 
+/// The thread is about to change what the descriptor stands for, or how it behaves.
+pub fn changes(session: &mut Session, file: c_int) {
+    if file >= 0 && !alone() {
+        session.point();
+        let channel = descriptor(file);
+        send(session, channel, 1, 0);
+    }
+}
+
+/// The thread looks how the descriptor behaves.
+pub fn looks(session: &mut Session, file: c_int) {
+    if file >= 0 && !alone() {
+        session.point();
+        let channel = descriptor(file);
+        poll(session, channel, true);
+    }
+}
+
+/// The file was mapped so that what is stored there goes into it. Where it is mapped twice, one variable has two
+/// addresses, of which nothing is known.
+pub fn mapped(session: &mut Session, file: c_int) {
+    let _errno = Errno::keep();
+    let Some(status) = status(file) else { return };
+    // SAFETY: callers have the turn.
+    let files = unsafe { known() }.mapped.get_or_insert_default();
+    if !files.insert((status.st_dev, status.st_ino)) {
+        outside::note(session.me.number, Cause::MappedFile, 0, "mmap", session.place);
+    }
+}
+
 /// What the thread got from the file depends on its position, which is another one now.
 pub fn moved(session: &mut Session, file: c_int) {
     let _errno = Errno::keep();

@@ -1,7 +1,7 @@
 //! The channels of message queues, System V semaphores and locks of files.
 
+use std::cell::{RefCell, RefMut};
 use std::cmp::Ordering;
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use foretell_wire::outside::Cause;
@@ -13,7 +13,7 @@ use crate::outside;
 use crate::scheduler;
 use crate::sys;
 use crate::thread::{Session, Wait};
-use crate::turn::TurnCell;
+use crate::turn::{Turn, TurnCell};
 
 /// What is known of them.
 #[derive(Default)]
@@ -42,12 +42,15 @@ struct Traffic {
     in_order: bool,
 }
 
-static KNOWN: TurnCell<Known> =
-    TurnCell::new(Known { queues: None, semaphores: None, locked: None, private: None });
+static KNOWN: TurnCell<RefCell<Known>> = TurnCell::new(RefCell::new(Known {
+    queues: None,
+    semaphores: None,
+    locked: None,
+    private: None,
+}));
 
-fn known() -> &'static mut Known {
-    // SAFETY: callers have the turn.
-    unsafe { KNOWN.get() }
+fn known(turn: Turn) -> RefMut<'static, Known> {
+    KNOWN.shared(turn).borrow_mut()
 }
 
 /// Whether anybody else could ever have looked.
@@ -56,15 +59,15 @@ pub fn alone() -> bool {
 }
 
 /// The program made the queue or set by itself, and nobody else knows its number.
-pub fn made(key: u64) {
-    known().private.get_or_insert_default().insert(key);
+pub fn made(session: &Session, key: u64) {
+    known(session.turn()).private.get_or_insert_default().insert(key);
 }
 
 /// Whether only this process can use what has this key.
 pub fn is_private(key: u64) -> bool {
     // SAFETY: callers have the turn.
-    let has_children = unsafe { super::known() }.has_children;
-    known().private.as_ref().is_some_and(|private| private.contains(&key))
+    let (turn, has_children) = unsafe { (Turn::held(), super::known().has_children) };
+    known(turn).private.as_ref().is_some_and(|private| private.contains(&key))
         && !has_children
         && !sys::has_child()
 }
@@ -116,8 +119,11 @@ impl Queue {
         object(key, ObjectKind::Queue, "message queue")
     }
 
-    fn traffic(self) -> &'static mut Traffic {
-        known().queues.get_or_insert_default().entry(self.key()).or_default()
+    fn traffic(self, turn: Turn) -> RefMut<'static, Traffic> {
+        let key = self.key();
+        RefMut::map(known(turn), |known| {
+            known.queues.get_or_insert_default().entry(key).or_default()
+        })
     }
 
     /// Whether so many messages of so many bytes together always fit.
@@ -145,17 +151,18 @@ pub fn sent(session: &mut Session, queue: Queue, message: &Message) {
     let _errno = Errno::keep();
     let channel = queue.channel(message.kind);
     let content = digest(digest(SEED, &message.kind.to_le_bytes()), message.bytes);
-    let traffic = queue.traffic();
+    let mut traffic = queue.traffic(session.turn());
     traffic.kinds.insert(message.kind);
     traffic.sent += 1;
     traffic.bytes += message.bytes.len() as u64;
     let overtakes = match queue {
         Queue::Posix(_) => traffic.kinds.len() > 1,
-        Queue::SystemV(_) => is_mixed(session, traffic),
+        Queue::SystemV(_) => is_mixed(session, &traffic),
     };
-    let in_order = overtakes || !queue.has_room(traffic);
+    let in_order = overtakes || !queue.has_room(&traffic);
     let begins = in_order && !traffic.in_order;
     traffic.in_order |= in_order;
+    drop(traffic);
     send(session, channel, 1, content.max(1));
     if begins {
         keep_order(session, channel, true);
@@ -186,9 +193,9 @@ pub fn received(session: &mut Session, queue: Queue, kind: u64, wanted: Wanted) 
     let _errno = Errno::keep();
     super::heard_of_children(session);
     if matches!(queue, Queue::SystemV(_)) {
-        let traffic = queue.traffic();
+        let mut traffic = queue.traffic(session.turn());
         traffic.untyped |= wanted == Wanted::Any;
-        is_mixed(session, traffic);
+        is_mixed(session, &traffic);
     }
     let channel = queue.channel(kind);
     session.event(Kind::Receive, 0, [channel.into(), 1]);
@@ -200,7 +207,7 @@ pub fn found_nothing(session: &mut Session, queue: Queue, wanted: Wanted) {
     let kinds: Vec<u64> = match (queue, wanted) {
         (Queue::Posix(_), _) => vec![0],
         (_, Wanted::Type(kind)) => vec![kind],
-        (_, Wanted::Any) => queue.traffic().kinds.iter().copied().collect(),
+        (_, Wanted::Any) => queue.traffic(session.turn()).kinds.iter().copied().collect(),
     };
     for kind in kinds {
         let channel = queue.channel(kind);
@@ -258,19 +265,26 @@ pub fn about_to_use(
 ) {
     for number in numbers {
         let key = semaphore_key(set, number);
-        if let Entry::Vacant(unknown) = known().semaphores.get_or_insert_default().entry(key) {
-            let amount = *unknown.insert(value(set, number));
-            if amount > 0 {
-                send(session, semaphore(set, number), amount, 0);
-            }
+        let mut known = known(session.turn());
+        let amounts = known.semaphores.get_or_insert_default();
+        if amounts.contains_key(&key) {
+            continue;
+        }
+        let amount = value(set, number);
+        amounts.insert(key, amount);
+        drop(known);
+        if amount > 0 {
+            send(session, semaphore(set, number), amount, 0);
         }
     }
 }
 
 /// The amount that the recorded steps leave in the semaphore.
-fn amount(set: c_int, number: c_ushort) -> &'static mut u64 {
-    let amounts = known().semaphores.get_or_insert_default();
-    amounts.entry(semaphore_key(set, number)).or_insert(0)
+fn amount(turn: Turn, set: c_int, number: c_ushort) -> RefMut<'static, u64> {
+    let key = semaphore_key(set, number);
+    RefMut::map(known(turn), |known| {
+        known.semaphores.get_or_insert_default().entry(key).or_default()
+    })
 }
 
 /// A `semop` did these steps, all at once.
@@ -278,18 +292,23 @@ pub fn changed(session: &mut Session, set: c_int, steps: &[(c_ushort, Step)]) {
     let _errno = Errno::keep();
     for &(number, step) in steps {
         let channel = semaphore(set, number);
-        let there = amount(set, number);
+        let mut there = amount(session.turn(), set, number);
         match step {
             Step::Raise(more) => {
                 *there += more;
+                drop(there);
                 send(session, channel, more, 0);
             }
             Step::Lower(less) => {
                 *there = there.saturating_sub(less);
+                drop(there);
                 super::heard_of_children(session);
                 session.event(Kind::Receive, 0, [channel.into(), less]);
             }
-            Step::AwaitZero => poll(session, channel, false),
+            Step::AwaitZero => {
+                drop(there);
+                poll(session, channel, false);
+            }
         }
     }
     if steps.len() > 1 {
@@ -309,7 +328,8 @@ pub fn not_changed(session: &mut Session, set: c_int, steps: &[(c_ushort, Step)]
 
 fn keep_set_in_order(session: &mut Session, set: c_int, steps: &[(c_ushort, Step)]) {
     for &(number, _) in steps {
-        keep_order(session, semaphore(set, number), *amount(set, number) > 0);
+        let holds_something = *amount(session.turn(), set, number) > 0;
+        keep_order(session, semaphore(set, number), holds_something);
     }
 }
 
@@ -327,7 +347,8 @@ pub fn set_to(session: &mut Session, set: c_int, number: c_ushort, before: u64, 
 pub fn looked(session: &mut Session, set: c_int, number: c_ushort) {
     if !alone() {
         let _errno = Errno::keep();
-        keep_order(session, semaphore(set, number), *amount(set, number) > 0);
+        let holds_something = *amount(session.turn(), set, number) > 0;
+        keep_order(session, semaphore(set, number), holds_something);
     }
 }
 
@@ -353,7 +374,7 @@ fn locks(key: u64) -> u32 {
 /// The file was locked or unlocked.
 pub fn locked(session: &mut Session, key: u64, lock: Lock) {
     let _errno = Errno::keep();
-    known().locked.get_or_insert_default().insert(key);
+    known(session.turn()).locked.get_or_insert_default().insert(key);
     let channel = locks(key);
     match lock {
         Lock::Taken => session.event(Kind::Receive, 0, [channel.into(), 1]),
@@ -369,8 +390,11 @@ pub fn lock_refused(session: &mut Session, key: u64) {
 
 /// A descriptor is about to be closed, which may unlock its file.
 pub fn closing(session: &mut Session, file: c_int) {
-    let Some(files) = &known().locked else { return };
-    if let Some(key) = lock_key(file).filter(|key| files.contains(key)) {
+    let turn = session.turn();
+    let any = known(turn).locked.is_some();
+    let is_locked =
+        |key: &u64| known(turn).locked.as_ref().is_some_and(|files| files.contains(key));
+    if any && let Some(key) = lock_key(file).filter(is_locked) {
         locked(session, key, Lock::Released);
         scheduler::wake(Wait::Kernel(key));
     }

@@ -8,6 +8,7 @@ use crate::recorder::recorder;
 use crate::scheduler;
 use crate::sys;
 use crate::thread::{State, Thread, Wait};
+use crate::turn::Turn;
 use crate::wrappers::process;
 
 /// Tells the server to end. Says whether that may have woken somebody.
@@ -38,12 +39,14 @@ pub fn tell(threads: &[*mut Thread], signal: c_int) -> bool {
 
 /// The server would be ended by the signal, or has been told to end and does not.
 pub fn end(threads: &[*mut Thread]) -> ! {
+    // SAFETY: callers have the turn.
+    let turn = unsafe { Turn::held() };
     let stuck = |&thread: &*mut Thread| {
         // SAFETY: live threads.
         let thread = unsafe { &*thread };
-        let locked = |number| match &objects::by_number(number).model {
-            Model::Mutex(mutex) => mutex.owner,
-            Model::ReaderWriter(lock) => lock.writer,
+        let locked = |number| match &objects::by_number(turn, number).model {
+            Model::Mutex(mutex) => mutex.owner.get(),
+            Model::ReaderWriter(lock) => lock.writer.get(),
             _ => None,
         };
         match thread.wait {

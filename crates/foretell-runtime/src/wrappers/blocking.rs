@@ -11,12 +11,14 @@ use libc::{c_int, c_uint, c_void, off_t, size_t, ssize_t};
 use super::time::input;
 use crate::channels;
 use crate::clients;
+use crate::hooks;
 use crate::look;
 use crate::outside;
 use crate::real::{interpose, real};
 use crate::recorder::head;
 use crate::replay;
 use crate::scheduler;
+use crate::summaries;
 use crate::sys;
 use crate::thread::{Parked, Session, peek};
 
@@ -437,6 +439,15 @@ unsafe fn address_in<'a>(message: *const c_void) -> Option<&'a [u8]> {
     }
 }
 
+/// What is sent to somebody who may act on it had to be what it was.
+fn held_pieces(session: &mut Session, file: c_int, pieces: &[&[u8]]) {
+    if !summaries::is_looked_at(file) {
+        for piece in pieces {
+            hooks::held(session, piece.as_ptr() as u64, piece.len() as u64);
+        }
+    }
+}
+
 wait_for! {
     fn accept(file: c_int, address: *mut c_void, length: *mut c_uint) -> c_int
         : session, call => accepting(session, file, call);
@@ -462,7 +473,10 @@ wait_for! {
         : session, call => taking(session, file, &[bytes(buffer, count)], flags, call);
     fn writev(file: c_int, vectors: *const libc::iovec, count: c_int) -> ssize_t
         : session, call => {
+            let mut session = session;
             let pieces = channels::pieces(vectors, count.max(0) as usize);
+            hooks::held(&mut session, vectors as u64, size_of_val(&pieces[..]) as u64);
+            held_pieces(&mut session, file, &pieces);
             sending(session, file, &pieces, None, call)
         };
     fn send(file: c_int, buffer: *const c_void, count: size_t, flags: c_int) -> ssize_t
@@ -477,7 +491,11 @@ wait_for! {
         };
     fn sendmsg(file: c_int, message: *const c_void, flags: c_int) -> ssize_t
         : session, call => {
-            sending(session, file, &pieces_of(message), address_in(message), call)
+            let mut session = session;
+            let pieces = pieces_of(message);
+            hooks::held(&mut session, message as u64, size_of::<libc::msghdr>() as u64);
+            held_pieces(&mut session, file, &pieces);
+            sending(session, file, &pieces, address_in(message), call)
         };
     fn connect(file: c_int, address: *const c_void, length: c_uint) -> c_int
         : session, call => {
@@ -803,17 +821,41 @@ leave_for! {
     fn waitpid(process: libc::pid_t, status: *mut c_int, options: c_int) -> libc::pid_t,
         |session, result| child_ended(session, result);
     fn sigwait(signals: *const c_void, signal: *mut c_int) -> c_int,
-        |session, result| if result == 0 { channels::waited_for_signal(session, *signal) };
+        |session, result| if result == 0 { got_signal(session, "sigwait", signals, *signal) };
     fn sigwaitinfo(signals: *const c_void, information: *mut c_void) -> c_int,
-        |session, result| if result > 0 { channels::waited_for_signal(session, result) };
+        |session, result| if result > 0 { got_signal(session, "sigwaitinfo", signals, result) };
     fn sigtimedwait(
         signals: *const c_void, information: *mut c_void, limit: *const c_void,
     ) -> c_int,
-        |session, result| if result > 0 { channels::waited_for_signal(session, result) };
+        |session, result| {
+            outside::note_outcome(session, "sigtimedwait");
+            if result > 0 {
+                channels::waited_for_signal(session, result);
+            }
+        };
     fn sigsuspend(mask: *const c_void) -> c_int,
         |session, _result| channels::let_signals_in(session);
     fn pause() -> c_int;
     fn tcdrain(file: c_int) -> c_int;
+}
+
+/// A wait for one of these signals gave this one. Which of several comes first is not varied.
+unsafe fn got_signal(session: &mut Session, function: &str, signals: *const c_void, signal: c_int) {
+    // SAFETY: the set that the program waited for.
+    let is_awaited = |&other: &c_int| unsafe { libc::sigismember(signals.cast(), other) == 1 };
+    if (1..=libc::SIGRTMAX()).filter(is_awaited).count() > 1 {
+        outside::note_outcome(session, function);
+    }
+    channels::waited_for_signal(session, signal);
+}
+
+interpose! {
+    fn sigpending(signals: *mut libc::sigset_t) -> c_int {
+        if !channels::alone() && let Some(session) = Session::begin() {
+            outside::note_outcome(&session, "sigpending");
+        }
+        real!(sigpending(signals: *mut libc::sigset_t) -> c_int)
+    }
 }
 
 /// A wait for a child process came back.

@@ -66,9 +66,9 @@ interpose! {
 
     fn mtx_init(mutex: *mut pthread_mutex_t, kind: c_int) -> c_int {
         let result = real!(mtx_init(mutex: *mut pthread_mutex_t, kind: c_int) -> c_int);
-        if result == SUCCESS && let Some(_session) = Session::begin() {
-            crate::objects::forget(mutex as u64);
-            mutex::object(mutex);
+        if result == SUCCESS && let Some(session) = Session::begin() {
+            crate::objects::forget(session.turn(), mutex as u64);
+            mutex::object(session.turn(), mutex);
         }
         result
     }

@@ -1,5 +1,7 @@
 //! Condition variables.
 
+use std::cell::RefMut;
+
 use foretell_wire::condition::Condition;
 use foretell_wire::outside::Cause;
 use foretell_wire::sync_log::Kind as Logged;
@@ -15,23 +17,20 @@ use crate::real::{interpose, real};
 use crate::replay;
 use crate::scheduler;
 use crate::thread::{Session, Wait};
+use crate::turn::Turn;
 
-fn object(condition: *const pthread_cond_t) -> &'static mut Object {
-    object_at(condition as u64)
+fn object(turn: Turn, condition: *const pthread_cond_t) -> &'static Object {
+    object_at(turn, condition as u64)
 }
 
 /// The model of the condition at the address.
-pub fn object_at(address: u64) -> &'static mut Object {
-    objects::get(
-        address,
-        |model| matches!(model, Model::Condition(_)),
-        || Model::Condition(Condition::default()),
-    )
+pub fn object_at(turn: Turn, address: u64) -> &'static Object {
+    objects::get(turn, address, |model| matches!(model, Model::Condition(_)), Model::condition)
 }
 
-fn state(number: u32) -> &'static mut Condition {
-    match &mut objects::by_number(number).model {
-        Model::Condition(condition) => condition,
+fn state(turn: Turn, number: u32) -> RefMut<'static, Condition> {
+    match &objects::by_number(turn, number).model {
+        Model::Condition(condition) => condition.borrow_mut(),
         _ => unreachable!("numbers of conditions name conditions"),
     }
 }
@@ -58,15 +57,16 @@ unsafe fn wait_really(
     mutex: *mut pthread_mutex_t,
     deadline: Option<u64>,
 ) -> c_int {
-    object(condition).shared = true;
+    let turn = session.turn();
+    object(turn, condition).shared.set(true);
     let (me, place) = (session.me.number, session.place);
     outside::note(me, Cause::SharedObject, 0, "a condition variable", place);
-    let lock = mutex::object(mutex).number;
-    let held = mutex::state(lock);
-    let ours = held.owner == Some(me);
-    let depth = std::mem::take(&mut held.depth);
+    let lock = mutex::object(turn, mutex).number;
+    let held = mutex::state(turn, lock);
+    let ours = held.owner.get() == Some(me);
+    let depth = held.depth.take();
     if ours {
-        held.owner = None;
+        held.owner.set(None);
         (0..depth).for_each(|_| session.event(Kind::Release, 0, [lock.into()]));
         scheduler::wake(Wait::Object(lock));
     }
@@ -87,9 +87,7 @@ unsafe fn wait_really(
         }
     });
     if ours {
-        let held = mutex::state(lock);
-        held.owner = Some(me);
-        held.depth = depth;
+        held.take_again(me, depth);
         (0..depth).for_each(|_| session.event(Kind::Acquire, 0, [lock.into()]));
     }
     session.point();
@@ -107,37 +105,36 @@ unsafe fn wait(
     deadline: Option<u64>,
 ) -> c_int {
     session.point();
-    let me = session.me.number;
-    let lock = mutex::object(mutex).number;
+    let (me, turn) = (session.me.number, session.turn());
+    let lock = mutex::object(turn, mutex).number;
     // SAFETY: the program uses them as what they are.
     unsafe {
         if is_shared(condition) || !mutex::modelled(mutex) {
             return wait_really(session, condition, mutex, deadline);
         }
     }
-    if mutex::state(lock).owner != Some(me) {
+    if mutex::state(turn, lock).owner.get() != Some(me) {
         session.event(Kind::ReleaseFailed, 0, [lock.into()]);
-        if mutex::state(lock).kind != foretell_wire::ObjectKind::Mutex {
+        if mutex::state(turn, lock).kind != foretell_wire::ObjectKind::Mutex {
             return libc::EPERM;
         }
         // glibc waits all the same, and gives the mutex to the thread afterwards.
         mutex::acquire(&mut session, lock, mutex::Patience::Until(None));
     }
-    let number = object(condition).number;
+    let number = object(turn, condition).number;
     wait_modelled(session, number, lock, deadline)
 }
 
 /// Waits for a condition with a mutex that the thread has, both by number.
 pub fn wait_modelled(mut session: Session, number: u32, lock: u32, deadline: Option<u64>) -> c_int {
-    let me = session.me.number;
+    let (me, turn) = (session.me.number, session.turn());
     let timed = if deadline.is_some() { detail::TIMED } else { 0 };
     let both = u64::from(number) | u64::from(lock) << 32;
     session.event(Kind::WaitBegin, 0, [both]);
-    let held = mutex::state(lock);
-    let depth = std::mem::take(&mut held.depth);
-    held.owner = None;
+    let held = mutex::state(turn, lock);
+    let depth = held.leave();
     scheduler::wake(Wait::Object(lock));
-    state(number).arrive(me);
+    state(turn, number).arrive(me);
     let logged = replay::peek(session.me, &[Logged::Wait]).map(|(_, late)| late == 1);
     if logged.is_some() {
         replay::pass(session.me);
@@ -150,28 +147,27 @@ pub fn wait_modelled(mut session: Session, number: u32, lock: u32, deadline: Opt
     let gives_up = timed != 0 && logged.is_none() && forced::expects(me, "wait-timeout");
     timed_out |= gives_up;
     if timed_out {
-        state(number).give_up(me);
+        state(turn, number).give_up(me);
     }
     if gives_up {
+        scheduler::pass_until(deadline.unwrap_or(0));
         session.point();
     }
     while !timed_out {
         let late = scheduler::block(session.me, Wait::Object(number), deadline);
-        if state(number).take(me) {
+        if state(turn, number).take(me) {
             break;
         }
         if late || super::threads::is_cancelled(session.me) {
-            state(number).give_up(me);
+            state(turn, number).give_up(me);
             timed_out = true; // a wait that a cancellation ends needs no signal either
             break;
         }
     }
-    while mutex::state(lock).owner.is_some() || !replay::may(session.me, lock, &[Logged::Lock]) {
+    while held.owner.get().is_some() || !replay::may(session.me, lock, &[Logged::Lock]) {
         scheduler::block(session.me, Wait::Object(lock), None);
     }
-    let held = mutex::state(lock);
-    held.owner = Some(me);
-    held.depth = depth;
+    held.take_again(me, depth);
     replay::done(session.me, lock);
     let late = if timed_out { detail::TIMED_OUT } else { 0 };
     session.event(Kind::WaitEnd, late | timed, [both]);
@@ -186,11 +182,11 @@ fn notify(session: &mut Session, condition: *const pthread_cond_t, kind: Kind) -
     // SAFETY: the program uses it as a condition.
     let shared = unsafe { is_shared(condition) };
     let number = {
-        let object = object(condition);
-        object.shared |= shared;
+        let object = object(session.turn(), condition);
+        object.shared.set(object.shared.get() || shared);
         object.number
     };
-    if objects::by_number(number).shared {
+    if objects::by_number(session.turn(), number).shared.get() {
         let condition = condition.cast_mut();
         match kind {
             Kind::Broadcast => real!(pthread_cond_broadcast @ c"GLIBC_2.3.2" (
@@ -206,8 +202,8 @@ fn notify(session: &mut Session, condition: *const pthread_cond_t, kind: Kind) -
 /// Wakes waiters of the condition with this number.
 pub fn notify_modelled(session: &mut Session, number: u32, kind: Kind) {
     match kind {
-        Kind::Broadcast => state(number).broadcast(),
-        _ => state(number).signal(),
+        Kind::Broadcast => state(session.turn(), number).broadcast(),
+        _ => state(session.turn(), number).signal(),
     }
     session.event(kind, 0, [number.into()]);
     scheduler::wake(Wait::Object(number));
@@ -218,8 +214,8 @@ interpose! {
     fn pthread_cond_init as initialise(
         condition: *mut pthread_cond_t, attributes: *const pthread_condattr_t,
     ) -> c_int {
-        if let Some(_session) = Session::begin() {
-            objects::define(condition as u64, Model::Condition(Condition::default()));
+        if let Some(session) = Session::begin() {
+            objects::define(session.turn(), condition as u64, Model::condition());
         }
         real!(pthread_cond_init @ c"GLIBC_2.3.2" (
             condition: *mut pthread_cond_t, attributes: *const pthread_condattr_t) -> c_int)
@@ -227,8 +223,9 @@ interpose! {
 
     fn pthread_cond_destroy as destroy(condition: *mut pthread_cond_t) -> c_int {
         if let Some(mut session) = Session::begin() {
-            super::destroyed(&mut session, object(condition).number);
-            objects::bury(condition as u64);
+            let number = object(session.turn(), condition).number;
+            super::destroyed(&mut session, number);
+            objects::bury(session.turn(), condition as u64);
             return 0;
         }
         real!(pthread_cond_destroy @ c"GLIBC_2.3.2" (condition: *mut pthread_cond_t) -> c_int)

@@ -299,8 +299,32 @@ interpose! {
     }
 }
 
+interpose! {
+    fn eventfd(value: c_uint, flags: c_int) -> c_int {
+        let file = real!(eventfd(value: c_uint, flags: c_int) -> c_int);
+        if file >= 0 && flags & libc::EFD_SEMAPHORE != 0 && let Some(_session) = Session::begin() {
+            channels::made_semaphore(file);
+        }
+        file
+    }
+
+    fn dup2(file: c_int, to: c_int) -> c_int {
+        if let Some(mut session) = Session::begin() {
+            channels::descriptors::changes(&mut session, to);
+        }
+        real!(dup2(file: c_int, to: c_int) -> c_int)
+    }
+
+    fn dup3(file: c_int, to: c_int, flags: c_int) -> c_int {
+        if let Some(mut session) = Session::begin() {
+            channels::descriptors::changes(&mut session, to);
+        }
+        real!(dup3(file: c_int, to: c_int, flags: c_int) -> c_int)
+    }
+}
+
 /// Notes that a thread changes what belongs to the whole process, beside other threads.
-fn changes_process(function: &str) {
+pub fn changes_process(function: &str) {
     if let Some(session) = Session::begin()
         // SAFETY: the turn is ours.
         && !unsafe { crate::scheduler::scheduler() }.is_single()

@@ -81,6 +81,11 @@ interpose! {
                 return super::blocking::read(a as c_int, b as *mut c_void, c as usize) as c_long;
             }
             libc::SYS_write => {
+                if !crate::summaries::is_looked_at(a as c_int)
+                    && let Some(mut session) = Session::begin()
+                {
+                    crate::hooks::held(&mut session, b, c);
+                }
                 return super::blocking::write(a as c_int, b as *const c_void, c as usize) as c_long;
             }
             libc::SYS_kill => return super::process::kill(a as c_int, b as c_int).into(),

@@ -25,7 +25,9 @@ use libc::{c_int, c_long, c_uint, c_ushort, c_void, off_t, size_t, ssize_t, time
 use super::blocking::{outside, when_ready_until, written};
 use super::fail;
 use super::time::{deadline_in, deadline_of, input};
+use crate::channels::descriptors;
 use crate::channels::ipc::{self, Lock, Message, Queue, Step, Wanted};
+use crate::hooks;
 use crate::outside;
 use crate::real::{interpose, real};
 use crate::scheduler;
@@ -129,7 +131,8 @@ interpose! {
     fn mq_send(queue: c_int, message: *const c_void, size: size_t, priority: c_uint) -> c_int {
         let call = || real!(mq_send(
             queue: c_int, message: *const c_void, size: size_t, priority: c_uint) -> c_int);
-        let Some(session) = Session::begin() else { return call() };
+        let Some(mut session) = Session::begin() else { return call() };
+        hooks::held(&mut session, message as u64, size as u64);
         mq_sent(session, queue, bytes(message, size), priority, None, call)
     }
 
@@ -137,10 +140,11 @@ interpose! {
         queue: c_int, message: *const c_void, size: size_t, priority: c_uint,
         until: *const timespec,
     ) -> c_int {
-        let Some(session) = Session::begin() else {
+        let Some(mut session) = Session::begin() else {
             return real!(mq_timedsend(queue: c_int, message: *const c_void, size: size_t,
                 priority: c_uint, until: *const timespec) -> c_int);
         };
+        hooks::held(&mut session, message as u64, size as u64);
         let limit = (!until.is_null()).then(|| deadline_of(libc::CLOCK_REALTIME, until));
         mq_sent(session, queue, bytes(message, size), priority, limit, || real!(mq_send(
             queue: c_int, message: *const c_void, size: size_t, priority: c_uint) -> c_int))
@@ -184,17 +188,18 @@ const HEAD: usize = size_of::<c_long>();
 interpose! {
     fn msgget(key: libc::key_t, flags: c_int) -> c_int {
         let result = real!(msgget(key: libc::key_t, flags: c_int) -> c_int);
-        if result >= 0 && key == libc::IPC_PRIVATE && let Some(_session) = Session::begin() {
-            ipc::made(Queue::SystemV(result).key());
+        if result >= 0 && key == libc::IPC_PRIVATE && let Some(session) = Session::begin() {
+            ipc::made(&session, Queue::SystemV(result).key());
         }
         result
     }
 
     fn msgsnd(queue: c_int, message: *const c_void, size: size_t, flags: c_int) -> c_int {
-        let Some(session) = Session::begin() else {
+        let Some(mut session) = Session::begin() else {
             return real!(msgsnd(
                 queue: c_int, message: *const c_void, size: size_t, flags: c_int) -> c_int);
         };
+        hooks::held(&mut session, message as u64, (HEAD + size) as u64);
         let key = Queue::SystemV(queue).key();
         let (waits, flags) = (flags & libc::IPC_NOWAIT == 0, flags | libc::IPC_NOWAIT);
         let (mut session, result) = attempt(session, key, waits, None, || real!(msgsnd(
@@ -299,8 +304,8 @@ unsafe fn semaphores_changed(
 interpose! {
     fn semget(key: libc::key_t, count: c_int, flags: c_int) -> c_int {
         let result = real!(semget(key: libc::key_t, count: c_int, flags: c_int) -> c_int);
-        if result >= 0 && key == libc::IPC_PRIVATE && let Some(_session) = Session::begin() {
-            ipc::made(ipc::set_key(result));
+        if result >= 0 && key == libc::IPC_PRIVATE && let Some(session) = Session::begin() {
+            ipc::made(&session, ipc::set_key(result));
         }
         result
     }
@@ -412,10 +417,17 @@ macro_rules! controls {
             fn $name(file: c_int, command: c_int, argument: c_ulong) -> c_int {
                 let call = |command: c_int| real!($name(
                     file: c_int, command: c_int, argument: c_ulong) -> c_int);
-                if !matches!(command, libc::F_SETLKW | libc::F_OFD_SETLK | libc::F_OFD_SETLKW) {
+                let is_lock =
+                    matches!(command, libc::F_SETLKW | libc::F_OFD_SETLK | libc::F_OFD_SETLKW);
+                let Some(mut session) = Session::begin() else { return call(command) };
+                match command {
+                    libc::F_SETFD | libc::F_SETFL => descriptors::changes(&mut session, file),
+                    libc::F_GETFD | libc::F_GETFL => descriptors::looks(&mut session, file),
+                    _ => {}
+                }
+                if !is_lock {
                     return call(command);
                 }
-                let Some(session) = Session::begin() else { return call(command) };
                 if command == libc::F_SETLKW {
                     return locked_for_process(
                         session, "fcntl", || call(libc::F_SETLK), || call(command));

@@ -8,13 +8,14 @@
 
 use std::collections::BTreeMap;
 
-use foretell_abi::COPY_SYMBOLIC;
+use foretell_abi::{COPY_HELD, COPY_SYMBOLIC};
 use foretell_wire::{Kind, ZEROED, access};
 use libc::{c_char, c_int, c_void, size_t};
 
 use super::blocking::{piece, written};
 use super::rust_channel;
 use crate::arena;
+use crate::channels::descriptors;
 use crate::hooks;
 use crate::local;
 use crate::modules;
@@ -103,7 +104,7 @@ fn refuse(misuse: arena::Misuse) -> ! {
     sys::exit(libc::SIGABRT)
 }
 
-/// How many bytes of the block may be used.
+/// How many bytes of the block may be used: of ours, those that were asked for.
 unsafe fn usable(block: *mut c_void) -> size_t {
     if block.is_null() {
         return 0;
@@ -114,7 +115,7 @@ unsafe fn usable(block: *mut c_void) -> size_t {
     arena::size(block.cast()).unwrap_or_else(|misuse| refuse(misuse))
 }
 
-/// Another size for a block; what it held is kept.
+/// Another size, which is not zero, for a block; what it held is kept.
 unsafe fn reallocate(block: *mut c_void, size: size_t) -> *mut c_void {
     if block.is_null() {
         // SAFETY: the program's wish.
@@ -124,14 +125,11 @@ unsafe fn reallocate(block: *mut c_void, size: size_t) -> *mut c_void {
         // SAFETY: as above.
         return unsafe { __libc_realloc(block, size) };
     }
-    if size == 0 {
-        // SAFETY: as above.
-        unsafe { give_back(block) };
-        return std::ptr::null_mut();
-    }
     // SAFETY: as above.
     let before = unsafe { usable(block) };
-    if size <= before && size >= before / 2 {
+    if size >= before / 2
+        && arena::resize(block.cast(), size).unwrap_or_else(|misuse| refuse(misuse))
+    {
         return block;
     }
     // SAFETY: as above.
@@ -167,7 +165,7 @@ fn freed(block: *mut c_void) {
     if !block.is_null()
         && let Some(mut session) = Session::begin()
         && !modules::is_libc(session.place)
-        && !rust_channel::frees(session.me.number, block as u64)
+        && !rust_channel::frees(&session, block as u64)
     {
         session.event(Kind::Free, 0, [block as u64]);
     }
@@ -198,9 +196,14 @@ unsafe fn copied_text(text: *const c_char, most: size_t) -> *mut c_char {
         && !modules::is_libc(session.place)
     {
         let (to, from, place) = (block as u64, text as u64, session.place);
-        hooks::copy::<false>(&mut session, place, to, from, length as u64, COPY_SYMBOLIC);
+        let flags = COPY_SYMBOLIC | COPY_HELD;
         // The end of a text that is cut short is none of the original.
-        written(&mut session, to + length as u64, 1);
+        let is_cut = length == most;
+        let copied = if is_cut { length } else { length + 1 };
+        hooks::copy::<false>(&mut session, place, to, from, copied as u64, flags);
+        if is_cut {
+            written(&mut session, to + length as u64, 1);
+        }
     }
     block.cast()
 }
@@ -268,17 +271,17 @@ interpose! {
     }
 
     fn realloc as resize(block: *mut c_void, size: size_t) -> *mut c_void {
-        let before = usable(block);
-        if !block.is_null() && size != 0 {
-            freed(block);
+        if size == 0 && !block.is_null() {
+            release(block);
+            return std::ptr::null_mut();
         }
+        let before = usable(block);
         let moved = reallocate(block, size);
-        allocated(moved, size, 0);
-        if !moved.is_null() && let Some(mut session) = Session::begin()
-            && !modules::is_libc(session.place)
-        {
-            // What was there is there again, in new memory.
-            written(&mut session, moved as u64, before.min(size));
+        if block.is_null() || modules::is_libc(local::caller()) {
+            allocated(moved, size, 0);
+        } else if !moved.is_null() && let Some(mut session) = Session::begin() {
+            let kept = before.min(size) as u64;
+            hooks::resized(&mut session, block as u64, moved as u64, size as u64, kept);
         }
         moved
     }
@@ -346,6 +349,10 @@ interpose! {
         {
             MAPPED.get().insert(block as u64, size as u64);
             session.event(Kind::Alloc, ZEROED, [block as u64, size as u64]);
+        }
+        let is_shared = flags & libc::MAP_SHARED != 0 && flags & libc::MAP_ANONYMOUS == 0;
+        if is_shared && block != libc::MAP_FAILED && let Some(mut session) = Session::begin() {
+            descriptors::mapped(&mut session, file);
         }
         block
     }

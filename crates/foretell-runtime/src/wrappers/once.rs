@@ -4,6 +4,8 @@
 //! semaphore. Who gets it initialises, and gives the mutex back afterwards; who does not gives it back at
 //! once. So the initialisation stays before its uses in every interleaving, and who is first is a choice.
 
+use std::cell::RefCell;
+
 use foretell_abi::Order;
 use foretell_wire::sync_log::Kind as Logged;
 use foretell_wire::{BY_TRY, Kind, ObjectKind, access};
@@ -16,7 +18,7 @@ use crate::recorder::head;
 use crate::replay;
 use crate::scheduler;
 use crate::thread::{Session, Wait};
-use crate::turn::TurnCell;
+use crate::turn::{Turn, TurnCell};
 
 /// glibc's word of a `pthread_once_t` whose routine has run.
 const DONE: c_int = 2;
@@ -33,30 +35,32 @@ enum Progress {
 }
 
 /// The initialisations that were seen, by address.
-static SEEN: TurnCell<Vec<(u64, Progress)>> = TurnCell::new(Vec::new());
+static SEEN: TurnCell<RefCell<Vec<(u64, Progress)>>> = TurnCell::new(RefCell::new(Vec::new()));
 
 /// The progress of the initialisation at the address.
-fn progress(address: u64) -> &'static mut Progress {
-    // SAFETY: callers have the turn.
-    let seen = unsafe { SEEN.get() };
-    let position = seen.iter().position(|&(other, _)| other == address).unwrap_or_else(|| {
-        seen.push((address, Progress::Fresh));
-        seen.len() - 1
-    });
-    &mut seen[position].1
+fn progress(turn: Turn, address: u64) -> Progress {
+    let seen = SEEN.shared(turn).borrow();
+    let known = seen.iter().find(|&&(other, _)| other == address);
+    known.map_or(Progress::Fresh, |&(_, progress)| progress)
+}
+
+fn set_progress(turn: Turn, address: u64, progress: Progress) {
+    let mut seen = SEEN.shared(turn).borrow_mut();
+    match seen.iter_mut().find(|(other, _)| *other == address) {
+        Some((_, known)) => *known = progress,
+        None => seen.push((address, progress)),
+    }
 }
 
 /// The mutex that whoever initialises holds.
-fn lock(address: u64) -> u32 {
-    let fits = |model: &Model| matches!(model, Model::Mutex(_));
-    objects::get(address, fits, || mutex::unlocked(ObjectKind::Mutex)).number
+fn lock(turn: Turn, address: u64) -> u32 {
+    mutex::at(turn, address, ObjectKind::Mutex)
 }
 
 /// Gives the mutex back.
 fn unlock(session: &mut Session, address: u64) {
-    let lock = lock(address);
-    let held = mutex::state(lock);
-    (held.owner, held.depth) = (None, 0);
+    let lock = lock(session.turn(), address);
+    mutex::state(session.turn(), lock).leave();
     session.event(Kind::Release, 0, [lock.into()]);
     scheduler::wake(Wait::Object(lock));
     scheduler::wake(Wait::Once(address));
@@ -64,15 +68,16 @@ fn unlock(session: &mut Session, address: u64) {
 }
 
 /// The semaphore that says who initialises.
-fn claim(address: u64) -> u64 {
+fn claim(turn: Turn, address: u64) -> u64 {
     let fits = |model: &Model| matches!(model, Model::Semaphore(_));
-    objects::get(address + 1, fits, || Model::Semaphore(1)).number.into()
+    objects::get(turn, address + 1, fits, || Model::semaphore(1)).number.into()
 }
 
 /// The initialisation was left without being complete: somebody else may begin it.
 fn give_up(session: &mut Session, address: u64) {
-    *progress(address) = Progress::Fresh;
-    session.event(Kind::SemaphorePost, 0, [claim(address)]);
+    let turn = session.turn();
+    set_progress(turn, address, Progress::Fresh);
+    session.event(Kind::SemaphorePost, 0, [claim(turn, address)]);
     session.point();
     unlock(session, address);
 }
@@ -81,24 +86,25 @@ fn give_up(session: &mut Session, address: u64) {
 /// run whose log is followed.
 pub fn begin(session: &mut Session, address: u64, logged: Option<bool>) -> bool {
     session.point();
-    while *progress(address) == Progress::Fresh && logged == Some(false) {
+    let turn = session.turn();
+    while progress(turn, address) == Progress::Fresh && logged == Some(false) {
         scheduler::block(session.me, Wait::Once(address), None);
     }
-    let lock = lock(address);
-    while mutex::state(lock).owner.is_some() {
+    let lock = lock(turn, address);
+    let held = mutex::state(turn, lock);
+    while held.owner.get().is_some() {
         scheduler::block(session.me, Wait::Object(lock), None);
     }
-    let held = mutex::state(lock);
-    (held.owner, held.depth) = (Some(session.me.number), 1);
+    held.take_again(session.me.number, 1);
     session.event(Kind::Acquire, 0, [lock.into()]);
     session.point();
-    if *progress(address) == Progress::Fresh {
-        *progress(address) = Progress::Running;
-        session.event(Kind::SemaphoreWait, BY_TRY, [claim(address)]);
+    if progress(turn, address) == Progress::Fresh {
+        set_progress(turn, address, Progress::Running);
+        session.event(Kind::SemaphoreWait, BY_TRY, [claim(turn, address)]);
         session.point();
         return true;
     }
-    session.event(Kind::SemaphoreWaitFailed, 0, [claim(address)]);
+    session.event(Kind::SemaphoreWaitFailed, 0, [claim(turn, address)]);
     session.point();
     unlock(session, address);
     false
@@ -106,7 +112,7 @@ pub fn begin(session: &mut Session, address: u64, logged: Option<bool>) -> bool 
 
 /// The initialisation is complete.
 pub fn end(session: &mut Session, address: u64) {
-    *progress(address) = Progress::Done;
+    set_progress(session.turn(), address, Progress::Done);
     unlock(session, address);
 }
 
@@ -116,7 +122,7 @@ pub struct Attempt(pub u64);
 impl Drop for Attempt {
     fn drop(&mut self) {
         if let Some(mut session) = Session::begin()
-            && *progress(self.0) != Progress::Done
+            && progress(session.turn(), self.0) != Progress::Done
         {
             give_up(&mut session, self.0);
         }
@@ -137,7 +143,8 @@ pub unsafe fn once(control: *mut c_int, routine: Routine) -> c_int {
         replay::pass(session.me);
     }
     // SAFETY: the program's own word.
-    let before_us = unsafe { *control == DONE } && *progress(address) == Progress::Fresh;
+    let before_us =
+        unsafe { *control == DONE } && progress(session.turn(), address) == Progress::Fresh;
     if before_us || !begin(&mut session, address, logged) {
         return 0;
     }
@@ -167,7 +174,7 @@ interpose! {
         let Some(mut session) = Session::begin() else {
             return real!(__cxa_guard_acquire(guard: *mut u8) -> c_int);
         };
-        if *guard != 0 && *progress(guard as u64) == Progress::Fresh {
+        if *guard != 0 && progress(session.turn(), guard as u64) == Progress::Fresh {
             return 0;
         }
         begin(&mut session, guard as u64, None).into()

@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
 use foretell_wire::outside::Cause;
-use foretell_wire::{End, Kind};
+use foretell_wire::{End, Kind, ObjectKind};
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
 
+use super::mutex;
 use super::time::input;
 use crate::channels;
 use crate::fiber;
@@ -17,6 +18,7 @@ use crate::recorder::{head, recorder};
 use crate::scheduler;
 use crate::sys;
 use crate::thread::Session;
+use crate::turn::Turn;
 
 /// The process that is recorded.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
@@ -277,6 +279,11 @@ fn to_process(process: pid_t, signal: c_int, send: impl FnOnce() -> c_int) -> c_
     result
 }
 
+/// The lock of a stream.
+fn lock_of(turn: Turn, stream: *mut libc::FILE) -> u32 {
+    mutex::at(turn, stream as u64, ObjectKind::RecursiveMutex)
+}
+
 interpose! {
     fn fork() -> pid_t {
         // Handlers of `pthread_atfork` run inside and may lock: no session may be open.
@@ -402,16 +409,30 @@ interpose! {
     }
 
     fn flockfile(stream: *mut libc::FILE) -> () {
-        real!(flockfile(stream: *mut libc::FILE) -> ());
-        if let Some(session) = Session::begin() {
+        if let Some(mut session) = Session::begin() {
+            let lock = lock_of(session.turn(), stream);
+            mutex::acquire(&mut session, lock, mutex::Patience::Until(None));
             session.me.unpreemptible += 1;
         }
+        real!(flockfile(stream: *mut libc::FILE) -> ());
+    }
+
+    fn ftrylockfile(stream: *mut libc::FILE) -> c_int {
+        let result = real!(ftrylockfile(stream: *mut libc::FILE) -> c_int);
+        if let Some(mut session) = Session::begin() {
+            let lock = lock_of(session.turn(), stream);
+            mutex::acquire(&mut session, lock, mutex::Patience::Try);
+            session.me.unpreemptible += u32::from(result == 0);
+        }
+        result
     }
 
     fn funlockfile(stream: *mut libc::FILE) -> () {
-        if let Some(session) = Session::begin() {
+        real!(funlockfile(stream: *mut libc::FILE) -> ());
+        if let Some(mut session) = Session::begin() {
             session.me.unpreemptible = session.me.unpreemptible.saturating_sub(1);
+            let lock = lock_of(session.turn(), stream);
+            mutex::release(&mut session, lock);
         }
-        real!(funlockfile(stream: *mut libc::FILE) -> ())
     }
 }

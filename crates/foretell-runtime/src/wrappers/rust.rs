@@ -24,7 +24,7 @@ use crate::outside;
 use crate::recorder::head;
 use crate::scheduler;
 use crate::thread::Session;
-use crate::turn::TurnCell;
+use crate::turn::{Turn, TurnCell};
 
 /// The word of a lock in memory.
 #[derive(Clone, Copy)]
@@ -81,20 +81,22 @@ impl Word {
 
 /// The number of the lock at the word. A word at 0 is a lock that nobody has: one that the model knows as
 /// taken was freed and made anew.
-fn number(word: Word, flags: u32) -> u32 {
+fn number(turn: Turn, word: Word, flags: u32) -> u32 {
     let address = word.address;
     // SAFETY: callers have the turn.
     let is_busy = unsafe { BUSY.get() }.contains(&address);
     let free = word.load() == 0 && !is_busy;
     let object = match flags & READER_WRITER {
         0 => objects::get(
+            turn,
             address,
-            |model| matches!(model, Model::Mutex(mutex) if mutex.owner.is_none() || !free),
+            |model| matches!(model, Model::Mutex(mutex) if mutex.owner.get().is_none() || !free),
             || unlocked(ObjectKind::Mutex),
         ),
         _ => objects::get(
+            turn,
             address,
-            |model| matches!(model, Model::ReaderWriter(lock) if is_free(lock) || !free),
+            |model| matches!(model, Model::ReaderWriter(lock) if lock.is_free(false) || !free),
             || Model::ReaderWriter(ReaderWriter::default()),
         ),
     };
@@ -129,16 +131,14 @@ impl Drop for Busy {
 /// A module was written in Rust.
 pub static IS_RUST: AtomicBool = AtomicBool::new(false);
 
-fn is_free(lock: &ReaderWriter) -> bool {
-    lock.writer.is_none() && lock.readers.is_empty()
-}
-
 /// Whether the calling thread has the lock, as far as the model knows.
 fn is_held(session: &Session, number: u32) -> bool {
     let me = session.me.number;
-    match &objects::by_number(number).model {
-        Model::Mutex(mutex) => mutex.owner == Some(me),
-        Model::ReaderWriter(lock) => lock.writer == Some(me) || lock.readers.contains(&me),
+    match &objects::by_number(session.turn(), number).model {
+        Model::Mutex(mutex) => mutex.owner.get() == Some(me),
+        Model::ReaderWriter(lock) => {
+            lock.writer.get() == Some(me) || lock.readers.borrow().contains(&me)
+        }
         _ => false,
     }
 }
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn __foretell_rust_acquire(
         return word.compare_exchange(expected, desired);
     };
     session.place = session.recorder().site(site);
-    let number = number(word, flags);
+    let number = number(session.turn(), word, flags);
     let _busy = Busy::new(word.address);
     let shared = flags & SHARED != 0;
     if shared && is_held(&session, number) {
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn __foretell_rust_acquire(
 }
 
 fn give_back(session: &mut Session, number: u32) {
-    match &objects::by_number(number).model {
+    match &objects::by_number(session.turn(), number).model {
         Model::Mutex(_) => mutex::release(session, number),
         _ => rwlock::release(session, number),
     };
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn __foretell_rust_release(
     };
     if let Some(mut session) = session {
         session.place = session.recorder().site(site);
-        let held = objects::number_at(word.address);
+        let held = objects::number_at(session.turn(), word.address);
         if let Some(number) = held.filter(|&number| is_held(&session, number)) {
             give_back(&mut session, number);
         }
@@ -259,11 +259,12 @@ unsafe fn wait(
     limit: Option<u64>,
 ) -> Option<bool> {
     let mut session = Session::begin()?;
-    let lock = objects::number_at(mutex as u64).filter(|&lock| is_held(&session, lock))?;
+    let lock =
+        objects::number_at(session.turn(), mutex as u64).filter(|&lock| is_held(&session, lock))?;
     session.point();
     // SAFETY: the program's mutex.
     let word = unsafe { &*mutex };
-    let number = condition::object_at(condition as u64).number;
+    let number = condition::object_at(session.turn(), condition as u64).number;
     let deadline = limit.map(|limit| scheduler::now().saturating_add(limit));
     word.store(0, SeqCst);
     let busy = Busy::new(mutex as u64);
@@ -318,7 +319,7 @@ pub unsafe extern "C-unwind" fn __foretell_rust_wait_timeout(
 unsafe fn notify(original: Notify, condition: *const AtomicU32, kind: Kind) {
     if let Some(mut session) = Session::begin() {
         session.point();
-        let number = condition::object_at(condition as u64).number;
+        let number = condition::object_at(session.turn(), condition as u64).number;
         condition::notify_modelled(&mut session, number, kind);
     }
     // SAFETY: as the program asked.
@@ -454,16 +455,6 @@ static TOKENS: TurnCell<Vec<u64>> = TurnCell::new(Vec::new());
 /// The threads in `park`, with the futex that each slept on, 0 for none.
 static PARKING: TurnCell<Vec<(u32, u64)>> = TurnCell::new(Vec::new());
 
-fn token(word: u64) -> (u64, &'static mut u32) {
-    let fits = |model: &Model| matches!(model, Model::Semaphore(_));
-    let object = objects::get(word, fits, || Model::Semaphore(0));
-    let number = object.number.into();
-    match &mut object.model {
-        Model::Semaphore(count) => (number, count),
-        _ => unreachable!("a semaphore"),
-    }
-}
-
 /// A thread is about to sleep on a futex.
 pub fn parks_at(thread: u32, word: u64) {
     // SAFETY: callers have the turn.
@@ -492,10 +483,10 @@ pub unsafe extern "C" fn __foretell_rust_unpark(
         tokens.push(word as u64);
     }
     let old = native.swap(operand, SeqCst);
-    let (number, count) = token(word as u64);
-    if *count == 0 {
-        *count = 1;
-        session.event(Kind::SemaphorePost, 0, [number]);
+    let (number, count) = objects::semaphore_at(session.turn(), word as u64);
+    if count.get() == 0 {
+        count.set(1);
+        session.event(Kind::SemaphorePost, 0, [number.into()]);
     } else {
         // In another order it would have counted.
         outside::note_outcome(&session, "unpark");
@@ -511,7 +502,9 @@ fn park(library: impl FnOnce()) {
     let (me, place) = (session.me.number, session.place);
     // SAFETY: a session has the turn.
     let (tokens, parking) = unsafe { (TOKENS.get(), PARKING.get()) };
-    let there: Vec<u64> = tokens.iter().copied().filter(|&word| *token(word).1 > 0).collect();
+    let turn = session.turn();
+    let token = |word| objects::semaphore_at(turn, word);
+    let there: Vec<u64> = tokens.iter().copied().filter(|&word| token(word).1.get() > 0).collect();
     parking.push((me, 0));
     drop(session);
     library();
@@ -524,9 +517,9 @@ fn park(library: impl FnOnce()) {
     // SAFETY: words of threads that run, or of handles that the program still has.
     let gone = |word: &u64| unsafe { (*(*word as *const AtomicU32)).load(SeqCst) } == 0;
     let word = if slept != 0 { Some(slept) } else { there.into_iter().find(gone) };
-    if let Some((number, count)) = word.map(token).filter(|(_, count)| **count > 0) {
-        *count -= 1;
-        session.event(Kind::SemaphoreWait, 0, [number]);
+    if let Some((number, count)) = word.map(token).filter(|(_, count)| count.get() > 0) {
+        count.set(count.get() - 1);
+        session.event(Kind::SemaphoreWait, 0, [number.into()]);
         session.point();
     }
 }
@@ -576,7 +569,8 @@ pub unsafe extern "C-unwind" fn __foretell_rust_barrier(
         if let (Some(parties), None) = (set.next(), set.next())
             && let Ok(parties) = u32::try_from(parties)
         {
-            return barrier::meet(session, barrier::of(words as u64, parties));
+            let number = barrier::of(session.turn(), words as u64, parties);
+            return barrier::meet(session, number);
         }
     }
     // SAFETY: the caller's promise.

@@ -14,7 +14,8 @@
 //!
 //! Messages are plain memory, written and read by the library where it was instrumented.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -32,7 +33,7 @@ use crate::recorder::{SKIPPED, head};
 use crate::scheduler;
 use crate::shadow;
 use crate::thread::{Session, Wait};
-use crate::turn::TurnCell;
+use crate::turn::{Turn, TurnCell};
 
 /// A channel. What changes is in cells: others change it while a thread waits.
 struct Channel {
@@ -65,13 +66,14 @@ enum Count {
 /// What is added to the address of a channel; no address of a program has such a bit.
 const COUNTS: u64 = 1 << 56;
 
-/// Channels that are in use. They stay where they are while threads wait.
-#[allow(clippy::vec_box)]
-static CHANNELS: TurnCell<Vec<Box<Channel>>> = TurnCell::new(Vec::new());
+/// Channels that are in use. A thread that waits keeps its own from being freed.
+static CHANNELS: TurnCell<RefCell<Vec<Rc<Channel>>>> = TurnCell::new(RefCell::new(Vec::new()));
+/// The address of a channel, and how often each `Count` was counted there.
+type Counted = (u64, [u64; 3]);
 /// What was counted at the addresses of channels, also of those that are gone.
-static COUNTED: TurnCell<Vec<(u64, [u64; 3])>> = TurnCell::new(Vec::new());
+static COUNTED: TurnCell<RefCell<Vec<Counted>>> = TurnCell::new(RefCell::new(Vec::new()));
 /// Calls that have begun.
-static OPEN: TurnCell<Vec<Open>> = TurnCell::new(Vec::new());
+static OPEN: TurnCell<RefCell<Vec<Open>>> = TurnCell::new(RefCell::new(Vec::new()));
 
 /// A call that has begun.
 struct Open {
@@ -96,18 +98,25 @@ enum Then {
 
 /// Words of a channel in memory, at least.
 const WORDS: usize = 64;
+/// The words that come before its fields: two positions, each alone in 128 bytes. The rest of those bytes is
+/// never written, so it has what some stack had there before.
+const POSITIONS: usize = 32;
 
 /// How many messages there is room for: the library keeps it twice, and beside it the next power of two
 /// beyond it (a bit that marks the end) and twice that (a lap).
 fn capacity(words: &[u64]) -> Option<u32> {
-    let there = |word: u64| words.contains(&word);
-    let twice = |word: u64| words.iter().filter(|&&other| other == word).count() >= 2;
-    let is_capacity = |&word: &u64| {
-        let mark = word.checked_add(1).and_then(u64::checked_next_power_of_two);
-        let lap = mark.and_then(|mark| mark.checked_mul(2));
-        word > 0 && twice(word) && mark.is_some_and(there) && lap.is_some_and(there)
-    };
-    words.iter().copied().filter(is_capacity).max().and_then(|word| u32::try_from(word).ok())
+    let fields = words.get(POSITIONS..)?;
+    let mut found = fields.windows(4).filter_map(|window| {
+        let mut sorted = [window[0], window[1], window[2], window[3]];
+        sorted.sort_unstable();
+        let [capacity, again, mark, lap] = sorted;
+        let expected = capacity.checked_add(1)?.checked_next_power_of_two()?;
+        let is_it = capacity > 0 && capacity == again && mark == expected && lap / 2 == mark;
+        is_it.then_some(capacity)
+    });
+    let capacity = found.next()?;
+    let is_clear = found.all(|other| other == capacity);
+    is_clear.then(|| u32::try_from(capacity).ok())?
 }
 
 fn words(channel: u64) -> Vec<u64> {
@@ -120,20 +129,19 @@ fn add(count: &Cell<u32>) {
     count.set(count.get() + 1);
 }
 
-fn semaphore(address: u64, count: u32) -> u32 {
-    objects::define(address, Model::Semaphore(count)).number
+fn semaphore(turn: Turn, address: u64, count: u32) -> u32 {
+    objects::define(turn, address, Model::semaphore(count)).number
 }
 
 /// The channel at the address; `None` if it cannot be understood.
-fn channel(session: &Session, address: u64, bounded: bool) -> Option<&'static Channel> {
-    // SAFETY: a session has the turn.
-    let channels = unsafe { CHANNELS.get() };
-    if let Some(at) = channels.iter().position(|channel| channel.address == address) {
-        return Some(&channels[at]);
+fn channel(session: &Session, address: u64, bounded: bool) -> Option<Rc<Channel>> {
+    let turn = session.turn();
+    if let Some(known) = known(turn, address) {
+        return Some(known);
     }
     let room = match bounded {
         true => match capacity(&words(address)) {
-            Some(capacity) => Some(semaphore(address + 8, capacity)),
+            Some(capacity) => Some(semaphore(turn, address + 8, capacity)),
             None => {
                 let (me, place) = (session.me.number, session.place);
                 outside::note(me, Cause::Library, 0, "a channel of unknown size", place);
@@ -142,12 +150,12 @@ fn channel(session: &Session, address: u64, bounded: bool) -> Option<&'static Ch
         },
         false => None,
     };
-    channels.push(Box::new(Channel {
+    let channel = Rc::new(Channel {
         address,
-        lock: objects::define(address, unlocked(ObjectKind::Mutex)).number,
-        messages: semaphore(address + 16, 0),
+        lock: objects::define(turn, address, unlocked(ObjectKind::Mutex)).number,
+        messages: semaphore(turn, address + 16, 0),
         room,
-        gone: semaphore(address + 24, 0),
+        gone: semaphore(turn, address + 24, 0),
         senders: Cell::new(1),
         senders_gone: Cell::new(0),
         senders_known_gone: Cell::new(0),
@@ -155,25 +163,29 @@ fn channel(session: &Session, address: u64, bounded: bool) -> Option<&'static Ch
         reserved: Cell::new(0),
         receiver: Cell::new(None),
         has_several: Cell::new(false),
-    }));
-    channels.last().map(|channel| &**channel)
+    });
+    CHANNELS.shared(turn).borrow_mut().push(channel.clone());
+    Some(channel)
 }
 
-fn count_of(semaphore: u32) -> &'static mut u32 {
-    match &mut objects::by_number(semaphore).model {
-        Model::Semaphore(count) => count,
-        _ => unreachable!("numbers of semaphores name semaphores"),
-    }
+fn known(turn: Turn, address: u64) -> Option<Rc<Channel>> {
+    CHANNELS.shared(turn).borrow().iter().find(|channel| channel.address == address).cloned()
 }
 
-fn counted(channel: u64, what: Count) -> &'static mut u64 {
-    // SAFETY: callers have the turn.
-    let all = unsafe { COUNTED.get() };
+fn count_of(session: &Session, semaphore: u32) -> u32 {
+    objects::semaphore(session.turn(), semaphore).get()
+}
+
+/// Adds to what was counted; says how many there are now.
+fn counted(session: &Session, channel: u64, what: Count, more: u64) -> u64 {
+    let mut all = COUNTED.shared(session.turn()).borrow_mut();
     let at = all.iter().position(|(known, _)| *known == channel).unwrap_or_else(|| {
         all.push((channel, [0; 3]));
         all.len() - 1
     });
-    &mut all[at].1[what as usize]
+    let count = &mut all[at].1[what as usize];
+    *count += more;
+    *count
 }
 
 fn cell(channel: u64, what: Count) -> u64 {
@@ -190,9 +202,8 @@ fn hold(session: &mut Session, read: u32, value: u64) {
 
 /// Counts one more; how many there were decides what follows.
 fn count(session: &mut Session, channel: u64, what: Count) {
-    let counted = counted(channel, what);
-    let (old, new) = (*counted, *counted + 1);
-    *counted = new;
+    let new = counted(session, channel, what, 1);
+    let old = new - 1;
     let read = shadow::of_read(session.me.slots.index);
     let written = shadow::binary(BinaryOp::Add as u32, 64, read, old, 0, 1);
     let detail = access::detail(8, Order::AcquireRelease as u8);
@@ -203,7 +214,7 @@ fn count(session: &mut Session, channel: u64, what: Count) {
 
 /// Looks whether the receiver is gone, which decides what follows.
 fn look(session: &mut Session, channel: u64) {
-    let value = *counted(channel, Count::ReceiversGone);
+    let value = counted(session, channel, Count::ReceiversGone, 0);
     let read = shadow::of_read(session.me.slots.index);
     let place = session.place;
     session.recorder().meet(place);
@@ -214,7 +225,8 @@ fn look(session: &mut Session, channel: u64) {
 
 /// Takes one, which is there.
 fn take(session: &mut Session, semaphore: u32, by_try: bool) {
-    *count_of(semaphore) -= 1;
+    let count = objects::semaphore(session.turn(), semaphore);
+    count.set(count.get() - 1);
     let detail = if by_try { BY_TRY } else { 0 };
     session.event(Kind::SemaphoreWait, detail, [semaphore.into()]);
     session.point();
@@ -226,7 +238,7 @@ fn found_nothing(session: &mut Session, semaphore: u32) {
 }
 
 fn post(session: &mut Session, semaphore: u32) {
-    *count_of(semaphore) += 1;
+    add(objects::semaphore(session.turn(), semaphore));
     session.event(Kind::SemaphorePost, 0, [semaphore.into()]);
     scheduler::wake(Wait::Object(semaphore));
     session.point();
@@ -257,7 +269,7 @@ fn receives(session: &mut Session, channel: &Channel) -> Then {
 /// Sends as soon as there is room.
 fn send(session: &mut Session, channel: &Channel) -> Then {
     if let Some(room) = channel.room {
-        while *count_of(room) == 0 {
+        while count_of(session, room) == 0 {
             scheduler::block(session.me, Wait::Object(room), None);
         }
         add(&channel.reserved);
@@ -270,12 +282,14 @@ fn send(session: &mut Session, channel: &Channel) -> Then {
 
 fn try_send(session: &mut Session, channel: &Channel) -> Then {
     // Who has room will send in a moment; until then the library would find it.
-    while channel.reserved.get() > 0 && channel.room.is_some_and(|room| *count_of(room) == 0) {
+    while channel.reserved.get() > 0
+        && channel.room.is_some_and(|room| count_of(session, room) == 0)
+    {
         scheduler::block(session.me, Wait::Object(channel.lock), None);
     }
     lock(session, channel.lock);
     match channel.room {
-        Some(room) if *count_of(room) == 0 => {
+        Some(room) if count_of(session, room) == 0 => {
             found_nothing(session, room);
             return Then::Release;
         }
@@ -295,7 +309,7 @@ fn receive(session: &mut Session, channel: &Channel, deadline: Option<u64>) -> O
     let several = channel.has_several.get();
     let (mut late, mut looked) = (false, !several);
     loop {
-        if *count_of(channel.messages) > 0 {
+        if count_of(session, channel.messages) > 0 {
             take(session, channel.messages, by_try);
             lock(session, channel.lock);
             return Some(receives(session, channel));
@@ -312,7 +326,7 @@ fn receive(session: &mut Session, channel: &Channel, deadline: Option<u64>) -> O
         if all_gone && channel.senders_known_gone.get() == channel.senders.get() {
             return None;
         }
-        if all_gone || *count_of(channel.gone) > 0 && forced::expects(me, "sem-wait") {
+        if all_gone || count_of(session, channel.gone) > 0 && forced::expects(me, "sem-wait") {
             take(session, channel.gone, by_try);
             add(&channel.senders_known_gone);
             // Nobody has sent anything meanwhile.
@@ -323,7 +337,7 @@ fn receive(session: &mut Session, channel: &Channel, deadline: Option<u64>) -> O
             found_nothing(session, channel.messages);
             lock(session, channel.lock);
             // The library looks once more.
-            if *count_of(channel.messages) > 0 {
+            if count_of(session, channel.messages) > 0 {
                 take(session, channel.messages, true);
                 return Some(receives(session, channel));
             }
@@ -335,7 +349,7 @@ fn receive(session: &mut Session, channel: &Channel, deadline: Option<u64>) -> O
 
 fn try_receive(session: &mut Session, channel: &Channel) -> Then {
     lock(session, channel.lock);
-    if *count_of(channel.messages) > 0 {
+    if count_of(session, channel.messages) > 0 {
         take(session, channel.messages, true);
         return receives(session, channel);
     }
@@ -347,7 +361,7 @@ fn try_receive(session: &mut Session, channel: &Channel) -> Then {
 /// With the lock: looks whether there are senders.
 fn learn_of_senders(session: &mut Session, channel: &Channel) {
     while channel.senders_known_gone.get() < channel.senders.get() {
-        if *count_of(channel.gone) == 0 {
+        if count_of(session, channel.gone) == 0 {
             return found_nothing(session, channel.gone);
         }
         take(session, channel.gone, true);
@@ -359,7 +373,7 @@ fn learn_of_senders(session: &mut Session, channel: &Channel) {
 /// messages are destroyed may need other locks, so the lock is given back before.
 fn drop_receiver(session: &mut Session, channel: &Channel) -> Then {
     lock(session, channel.lock);
-    while *count_of(channel.messages) > 0 {
+    while count_of(session, channel.messages) > 0 {
         take(session, channel.messages, true);
     }
     if channel.senders_known_gone.get() < channel.senders.get() {
@@ -380,19 +394,18 @@ fn drop_receiver(session: &mut Session, channel: &Channel) -> Then {
 }
 
 fn count_gone(session: &mut Session, channel: u64) {
-    let gone = counted(channel, Count::ReceiversGone);
-    *gone += 1;
+    let gone = counted(session, channel, Count::ReceiversGone, 1);
     let place = session.place;
     session.recorder().meet(place);
     let head = head(Kind::Write, access::detail(8, Order::Release as u8), place);
-    session.me.access::<false, 0>(head, cell(channel, Count::ReceiversGone), *gone, []);
+    session.me.access::<false, 0>(head, cell(channel, Count::ReceiversGone), gone, []);
     session.point();
 }
 
 /// Whether a block that the thread frees is the library's own business.
-pub fn frees(thread: u32, block: u64) -> bool {
-    // SAFETY: callers have the turn.
-    unsafe { OPEN.get() }.iter().filter(|open| open.thread == thread).any(|open| match &open.then {
+pub fn frees(session: &Session, block: u64) -> bool {
+    let open = OPEN.shared(session.turn()).borrow();
+    open.iter().filter(|open| open.thread == session.me.number).any(|open| match &open.then {
         Then::ReceiverGone(own) => own.contains(&block),
         _ => false,
     })
@@ -413,6 +426,7 @@ pub unsafe extern "C" fn __foretell_rust_channel_begin(
     session.place = session.me.called_at;
     session.point();
     let Some(channel) = channel(&session, address as u64, bounded != 0) else { return };
+    let channel = &*channel;
     let limit = libc::timespec { tv_sec: seconds as i64, tv_nsec: nanoseconds.into() };
     let deadline = (nanoseconds < ChannelCall::NO_LIMIT)
         .then(|| deadline_of(libc::CLOCK_MONOTONIC, &raw const limit));
@@ -434,8 +448,8 @@ pub unsafe extern "C" fn __foretell_rust_channel_begin(
     if let Some(then) = then {
         let silent = matches!(then, Then::SenderGone(_));
         let (thread, place) = (session.me.number, session.place);
-        // SAFETY: a session has the turn.
-        unsafe { OPEN.get() }.push(Open { thread, channel: address as u64, place, then });
+        let open = Open { thread, channel: address as u64, place, then };
+        OPEN.shared(session.turn()).borrow_mut().push(open);
         if silent {
             // The thread counts as inside the runtime until the library is done.
             session.recorder().allow(0);
@@ -455,7 +469,7 @@ fn ending(address: u64) -> Option<(Session, Open)> {
     let number = me.number;
     let find = || {
         // SAFETY: who has begun a call without leaving the runtime has the turn, as has a session.
-        let open = unsafe { OPEN.get() };
+        let mut open = OPEN.shared(unsafe { Turn::held() }).borrow_mut();
         let is_it = |open: &Open| open.thread == number && open.channel == address;
         open.iter().rposition(is_it).map(|at| open.swap_remove(at))
     };
@@ -476,11 +490,8 @@ fn ending(address: u64) -> Option<(Session, Open)> {
 #[allow(clippy::missing_safety_doc)] // foretell-abi
 pub unsafe extern "C" fn __foretell_rust_channel_end(_call: u32, address: *const u8) {
     let Some((mut session, Open { place, then, .. })) = ending(address as u64) else { return };
-    // SAFETY: a session has the turn.
-    let channels = unsafe { CHANNELS.get() };
     session.place = place;
-    let is_it = |channel: &Channel| channel.address == address as u64;
-    let Some(channel) = channels.iter().find(|channel| is_it(channel)) else { return };
+    let Some(channel) = known(session.turn(), address as u64) else { return };
     let number = channel.lock;
     match then {
         Then::Post(semaphore) => {
@@ -498,27 +509,43 @@ pub unsafe extern "C" fn __foretell_rust_channel_end(_call: u32, address: *const
         }
         Then::ReceiverGone(_) => session.me.unpreemptible -= 1,
     }
-    // SAFETY: a session has the turn; others may have run meanwhile.
-    let channels = unsafe { CHANNELS.get() };
     let left = |channel: &Channel| channel.senders_gone.get() < channel.senders.get();
-    channels.retain(|channel| !channel.receiver_gone.get() || left(channel));
+    let stays = |channel: &Rc<Channel>| !channel.receiver_gone.get() || left(channel);
+    CHANNELS.shared(session.turn()).borrow_mut().retain(stays);
     session.point();
 }
 
 #[cfg(test)]
 mod tests {
-    use super::capacity;
+    use super::{POSITIONS, capacity};
+
+    /// A channel for so many messages in memory whose unused bytes have the word.
+    fn in_memory(capacity: u64, unused: &[u64]) -> Vec<u64> {
+        let mark = (capacity + 1).next_power_of_two();
+        let mut words: Vec<u64> = unused.iter().copied().cycle().take(POSITIONS).collect();
+        // Empty lists of who waits have a capacity of 0 and point to their alignment.
+        let waiting = [0, 8, 0, 0, 8, 0, 1, 0, 8, 0, 0, 8, 0, 1];
+        words.extend([0x7f00_1000, capacity, capacity, 2 * mark, mark]);
+        words.extend(waiting);
+        words
+    }
 
     #[test]
     fn the_capacity_is_where_its_mark_and_its_lap_are() {
-        for capacity_was in 1..200u64 {
-            let mark = (capacity_was + 1).next_power_of_two();
-            // Empty lists of who waits have a capacity of 0 and point to their alignment.
-            let words = [0, 0, 0x7f00_1000, capacity_was, capacity_was, 2 * mark, mark];
-            let waiting = [0, 8, 0, 0, 8, 0, 1, 0, 8, 0, 0, 8, 0, 1];
-            let all = [words.as_slice(), &waiting].concat();
-            assert_eq!(capacity(&all), Some(capacity_was as u32));
+        for there in 1..200u64 {
+            assert_eq!(capacity(&in_memory(there, &[0])), Some(there as u32));
         }
         assert_eq!(capacity(&[0, 8, 8, 1, 1, 16]), None);
+    }
+
+    #[test]
+    fn what_nobody_wrote_is_no_capacity() {
+        for there in 1..200u64 {
+            // A larger channel that once lay on the stack, and words that go with the channel's own.
+            assert_eq!(capacity(&in_memory(there, &[300, 300, 1024, 512])), Some(there as u32));
+            let (mark, lap) =
+                ((there + 1).next_power_of_two(), 2 * (there + 1).next_power_of_two());
+            assert_eq!(capacity(&in_memory(there, &[mark, lap, 2 * lap])), Some(there as u32));
+        }
     }
 }

@@ -8,20 +8,21 @@
 //! what it shares with the scope, and who does so last would be a choice for nothing. What the program has
 //! in thread-local variables is destroyed after it, as in the library.
 
+use std::cell::RefCell;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
 use foretell_abi::{Order, Site};
 use foretell_wire::{Kind, access};
 
-use crate::objects::{self, Model};
+use crate::objects;
 use crate::recorder::head;
 use crate::scheduler;
 use crate::thread::{Session, Wait};
 use crate::turn::TurnCell;
 
 /// Scopes, by the words in which the library counts, and how many threads have begun in each.
-static SCOPES: TurnCell<Vec<(u64, u32)>> = TurnCell::new(Vec::new());
+static SCOPES: TurnCell<RefCell<Vec<(u64, u32)>>> = TurnCell::new(RefCell::new(Vec::new()));
 
 /// How many words the state of a scope has.
 const WORDS: usize = 3;
@@ -50,17 +51,6 @@ fn counter(before: &[u64; WORDS], after: &[u64; WORDS]) -> Option<usize> {
     (0..WORDS).find(|&at| before[at].abs_diff(after[at]) == 1)
 }
 
-/// The semaphore of a scope.
-fn posts(word: u64) -> (u32, &'static mut u32) {
-    let fits = |model: &Model| matches!(model, Model::Semaphore(_));
-    let object = objects::get(word, fits, || Model::Semaphore(0));
-    let number = object.number;
-    match &mut object.model {
-        Model::Semaphore(count) => (number, count),
-        _ => unreachable!("a semaphore"),
-    }
-}
-
 /// `ScopeData::increment_num_running_threads`.
 ///
 /// # Safety
@@ -80,13 +70,12 @@ pub unsafe extern "C-unwind" fn __foretell_rust_scope_begin(
     let Some(at) = counter(&before, &after) else { return };
     let word = scope as u64 + 8 * at as u64;
     session.me.scopes.begins = word;
-    // SAFETY: a session has the turn.
-    let scopes = unsafe { SCOPES.get() };
+    let mut scopes = SCOPES.shared(session.turn()).borrow_mut();
     match scopes.iter_mut().find(|(known, _)| *known == word) {
         Some((_, begun)) => *begun += 1,
         None => {
             // Another scope was there before.
-            objects::forget(word);
+            objects::forget(session.turn(), word);
             scopes.push((word, 1));
         }
     }
@@ -130,8 +119,8 @@ pub unsafe extern "C-unwind" fn __foretell_rust_scope_end(
 }
 
 fn post(session: &mut Session, word: u64) {
-    let (number, count) = posts(word);
-    *count += 1;
+    let (number, count) = objects::semaphore_at(session.turn(), word);
+    count.set(count.get() + 1);
     session.event(Kind::SemaphorePost, 0, [number.into()]);
     scheduler::wake(Wait::Object(number));
     session.point();
@@ -179,19 +168,19 @@ pub unsafe extern "C" fn __foretell_rust_scope_wait(
         let mut taken = 0;
         // More may begin while this one waits.
         loop {
-            // SAFETY: a session has the turn.
-            let scopes = unsafe { SCOPES.get() };
+            let mut scopes = SCOPES.shared(session.turn()).borrow_mut();
             let Some(at) = scopes.iter().position(|(known, _)| *known == address) else { break };
             if taken == scopes[at].1 {
                 scopes.swap_remove(at);
                 break;
             }
-            let (number, count) = posts(address);
-            if *count == 0 {
+            drop(scopes);
+            let (number, count) = objects::semaphore_at(session.turn(), address);
+            if count.get() == 0 {
                 scheduler::block(session.me, Wait::Object(number), None);
                 continue;
             }
-            *count -= 1;
+            count.set(count.get() - 1);
             taken += 1;
             session.event(Kind::SemaphoreWait, 0, [number.into()]);
             session.point();

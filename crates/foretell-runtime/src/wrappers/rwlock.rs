@@ -7,29 +7,40 @@ use libc::{c_int, clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 
 use super::mutex::Patience;
 use super::time::deadline_of;
+use crate::channels;
 use crate::objects::{self, Model, ReaderWriter};
 use crate::outside;
 use crate::real::{interpose, real};
 use crate::replay;
 use crate::scheduler;
 use crate::thread::{Session, Wait};
+use crate::turn::Turn;
 
-fn number(rwlock: *const pthread_rwlock_t) -> u32 {
+fn number(turn: Turn, rwlock: *const pthread_rwlock_t) -> u32 {
     let object = objects::get(
+        turn,
         rwlock as u64,
         |model| matches!(model, Model::ReaderWriter(_)),
         || Model::ReaderWriter(ReaderWriter::default()),
     );
     // SAFETY: glibc's layout on x86-64: the eighth word says whether other processes may use it.
-    object.shared = unsafe { rwlock.cast::<u32>().add(7).read() } != 0;
+    object.shared.set(unsafe { rwlock.cast::<u32>().add(7).read() } != 0);
     object.number
+}
+
+/// Whether a writer that waits keeps new readers out, which is not modelled.
+unsafe fn prefers_writers(rwlock: *const pthread_rwlock_t) -> bool {
+    /// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`
+    const NONRECURSIVE: u32 = 2;
+    // SAFETY: glibc's layout on x86-64: the thirteenth word is its kind.
+    unsafe { rwlock.cast::<u32>().add(12).read() == NONRECURSIVE }
 }
 
 /// Whether the lock can be had now. One that other processes may use decides by itself, and is taken
 /// by this.
-fn can_be_had(number: u32, shared: bool) -> bool {
-    let object = objects::by_number(number);
-    if object.shared {
+fn can_be_had(turn: Turn, number: u32, shared: bool) -> bool {
+    let object = objects::by_number(turn, number);
+    if object.shared.get() {
         let rwlock = object.address as *mut pthread_rwlock_t;
         return 0
             == match shared {
@@ -37,13 +48,12 @@ fn can_be_had(number: u32, shared: bool) -> bool {
                 false => real!(pthread_rwlock_trywrlock(rwlock: *mut pthread_rwlock_t) -> c_int),
             };
     }
-    let rwlock = state(number);
-    rwlock.writer.is_none() && (shared || rwlock.readers.is_empty())
+    state(turn, number).is_free(shared)
 }
 
 /// The reader-writer lock behind an object's number.
-pub fn state(number: u32) -> &'static mut ReaderWriter {
-    match &mut objects::by_number(number).model {
+pub fn state(turn: Turn, number: u32) -> &'static ReaderWriter {
+    match &objects::by_number(turn, number).model {
         Model::ReaderWriter(rwlock) => rwlock,
         _ => unreachable!("numbers of reader-writer locks name reader-writer locks"),
     }
@@ -55,7 +65,8 @@ const LOCKS: [Logged; 2] = [Logged::ReaderWriter, Logged::ReaderWriterFailed];
 /// Takes the lock as a reader or as the writer.
 pub fn acquire(session: &mut Session, number: u32, shared: bool, patience: Patience) -> c_int {
     session.point();
-    let me = session.me.number;
+    let (me, turn) = (session.me.number, session.turn());
+    let rwlock = state(turn, number);
     let by_try = match patience {
         Patience::Until(None) => 0,
         Patience::Try | Patience::Until(Some(_)) => lock::BY_TRY,
@@ -72,9 +83,8 @@ pub fn acquire(session: &mut Session, number: u32, shared: bool, patience: Patie
     loop {
         match replay::peek(session.me, &LOCKS) {
             Some((Logged::ReaderWriterFailed, error)) => {
-                let rwlock = state(number);
                 // When it failed is not in the log: an event only if it would fail now too.
-                if rwlock.writer.is_some() || (!shared && !rwlock.readers.is_empty()) {
+                if !rwlock.is_free(shared) {
                     return failed(session, flags, error as c_int);
                 }
                 replay::pass(session.me);
@@ -87,11 +97,10 @@ pub fn acquire(session: &mut Session, number: u32, shared: bool, patience: Patie
             Some(_) => patience = Patience::Until(None), // the log says that it will be had
             None => {}
         }
-        if can_be_had(number, shared) {
+        if can_be_had(turn, number, shared) {
             break;
         }
-        let rwlock = state(number);
-        if rwlock.writer.is_none() && (shared || rwlock.readers.is_empty()) {
+        if rwlock.is_free(shared) {
             let (me, place) = (session.me.number, session.place);
             outside::note(me, Cause::SharedObject, 0, "a reader-writer lock", place);
             match patience {
@@ -106,24 +115,22 @@ pub fn acquire(session: &mut Session, number: u32, shared: bool, patience: Patie
         }
         match patience {
             Patience::Try => return failed(session, flags, libc::EBUSY),
-            Patience::Until(_) if rwlock.writer == Some(me) => {
+            Patience::Until(_) if rwlock.writer.get() == Some(me) => {
                 return failed(session, mode, libc::EDEADLK);
             }
             Patience::Until(deadline) => {
-                if scheduler::block(session.me, Wait::Object(number), deadline) {
-                    let rwlock = state(number);
-                    if rwlock.writer.is_some() || (!shared && !rwlock.readers.is_empty()) {
-                        return failed(session, flags, libc::ETIMEDOUT);
-                    }
+                if scheduler::block(session.me, Wait::Object(number), deadline)
+                    && !rwlock.is_free(shared)
+                {
+                    return failed(session, flags, libc::ETIMEDOUT);
                 }
             }
         }
     }
-    let rwlock = state(number);
     if shared {
-        rwlock.readers.push(me);
+        rwlock.readers.borrow_mut().push(me);
     } else {
-        rwlock.writer = Some(me);
+        rwlock.writer.set(Some(me));
     }
     replay::done(session.me, number);
     session.event(Kind::Acquire, 0, [u64::from(number) | u64::from(flags) << 32]);
@@ -133,17 +140,10 @@ pub fn acquire(session: &mut Session, number: u32, shared: bool, patience: Patie
 
 /// Gives the lock back, as the writer or as a reader.
 pub fn release(session: &mut Session, number: u32) -> c_int {
-    let lock = state(number);
-    let me = session.me.number;
-    let flags = if lock.writer == Some(me) {
-        lock.writer = None;
-        0
-    } else if let Some(reader) = lock.readers.iter().position(|&reader| reader == me) {
-        lock.readers.swap_remove(reader);
-        lock::SHARED
-    } else {
+    let Some(shared) = state(session.turn(), number).give_back(session.me.number) else {
         return libc::EPERM;
     };
+    let flags = if shared { lock::SHARED } else { 0 };
     session.event(Kind::Release, 0, [u64::from(number) | u64::from(flags) << 32]);
     scheduler::wake(Wait::Object(number));
     session.point();
@@ -158,8 +158,8 @@ interpose! {
     fn pthread_rwlock_init(
         rwlock: *mut pthread_rwlock_t, attributes: *const pthread_rwlockattr_t,
     ) -> c_int {
-        if let Some(_session) = Session::begin() {
-            objects::define(rwlock as u64, Model::ReaderWriter(ReaderWriter::default()));
+        if let Some(session) = Session::begin() {
+            objects::define(session.turn(), rwlock as u64, Model::ReaderWriter(ReaderWriter::default()));
         }
         real!(pthread_rwlock_init(
             rwlock: *mut pthread_rwlock_t, attributes: *const pthread_rwlockattr_t) -> c_int)
@@ -167,9 +167,9 @@ interpose! {
 
     fn pthread_rwlock_destroy(rwlock: *mut pthread_rwlock_t) -> c_int {
         if let Some(mut session) = Session::begin() {
-            let number = number(rwlock);
+            let number = number(session.turn(), rwlock);
             super::destroyed(&mut session, number);
-            objects::bury(rwlock as u64);
+            objects::bury(session.turn(), rwlock as u64);
         }
         real!(pthread_rwlock_destroy(rwlock: *mut pthread_rwlock_t) -> c_int)
     }
@@ -177,28 +177,43 @@ interpose! {
     fn pthread_rwlock_rdlock(rwlock: *mut pthread_rwlock_t) -> c_int {
         match Session::begin() {
             None => crate::sync_only::rwlock_rdlock(rwlock),
-            Some(mut session) => acquire(&mut session, number(rwlock), true, Patience::Until(None)),
+            Some(mut session) => {
+                if prefers_writers(rwlock) && !channels::alone() {
+                    outside::note_outcome(&session, "pthread_rwlock_rdlock");
+                }
+                let number = number(session.turn(), rwlock);
+                acquire(&mut session, number, true, Patience::Until(None))
+            }
         }
     }
 
     fn pthread_rwlock_wrlock(rwlock: *mut pthread_rwlock_t) -> c_int {
         match Session::begin() {
             None => crate::sync_only::rwlock_wrlock(rwlock),
-            Some(mut session) => acquire(&mut session, number(rwlock), false, Patience::Until(None)),
+            Some(mut session) => {
+                let number = number(session.turn(), rwlock);
+                acquire(&mut session, number, false, Patience::Until(None))
+            }
         }
     }
 
     fn pthread_rwlock_tryrdlock(rwlock: *mut pthread_rwlock_t) -> c_int {
         match Session::begin() {
             None => crate::sync_only::rwlock_tryrdlock(rwlock),
-            Some(mut session) => acquire(&mut session, number(rwlock), true, Patience::Try),
+            Some(mut session) => {
+                let number = number(session.turn(), rwlock);
+                acquire(&mut session, number, true, Patience::Try)
+            }
         }
     }
 
     fn pthread_rwlock_trywrlock(rwlock: *mut pthread_rwlock_t) -> c_int {
         match Session::begin() {
             None => crate::sync_only::rwlock_trywrlock(rwlock),
-            Some(mut session) => acquire(&mut session, number(rwlock), false, Patience::Try),
+            Some(mut session) => {
+                let number = number(session.turn(), rwlock);
+                acquire(&mut session, number, false, Patience::Try)
+            }
         }
     }
 
@@ -208,7 +223,8 @@ interpose! {
         match Session::begin() {
             None => crate::sync_only::rwlock_timedrdlock(rwlock, time),
             Some(mut session) => {
-                acquire(&mut session, number(rwlock), true, until(libc::CLOCK_REALTIME, time))
+                let number = number(session.turn(), rwlock);
+                acquire(&mut session, number, true, until(libc::CLOCK_REALTIME, time))
             }
         }
     }
@@ -219,7 +235,8 @@ interpose! {
         match Session::begin() {
             None => crate::sync_only::rwlock_timedwrlock(rwlock, time),
             Some(mut session) => {
-                acquire(&mut session, number(rwlock), false, until(libc::CLOCK_REALTIME, time))
+                let number = number(session.turn(), rwlock);
+                acquire(&mut session, number, false, until(libc::CLOCK_REALTIME, time))
             }
         }
     }
@@ -229,7 +246,10 @@ interpose! {
     ) -> c_int {
         match Session::begin() {
             None => crate::sync_only::rwlock_clockrdlock(rwlock, clock, time),
-            Some(mut session) => acquire(&mut session, number(rwlock), true, until(clock, time)),
+            Some(mut session) => {
+                let number = number(session.turn(), rwlock);
+                acquire(&mut session, number, true, until(clock, time))
+            }
         }
     }
 
@@ -238,7 +258,10 @@ interpose! {
     ) -> c_int {
         match Session::begin() {
             None => crate::sync_only::rwlock_clockwrlock(rwlock, clock, time),
-            Some(mut session) => acquire(&mut session, number(rwlock), false, until(clock, time)),
+            Some(mut session) => {
+                let number = number(session.turn(), rwlock);
+                acquire(&mut session, number, false, until(clock, time))
+            }
         }
     }
 
@@ -247,8 +270,8 @@ interpose! {
             return crate::sync_only::rwlock_unlock(rwlock);
         };
         session.point();
-        let number = number(rwlock);
-        if objects::by_number(number).shared {
+        let number = number(session.turn(), rwlock);
+        if objects::by_number(session.turn(), number).shared.get() {
             let unlocked = real!(pthread_rwlock_unlock(rwlock: *mut pthread_rwlock_t) -> c_int);
             if unlocked != 0 {
                 return unlocked;

@@ -13,17 +13,19 @@ use crate::real::{interpose, real};
 use crate::replay;
 use crate::scheduler;
 use crate::thread::{Session, Wait};
+use crate::turn::Turn;
 
 /// The model; a semaphore that was initialised unseen has the count that glibc keeps in it.
-fn object(semaphore: *const sem_t) -> &'static mut Object {
+fn object(turn: Turn, semaphore: *const sem_t) -> &'static Object {
     let object = objects::get(
+        turn,
         semaphore as u64,
         |model| matches!(model, Model::Semaphore(_)),
         // SAFETY: glibc's layout on 64-bit machines: the count is the first word.
-        || Model::Semaphore(unsafe { semaphore.cast::<u32>().read() }),
+        || Model::semaphore(unsafe { semaphore.cast::<u32>().read() }),
     );
     // SAFETY: the same layout: the third word says whether other processes may use it.
-    object.shared = unsafe { semaphore.cast::<u32>().add(2).read() } != 0;
+    object.shared.set(unsafe { semaphore.cast::<u32>().add(2).read() } != 0);
     object
 }
 
@@ -37,17 +39,17 @@ enum Post {
 
 /// Decrements if that is possible now. A semaphore that other processes may use decides by itself;
 /// the model counts the posts of this process that were not taken yet.
-fn take(number: u32, semaphore: *mut sem_t) -> Option<Post> {
-    let shared = objects::by_number(number).shared;
+fn take(turn: Turn, number: u32, semaphore: *mut sem_t) -> Option<Post> {
+    let shared = objects::by_number(turn, number).shared.get();
     if shared && real!(sem_trywait(semaphore: *mut sem_t) -> c_int) != 0 {
         return None;
     }
-    let count = count(number);
-    match *count {
+    let count = objects::semaphore(turn, number);
+    match count.get() {
         0 if shared => Some(Post::Foreign),
         0 => None,
-        _ => {
-            *count -= 1;
+        there => {
+            count.set(there - 1);
             Some(Post::Ours)
         }
     }
@@ -70,23 +72,17 @@ fn took(session: &mut Session, number: u32, post: &Post, by_try: bool) {
 
 /// Records that a wait failed because there was nothing.
 fn found_nothing(session: &mut Session, number: u32) {
-    if *count(number) == 0 {
+    if objects::semaphore(session.turn(), number).get() == 0 {
         session.event(Kind::SemaphoreWaitFailed, 0, [number.into()]);
         session.point();
-    }
-}
-
-fn count(number: u32) -> &'static mut u32 {
-    match &mut objects::by_number(number).model {
-        Model::Semaphore(count) => count,
-        _ => unreachable!("numbers of semaphores name semaphores"),
     }
 }
 
 /// Decrements, waiting until the deadline if need be.
 fn wait(mut session: Session, semaphore: *mut sem_t, deadline: Option<u64>) -> c_int {
     session.point();
-    let number = object(semaphore).number;
+    let turn = session.turn();
+    let number = object(turn, semaphore).number;
     let logged = replay::peek(session.me, &WAITS);
     if let Some((Logged::SemaphoreFailed, error)) = logged {
         return failed_as_logged(session, number, error);
@@ -95,12 +91,12 @@ fn wait(mut session: Session, semaphore: *mut sem_t, deadline: Option<u64>) -> c
     let deadline = if logged.is_some() { None } else { deadline };
     let post = loop {
         if replay::may(session.me, number, &WAITS)
-            && let Some(post) = take(number, semaphore)
+            && let Some(post) = take(turn, number, semaphore)
         {
             break post;
         }
         let late = scheduler::block(session.me, Wait::Object(number), deadline);
-        let empty = !objects::is_free(number);
+        let empty = !objects::is_free(turn, number);
         if empty && super::threads::is_cancelled(session.me) {
             super::threads::act_on_cancellation(session);
             return fail(libc::EINTR);
@@ -131,18 +127,18 @@ interpose! {
     fn sem_init(semaphore: *mut sem_t, shared: c_int, value: c_uint) -> c_int {
         let result = real!(sem_init(
             semaphore: *mut sem_t, shared: c_int, value: c_uint) -> c_int);
-        if result == 0 && let Some(_session) = Session::begin() {
-            objects::define(semaphore as u64, Model::Semaphore(value));
+        if result == 0 && let Some(session) = Session::begin() {
+            objects::define(session.turn(), semaphore as u64, Model::semaphore(value));
         }
         result
     }
 
     fn sem_destroy(semaphore: *mut sem_t) -> c_int {
         if let Some(mut session) = Session::begin() {
-            if let Some(number) = objects::number_at(semaphore as u64) {
+            if let Some(number) = objects::number_at(session.turn(), semaphore as u64) {
                 super::destroyed(&mut session, number);
             }
-            objects::bury(semaphore as u64);
+            objects::bury(session.turn(), semaphore as u64);
         }
         real!(sem_destroy(semaphore: *mut sem_t) -> c_int)
     }
@@ -180,8 +176,8 @@ interpose! {
         if replay::peek(session.me, &WAITS).is_some() {
             return wait(session, semaphore, None);
         }
-        let number = object(semaphore).number;
-        let Some(post) = take(number, semaphore) else {
+        let number = object(session.turn(), semaphore).number;
+        let Some(post) = take(session.turn(), number, semaphore) else {
             found_nothing(&mut session, number);
             return fail(libc::EAGAIN);
         };
@@ -196,14 +192,15 @@ interpose! {
         };
         session.point();
         let (number, shared) = {
-            let object = object(semaphore);
-            (object.number, object.shared)
+            let object = object(session.turn(), semaphore);
+            (object.number, object.shared.get())
         };
         replay::await_place(session.me, number, Logged::SemaphorePost);
         if shared && real!(sem_post(semaphore: *mut sem_t) -> c_int) != 0 {
             return -1;
         }
-        *count(number) += 1;
+        let count = objects::semaphore(session.turn(), number);
+        count.set(count.get() + 1);
         replay::done(session.me, number);
         session.event(Kind::SemaphorePost, 0, [number.into()]);
         scheduler::wake(Wait::Object(number));
@@ -216,11 +213,11 @@ interpose! {
             None => real!(sem_getvalue(semaphore: *mut sem_t, value: *mut c_int) -> c_int),
             Some(mut session) => {
                 session.point();
-                let object = object(semaphore);
-                if object.shared {
+                let object = object(session.turn(), semaphore);
+                if object.shared.get() {
                     return real!(sem_getvalue(semaphore: *mut sem_t, value: *mut c_int) -> c_int);
                 }
-                *value = *count(object.number) as c_int;
+                *value = objects::semaphore(session.turn(), object.number).get() as c_int;
                 session.recorder().gap(1, "a look at the count of a semaphore");
                 0
             }

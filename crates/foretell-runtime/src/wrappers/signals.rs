@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicI32, AtomicUsize};
 use foretell_wire::outside::Cause;
 use libc::{c_int, c_void};
 
+use super::files::changes_process;
 use super::process::{FATAL, signals_matter};
 use crate::channels;
 use crate::local;
@@ -183,7 +184,11 @@ pub fn run_pending(me: &mut Thread) {
         }
         let before = (me.state, me.wait, me.deadline);
         me.state = State::Runnable;
-        // SAFETY: plain structures. What the kernel told is gone; the number is what most want.
+        if flags_of(signal) & libc::SA_SIGINFO != 0 {
+            // What the kernel told besides the number is gone.
+            outside::note(me.number, Cause::Signal, signal as u64, "", 0);
+        }
+        // SAFETY: plain structures.
         unsafe {
             let mut information: libc::siginfo_t = std::mem::zeroed();
             information.si_signo = signal;
@@ -243,6 +248,12 @@ interpose! {
             HANDLERS[at].store(before.0, SeqCst);
             FLAGS[at].store(before.1, SeqCst);
         } else if !action.is_null() {
+            let now = HANDLERS[at].load(SeqCst);
+            let handles = |handler| ![libc::SIG_DFL, libc::SIG_IGN].contains(&handler);
+            if now != before.0 && (handles(now) || handles(before.0)) {
+                // Which handler a signal meets is not varied.
+                changes_process("sigaction");
+            }
             let bit = 1u64 << (signal - 1);
             if std::ptr::eq(given, action) {
                 HANDLED.fetch_and(!bit, Relaxed);

@@ -23,6 +23,7 @@ use crate::scheduler::{self, scheduler};
 use crate::stacks;
 use crate::sys;
 use crate::thread::{Session, State, Thread, Wait};
+use crate::turn::Turn;
 use crate::watchdog;
 
 unsafe extern "C" {
@@ -198,16 +199,17 @@ fn is_single() -> bool {
 }
 
 /// The thread behind a handle, if it is ours and not yet joined.
-fn find(handle: pthread_t) -> Option<&'static mut Thread> {
-    find_by(|thread| thread.handle == handle)
+fn find(turn: Turn, handle: pthread_t) -> Option<*mut Thread> {
+    find_by(turn, |thread| thread.handle == handle)
 }
 
-fn find_by(is_it: impl Fn(&Thread) -> bool) -> Option<&'static mut Thread> {
-    // SAFETY: callers have the turn; states of threads are never freed.
+/// The state of a thread is never freed. It may be the caller's own, so nobody gets a reference to it.
+fn find_by(_turn: Turn, is_it: impl Fn(&Thread) -> bool) -> Option<*mut Thread> {
+    // SAFETY: the token says that the thread has the turn.
     let scheduler = unsafe { scheduler() };
-    let all = scheduler.threads.iter().chain(&scheduler.joinable);
-    // SAFETY: as above.
-    all.map(|&thread| unsafe { &mut *thread }).find(|thread| is_it(thread))
+    let mut all = scheduler.threads.iter().chain(&scheduler.joinable).copied();
+    // SAFETY: states of threads are never freed.
+    all.find(|&thread| is_it(unsafe { &*thread }))
 }
 
 /// Sends a signal to a thread: what the sender did comes before the handler, or the wait that takes it.
@@ -220,15 +222,19 @@ fn to_thread(
         fiber::go_home(session.me);
         session.point();
         if (1..=64).contains(&signal)
-            && let Some(target) = find_by(is_it)
-            && target.number != session.me.number
+            && let Some(target) = find_by(session.turn(), is_it)
+            // SAFETY: states of threads are never freed.
+            && let (number, mask) = unsafe { ((*target).number, (*target).mask) }
+            && number != session.me.number
         {
-            if target.mask >> (signal - 1) & 1 != 0 {
-                let channel = channels::signalled(&mut session, target.number, signal, false);
-                target.pending_signals.push(channel);
+            if mask >> (signal - 1) & 1 != 0 {
+                let channel = channels::signalled(&mut session, number, signal, false);
+                // SAFETY: another thread's, which waits for the turn.
+                unsafe { (*target).pending_signals.push(channel) };
             } else if super::process::has_handler(signal) {
-                let channel = channels::signalled(&mut session, target.number, signal, true);
-                target.handled_signals.push(channel);
+                let channel = channels::signalled(&mut session, number, signal, true);
+                // SAFETY: another thread's, which waits for the turn.
+                unsafe { (*target).handled_signals.push(channel) };
                 super::process::interrupts(&session, signal);
             }
             let result = send();
@@ -257,12 +263,12 @@ pub fn wait_for_end(
     tries: bool,
 ) -> Joined {
     session.point();
-    let Some(thread) = find(handle) else { return Joined::Unknown };
-    if thread.number == session.me.number || thread.detached {
+    let Some(pointer) = find(session.turn(), handle) else { return Joined::Unknown };
+    // SAFETY: states of threads are never freed.
+    let (number, detached) = unsafe { ((*pointer).number, (*pointer).detached) };
+    if number == session.me.number || detached {
         return Joined::Unknown;
     }
-    let number = thread.number;
-    let pointer: *mut Thread = thread;
     // Others change the state while we are blocked, so it is read anew each time.
     // SAFETY: states of threads are never freed; we have the turn whenever we look.
     let is_over = || unsafe { (*pointer).state } == State::Finished;
@@ -465,10 +471,11 @@ interpose! {
     }
 
     fn pthread_detach as detach(handle: pthread_t) -> c_int {
-        if let Some(_session) = Session::begin() && let Some(thread) = find(handle) {
-            thread.detached = true;
-            let pointer: *mut Thread = thread;
-            scheduler().joinable.retain(|&other| other != pointer);
+        if let Some(session) = Session::begin()
+            && let Some(thread) = find(session.turn(), handle)
+        {
+            (*thread).detached = true;
+            scheduler().joinable.retain(|&other| other != thread);
         }
         real!(pthread_detach(handle: pthread_t) -> c_int)
     }
@@ -476,32 +483,34 @@ interpose! {
     fn pthread_cancel(handle: pthread_t) -> c_int {
         if let Some(mut session) = Session::begin() {
             session.point();
-            if let Some(thread) = find(handle) {
-                thread.cancelled = true;
-                if thread.cancelled_anywhere {
+            if let Some(thread) = find(session.turn(), handle) {
+                (*thread).cancelled = true;
+                // Whether it comes in time, and where the thread ends, depends on how far that is.
+                outside::note_outcome(&session, "pthread_cancel");
+                if (*thread).cancelled_anywhere {
                     let cause = Cause::AsynchronousCancellation;
-                    outside::note(thread.number, cause, 0, "", session.place);
+                    outside::note((*thread).number, cause, 0, "", session.place);
                 }
-                let waits_for_lock = match thread.wait {
+                let waits_for_lock = match (*thread).wait {
                     Wait::Object(number) => matches!(
-                        crate::objects::by_number(number).model,
+                        crate::objects::by_number(session.turn(), number).model,
                         crate::objects::Model::Mutex(_)
                             | crate::objects::Model::ReaderWriter(_)
                             | crate::objects::Model::Barrier(_)
                     ),
                     _ => false,
                 };
-                if thread.state == State::Blocked && !waits_for_lock {
-                    thread.state = State::Runnable;
+                if (*thread).state == State::Blocked && !waits_for_lock {
+                    (*thread).state = State::Runnable;
                 }
             }
         }
         let result = real!(pthread_cancel(handle: pthread_t) -> c_int);
-        if let Some(_session) = Session::begin()
-            && let Some(thread) = find(handle)
-            && thread.cancelled_anywhere
+        if let Some(session) = Session::begin()
+            && let Some(thread) = find(session.turn(), handle)
+            && (*thread).cancelled_anywhere
         {
-            watchdog::cancelled(thread);
+            watchdog::cancelled(&*thread);
         }
         result
     }

@@ -13,20 +13,18 @@ use libc::{c_int, c_void, clockid_t, pthread_cond_t, pthread_mutex_t, timespec};
 use super::condition::{notify_modelled, object_at, wait_modelled};
 use super::mutex::{self, Patience};
 use super::time::deadline_of;
-use crate::objects::{self, Model};
 use crate::real::{interpose, real};
 use crate::thread::Session;
+use crate::turn::Turn;
 
 /// The mutex of the variable.
-fn mutex_of(address: *const c_void) -> u32 {
-    let fits = |model: &Model| matches!(model, Model::Mutex(_));
-    let unlocked = || mutex::unlocked(ObjectKind::Mutex);
-    objects::get(address as u64 | of_variable::MUTEX, fits, unlocked).number
+fn mutex_of(turn: Turn, address: *const c_void) -> u32 {
+    mutex::at(turn, address as u64 | of_variable::MUTEX, ObjectKind::Mutex)
 }
 
 /// The condition that the variable has changed.
-fn condition_of(address: *const c_void) -> u32 {
-    object_at(address as u64 | of_variable::CONDITION).number
+fn condition_of(turn: Turn, address: *const c_void) -> u32 {
+    object_at(turn, address as u64 | of_variable::CONDITION).number
 }
 
 /// What all variables share where nothing is scheduled. Everybody is woken, and looks again.
@@ -47,7 +45,8 @@ interpose! {
     fn foretell_waiting_begin(address: *const c_void) -> () {
         match Session::begin() {
             Some(mut session) => {
-                mutex::acquire(&mut session, mutex_of(address), Patience::Until(None));
+                let lock = mutex_of(session.turn(), address);
+                mutex::acquire(&mut session, lock, Patience::Until(None));
             }
             None => {
                 let mutex = SHARED.mutex.get();
@@ -59,7 +58,8 @@ interpose! {
     fn foretell_waiting_end(address: *const c_void) -> () {
         match Session::begin() {
             Some(mut session) => {
-                mutex::release(&mut session, mutex_of(address));
+                let lock = mutex_of(session.turn(), address);
+                mutex::release(&mut session, lock);
             }
             None => {
                 let mutex = SHARED.mutex.get();
@@ -74,7 +74,8 @@ interpose! {
         if let Some(mut session) = Session::begin() {
             session.point();
             let deadline = (!until.is_null()).then(|| deadline_of(clock, until));
-            let (condition, mutex) = (condition_of(address), mutex_of(address));
+            let (condition, mutex) =
+                (condition_of(session.turn(), address), mutex_of(session.turn(), address));
             return wait_modelled(session, condition, mutex, deadline);
         }
         let (changed, mutex) = (SHARED.changed.get(), SHARED.mutex.get());
@@ -91,7 +92,8 @@ interpose! {
             Some(mut session) => {
                 session.point();
                 let kind = if all != 0 { Kind::Broadcast } else { Kind::Signal };
-                notify_modelled(&mut session, condition_of(address), kind);
+                let condition = condition_of(session.turn(), address);
+            notify_modelled(&mut session, condition, kind);
             }
             None => {
                 let changed = SHARED.changed.get();

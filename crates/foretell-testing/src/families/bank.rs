@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use foretell_trace::{ObjectId, Op, ThreadId, Trace, VariableId};
+use foretell_trace::{ObjectId, Op, SyncOp, ThreadId, Trace, VariableId};
 
 use super::Program;
 
@@ -133,13 +133,13 @@ impl Bank {
         let free = self.program.is(busy, 0);
         self.program.branch(thread, free);
         let (condition, mutex) = (self.idle, self.busy_lock);
-        self.program.at(32).push(thread, Op::WaitBegin { condition, mutex });
+        self.program.at(32).push(thread, Op::Sync(condition, SyncOp::WaitBegin { mutex }));
     }
 
     /// The end of the wait; the flag is free now.
     fn wake(&mut self, thread: ThreadId) {
         let (condition, mutex) = (self.idle, self.busy_lock);
-        let wake = Op::WaitEnd { condition, mutex, timed_out: false, timed: false };
+        let wake = Op::Sync(condition, SyncOp::WaitEnd { mutex, timed_out: false, timed: false });
         self.program.at(32).push(thread, wake);
         self.claim(thread);
     }
@@ -149,7 +149,7 @@ impl Bank {
         self.program.at(70).lock(thread, self.busy_lock);
         let zero = self.program.constant(0);
         self.program.at(71).write(thread, self.busy, zero);
-        self.program.at(72).push(thread, Op::Signal(self.idle));
+        self.program.at(72).push(thread, Op::Sync(self.idle, SyncOp::Signal));
         self.program.at(73).unlock(thread, self.busy_lock);
     }
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use foretell_trace::{
     Access, Condition, Indexer, LockMode, LockStep, MemoryOrder, ObjectId, ObjectKind, Op,
-    Operator, ReadModifyWrite, Scope, Site, SiteId, Sort, Term, TermId, ThreadId, Trace, Value,
-    Variable, VariableId,
+    Operator, ReadModifyWrite, Scope, Site, SiteId, Sort, SyncOp, Term, TermId, ThreadId, Trace,
+    Value, Variable, VariableId,
 };
 
 /// The width of the programs' integers.
@@ -125,12 +125,12 @@ impl Program {
 
     /// Takes the mutex.
     pub fn lock(&mut self, thread: ThreadId, lock: ObjectId) {
-        self.push(thread, Op::Acquire(exclusive(lock)));
+        self.push(thread, Op::Sync(lock, SyncOp::Acquire(exclusive())));
     }
 
     /// Gives the mutex back.
     pub fn unlock(&mut self, thread: ThreadId, lock: ObjectId) {
-        self.push(thread, Op::Release(exclusive(lock)));
+        self.push(thread, Op::Sync(lock, SyncOp::Release(exclusive())));
     }
 
     fn next_index(&self, thread: ThreadId) -> u32 {
@@ -261,6 +261,6 @@ impl Program {
     }
 }
 
-fn exclusive(lock: ObjectId) -> LockStep {
-    LockStep { lock, mode: LockMode::Exclusive, by_try: false }
+fn exclusive() -> LockStep {
+    LockStep { mode: LockMode::Exclusive, by_try: false }
 }

@@ -77,7 +77,7 @@ fn write_file(trace: &Trace, out: impl Write + Send) -> Result<(), ParquetError>
         columns.required::<ByteArrayType>(|event| table.threads[event.thread.index()].clone())?;
         columns.required::<Int32Type>(|event| event.index as i32)?;
         columns.required::<ByteArrayType>(|event| {
-            table.kinds[OpKind::of(&event.op) as usize].clone()
+            table.kinds[OpKind::of(&event.op).index()].clone()
         })?;
         columns.optional::<ByteArrayType>(|event| table.variable(event))?;
         columns.optional::<ByteArrayType>(|event| table.object(event))?;
@@ -170,7 +170,7 @@ impl<'a> Table<'a> {
         let site_text = |text: &str| (!text.is_empty()).then(|| ByteArray::from(text));
         Self {
             trace,
-            kinds: OpKind::ALL.iter().map(|kind| ByteArray::from(kind.name())).collect(),
+            kinds: OpKind::all().map(|kind| ByteArray::from(kind.name())).collect(),
             threads: trace.threads.iter().map(|thread| ByteArray::from(&*thread.name)).collect(),
             variables: trace.variables.iter().map(|v| ByteArray::from(&*v.name)).collect(),
             objects: trace.objects.iter().map(|object| ByteArray::from(&*object.name)).collect(),
@@ -202,22 +202,7 @@ impl<'a> Table<'a> {
         let object = |object: &ObjectId| self.objects[object.index()].clone();
         Some(match &event.op {
             Op::Fork(child) | Op::Join(child) => thread(child),
-            Op::Acquire(step)
-            | Op::AcquireFailed(step)
-            | Op::Release(step)
-            | Op::ReleaseFailed(step) => object(&step.lock),
-            Op::WaitBegin { condition, .. } | Op::WaitEnd { condition, .. } => object(condition),
-            Op::Signal(id)
-            | Op::Broadcast(id)
-            | Op::SemaphoreWait { semaphore: id, .. }
-            | Op::SemaphoreWaitFailed(id)
-            | Op::SemaphorePost(id)
-            | Op::BarrierArrive(id)
-            | Op::BarrierLeave(id)
-            | Op::Send { channel: id, .. }
-            | Op::Receive { channel: id, .. }
-            | Op::Poll { channel: id, .. }
-            | Op::Destroy(id) => object(id),
+            Op::Sync(id, _) => object(id),
             Op::RegionBegin(name) | Op::Call(name) | Op::Input { source: name, .. } => {
                 ByteArray::from(&**name)
             }

@@ -22,6 +22,7 @@ use super::{Format, Position, ReadError, WriteError, limits};
 use crate::event::{Access, Event, LockMode, LockStep, Op};
 use crate::id::{EventId, ObjectId, SiteId, ThreadId, VariableId};
 use crate::names::Names;
+use crate::sync::SyncOp;
 use crate::term::Sort;
 use crate::trace::{Indexer, ObjectKind, Scope, Site, Thread, Trace, Variable};
 
@@ -317,7 +318,10 @@ impl Builder {
                     }
                     other => *other = Some((thread, 1)),
                 }
-                Op::Acquire(LockStep { lock, mode: LockMode::Exclusive, by_try: false })
+                Op::Sync(
+                    lock,
+                    SyncOp::Acquire(LockStep { mode: LockMode::Exclusive, by_try: false }),
+                )
             }
             Operation::Release => {
                 let lock = self.lock(line.name)?;
@@ -329,7 +333,10 @@ impl Builder {
                         self.holders[lock.index()] = None;
                     }
                 }
-                Op::Release(LockStep { lock, mode: LockMode::Exclusive, by_try: false })
+                Op::Sync(
+                    lock,
+                    SyncOp::Release(LockStep { mode: LockMode::Exclusive, by_try: false }),
+                )
             }
             Operation::Fork => {
                 let child = self.thread(line.name)?;
@@ -472,7 +479,7 @@ pub fn check(trace: &Trace) -> Result<(), WriteError> {
 fn described(event: &Event) -> &'static str {
     match &event.op {
         Op::Read(_) | Op::Write(_) => "an access with a value, a term or a memory order",
-        Op::Acquire(_) | Op::Release(_) => "a reader-writer lock or a try",
+        Op::Sync(_, SyncOp::Acquire(_) | SyncOp::Release(_)) => "a reader-writer lock or a try",
         Op::Fork(_) | Op::Join(_) | Op::RegionBegin(_) | Op::RegionEnd => "its names",
         _ => "an operation other than r, w, acq, rel, fork, join, begin, end",
     }
@@ -481,12 +488,12 @@ fn described(event: &Event) -> &'static str {
 /// The event as a line, as far as the operation goes.
 fn line_of<'a>(trace: &'a Trace, event: &'a Event) -> Option<Line<'a>> {
     let variable = |access: &Access| &*trace.variables[access.variable.index()].name;
-    let lock = |step: &LockStep| &*trace.objects[step.lock.index()].name;
+    let object = |lock: &ObjectId| &*trace.objects[lock.index()].name;
     let (operation, name) = match &event.op {
         Op::Read(access) => (Operation::Read, variable(access)),
         Op::Write(access) => (Operation::Write, variable(access)),
-        Op::Acquire(step) => (Operation::Acquire, lock(step)),
-        Op::Release(step) => (Operation::Release, lock(step)),
+        Op::Sync(lock, SyncOp::Acquire(_)) => (Operation::Acquire, object(lock)),
+        Op::Sync(lock, SyncOp::Release(_)) => (Operation::Release, object(lock)),
         Op::Fork(thread) => (Operation::Fork, &*trace.threads[thread.index()].name),
         Op::Join(thread) => (Operation::Join, &*trace.threads[thread.index()].name),
         Op::RegionBegin(name) => (Operation::Begin, &**name),
@@ -573,10 +580,10 @@ pub fn project(trace: &Trace) -> Trace {
             Op::Read(access) => (Operation::Read, variable(access.variable)),
             Op::Write(access) => (Operation::Write, variable(access.variable)),
             Op::ReadModifyWrite(update) => (Operation::Read, variable(update.variable)),
-            Op::Acquire(step) => (Operation::Acquire, object(step.lock)),
-            Op::Release(step) => (Operation::Release, object(step.lock)),
-            Op::WaitBegin { mutex, .. } => (Operation::Release, object(*mutex)),
-            Op::WaitEnd { mutex, .. } => (Operation::Acquire, object(*mutex)),
+            Op::Sync(lock, SyncOp::Acquire(_)) => (Operation::Acquire, object(*lock)),
+            Op::Sync(lock, SyncOp::Release(_)) => (Operation::Release, object(*lock)),
+            Op::Sync(_, SyncOp::WaitBegin { mutex, .. }) => (Operation::Release, object(*mutex)),
+            Op::Sync(_, SyncOp::WaitEnd { mutex, .. }) => (Operation::Acquire, object(*mutex)),
             Op::Fork(thread) => (Operation::Fork, threads[thread.index()].as_str()),
             Op::Join(thread) => (Operation::Join, threads[thread.index()].as_str()),
             Op::RegionBegin(name) => {

@@ -154,24 +154,10 @@ fn missing_reference(trace: &Trace, event: &Event) -> Option<&'static str> {
         Op::Transition(step) => {
             step.changed.iter().any(|&changed| variable(changed)).then_some("variable")
         }
-        Op::Acquire(step)
-        | Op::AcquireFailed(step)
-        | Op::Release(step)
-        | Op::ReleaseFailed(step) => object(step.lock).then_some("lock"),
-        Op::WaitBegin { condition, mutex } | Op::WaitEnd { condition, mutex, .. } => {
-            (object(*condition) || object(*mutex)).then_some("synchronisation object")
+        Op::Sync(other, step) => {
+            let missing = object(*other) || step.mutex().is_some_and(object);
+            missing.then_some("synchronisation object")
         }
-        Op::Signal(other)
-        | Op::Broadcast(other)
-        | Op::SemaphoreWait { semaphore: other, .. }
-        | Op::SemaphoreWaitFailed(other)
-        | Op::SemaphorePost(other)
-        | Op::BarrierArrive(other)
-        | Op::BarrierLeave(other)
-        | Op::Send { channel: other, .. }
-        | Op::Receive { channel: other, .. }
-        | Op::Poll { channel: other, .. }
-        | Op::Destroy(other) => object(*other).then_some("synchronisation object"),
         _ => None,
     }
 }

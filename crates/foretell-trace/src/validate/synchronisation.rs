@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::Faults;
-use crate::event::{Event, LockMode, LockStep, Op};
+use crate::event::{Event, LockMode, Op};
 use crate::id::{EventId, ObjectId, ThreadId};
 use crate::irregular::irregular_locks;
+use crate::sync::SyncOp;
 use crate::trace::{ObjectKind, Trace};
 
 #[derive(Clone, Default)]
@@ -94,7 +95,7 @@ impl<'t> State<'t> {
             faults.at(id, format!("comes after {joiner} joined its thread"));
         }
         if let Some((condition, ..)) = state.waiting
-            && !matches!(event.op, Op::WaitEnd { .. })
+            && !matches!(event.op, Op::Sync(_, SyncOp::WaitEnd { .. }))
         {
             let condition = faults.object(condition).to_owned();
             faults.at(id, format!("acts while it waits on {condition}"));
@@ -105,29 +106,39 @@ impl<'t> State<'t> {
             Op::ThreadEnd => state.ended = true,
             Op::Fork(child) => self.fork(id, thread, *child, faults),
             Op::Join(other) => self.join(id, thread, *other, faults),
-            Op::Acquire(step) => self.acquire(id, thread, step, faults),
-            Op::AcquireFailed(step) | Op::ReleaseFailed(step) => {
-                self.check_lock(id, step, faults);
+            Op::Sync(lock, SyncOp::Acquire(step)) => {
+                self.acquire(id, thread, *lock, step.mode, faults)
             }
-            Op::Release(step) => self.release(id, thread, step, faults),
-            Op::WaitBegin { condition, mutex } => {
+            Op::Sync(lock, SyncOp::AcquireFailed(step) | SyncOp::ReleaseFailed(step)) => {
+                self.check_lock(id, *lock, step.mode, faults);
+            }
+            Op::Sync(lock, SyncOp::Release(step)) => {
+                self.release(id, thread, *lock, step.mode, faults)
+            }
+            Op::Sync(condition, SyncOp::WaitBegin { mutex }) => {
                 self.wait_begin(id, thread, *condition, *mutex, faults);
             }
-            Op::WaitEnd { condition, mutex, .. } => {
+            Op::Sync(condition, SyncOp::WaitEnd { mutex, .. }) => {
                 self.wait_end(id, thread, *condition, *mutex, faults);
             }
-            Op::Signal(condition) | Op::Broadcast(condition) => {
+            Op::Sync(condition, SyncOp::Signal | SyncOp::Broadcast) => {
                 self.check_condition(id, *condition, faults);
             }
-            Op::SemaphoreWait { semaphore: object, .. }
-            | Op::SemaphorePost(object)
-            | Op::SemaphoreWaitFailed(object) => {
-                self.semaphore(id, *object, &event.op, faults);
+            Op::Sync(
+                object,
+                step @ (SyncOp::SemaphoreWait { .. }
+                | SyncOp::SemaphorePost
+                | SyncOp::SemaphoreWaitFailed),
+            ) => {
+                self.semaphore(id, *object, step, faults);
             }
-            Op::BarrierArrive(object) | Op::BarrierLeave(object) => {
-                self.barrier(id, thread, *object, &event.op, faults);
+            Op::Sync(object, step @ (SyncOp::BarrierArrive | SyncOp::BarrierLeave)) => {
+                self.barrier(id, thread, *object, step, faults);
             }
-            Op::Send { channel, .. } | Op::Receive { channel, .. } | Op::Poll { channel, .. } => {
+            Op::Sync(
+                channel,
+                SyncOp::Send { .. } | SyncOp::Receive { .. } | SyncOp::Poll { .. },
+            ) => {
                 self.check_channel(id, *channel, faults);
             }
             Op::RegionBegin(_) => state.regions += 1,
@@ -167,9 +178,15 @@ impl<'t> State<'t> {
         self.threads[other.index()].joined_by = Some(thread);
     }
 
-    fn check_lock(&self, id: EventId, step: &LockStep, faults: &mut Faults<'_>) -> bool {
-        let name = faults.object(step.lock).to_owned();
-        match (self.kind(step.lock), step.mode) {
+    fn check_lock(
+        &self,
+        id: EventId,
+        object: ObjectId,
+        mode: LockMode,
+        faults: &mut Faults<'_>,
+    ) -> bool {
+        let name = faults.object(object).to_owned();
+        match (self.kind(object), mode) {
             (ObjectKind::ReaderWriterLock, _) => true,
             (
                 ObjectKind::Mutex | ObjectKind::RecursiveMutex | ObjectKind::ErrorCheckingMutex,
@@ -189,19 +206,26 @@ impl<'t> State<'t> {
         }
     }
 
-    fn acquire(&mut self, id: EventId, thread: ThreadId, step: &LockStep, faults: &mut Faults<'_>) {
-        if !self.check_lock(id, step, faults) || self.irregular.contains(&step.lock) {
+    fn acquire(
+        &mut self,
+        id: EventId,
+        thread: ThreadId,
+        object: ObjectId,
+        mode: LockMode,
+        faults: &mut Faults<'_>,
+    ) {
+        if !self.check_lock(id, object, mode, faults) || self.irregular.contains(&object) {
             return;
         }
-        let recursive = self.kind(step.lock) == ObjectKind::RecursiveMutex;
-        let name = faults.object(step.lock).to_owned();
-        let lock = &mut self.locks[step.lock.index()];
+        let recursive = self.kind(object) == ObjectKind::RecursiveMutex;
+        let name = faults.object(object).to_owned();
+        let lock = &mut self.locks[object.index()];
         if lock.exclusive.contains_key(&thread) && !recursive {
             faults.at(id, format!("acquires {name}, which it holds already"));
         }
         if self.observed {
             let mut conflicting = lock.exclusive.keys().find(|&&holder| holder != thread);
-            if step.mode == LockMode::Exclusive {
+            if mode == LockMode::Exclusive {
                 conflicting = conflicting.or_else(|| lock.shared.keys().next());
             }
             if let Some(&holder) = conflicting {
@@ -209,24 +233,31 @@ impl<'t> State<'t> {
                 faults.at(id, format!("acquires {name}, which {holder} holds"));
             }
         }
-        let holders = match step.mode {
+        let holders = match mode {
             LockMode::Exclusive => &mut lock.exclusive,
             LockMode::Shared => &mut lock.shared,
         };
         *holders.entry(thread).or_insert(0) += 1;
     }
 
-    fn release(&mut self, id: EventId, thread: ThreadId, step: &LockStep, faults: &mut Faults<'_>) {
-        if !self.check_lock(id, step, faults) || self.irregular.contains(&step.lock) {
+    fn release(
+        &mut self,
+        id: EventId,
+        thread: ThreadId,
+        object: ObjectId,
+        mode: LockMode,
+        faults: &mut Faults<'_>,
+    ) {
+        if !self.check_lock(id, object, mode, faults) || self.irregular.contains(&object) {
             return;
         }
-        let lock = &mut self.locks[step.lock.index()];
-        let holders = match step.mode {
+        let lock = &mut self.locks[object.index()];
+        let holders = match mode {
             LockMode::Exclusive => &mut lock.exclusive,
             LockMode::Shared => &mut lock.shared,
         };
         if !drop_hold(holders, thread) {
-            let name = faults.object(step.lock).to_owned();
+            let name = faults.object(object).to_owned();
             match lock.exclusive.keys().chain(lock.shared.keys()).next() {
                 Some(&holder) if self.observed && holder != thread => {
                     let holder = faults.thread(holder).to_owned();
@@ -292,7 +323,7 @@ impl<'t> State<'t> {
         lock.exclusive.insert(thread, depth);
     }
 
-    fn semaphore(&mut self, id: EventId, object: ObjectId, op: &Op, faults: &mut Faults<'_>) {
+    fn semaphore(&mut self, id: EventId, object: ObjectId, op: &SyncOp, faults: &mut Faults<'_>) {
         let name = faults.object(object).to_owned();
         if !matches!(self.kind(object), ObjectKind::Semaphore { .. }) {
             faults.at(id, format!("uses {name} as a semaphore, but it is none"));
@@ -300,11 +331,11 @@ impl<'t> State<'t> {
         }
         let count = &mut self.semaphores[object.index()];
         match op {
-            Op::SemaphorePost(_) => *count += 1,
-            Op::SemaphoreWait { .. } if *count == 0 && self.observed => {
+            SyncOp::SemaphorePost => *count += 1,
+            SyncOp::SemaphoreWait { .. } if *count == 0 && self.observed => {
                 faults.at(id, format!("passes {name}, which is at zero"));
             }
-            Op::SemaphoreWait { .. } => *count -= 1,
+            SyncOp::SemaphoreWait { .. } => *count -= 1,
             _ => {}
         }
     }
@@ -322,7 +353,7 @@ impl<'t> State<'t> {
         id: EventId,
         thread: ThreadId,
         object: ObjectId,
-        op: &Op,
+        op: &SyncOp,
         faults: &mut Faults<'_>,
     ) {
         let name = faults.object(object).to_owned();
@@ -335,7 +366,7 @@ impl<'t> State<'t> {
             return;
         }
         let barrier = &mut self.barriers[object.index()];
-        if matches!(op, Op::BarrierArrive(_)) {
+        if matches!(op, SyncOp::BarrierArrive) {
             let number = barrier.arrivals;
             barrier.arrivals += 1;
             if barrier.inside.insert(thread, number).is_some() {

@@ -37,6 +37,12 @@ fn what_is_not_there_is_said_before_anything_runs() {
     std::fs::write(&path, &cut).expect("written");
     let said = refused(&path, None);
     assert!(said.contains("damaged"), "{said}");
+    // Its type is in bytes 16 and 17: what a linker has yet to make an executable of.
+    let mut object = std::fs::read(&own).expect("readable");
+    object[16] = 1;
+    std::fs::write(&path, object).expect("written");
+    let said = refused(&path, None);
+    assert!(said.contains("link it"), "{said}");
     std::fs::copy(&own, &path).expect("copied");
     let plain = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     std::fs::set_permissions(&path, plain).expect("not executable");

@@ -11,7 +11,7 @@ use crate::{Workshop, platforms};
 const LINKED: [&[&str]; 2] = [&["-g"], &["-static", "-s"]];
 
 /// What is said of the program, however it is linked.
-fn of_each(name: &str, text: &str, check: impl Fn(&str, Option<i32>, &Value)) {
+pub fn of_each(name: &str, text: &str, check: impl Fn(&str, Option<i32>, &Value)) {
     for platform in platforms() {
         for options in LINKED {
             let workshop = Workshop::new();
@@ -25,7 +25,7 @@ fn of_each(name: &str, text: &str, check: impl Fn(&str, Option<i32>, &Value)) {
 }
 
 /// Something of the kind is confirmed, however the program is linked.
-fn is_found(name: &str, text: &str, kind: &str) {
+pub fn is_found(name: &str, text: &str, kind: &str) {
     of_each(name, text, |at, exit, report| {
         assert_eq!(exit, Some(10), "{at}: {report}");
         let findings = report["findings"].as_array().expect("a list");
@@ -35,7 +35,7 @@ fn is_found(name: &str, text: &str, kind: &str) {
 }
 
 /// Nothing is found in it, however it is linked, and its locks are recognised.
-fn is_quiet(name: &str, text: &str) {
+pub fn is_quiet(name: &str, text: &str) {
     of_each(name, text, |at, exit, report| {
         assert_eq!(report["findings"], Value::Array(Vec::new()), "{at}");
         assert_eq!(exit, Some(12), "{at}: {report}");

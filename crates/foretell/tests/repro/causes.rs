@@ -588,7 +588,6 @@ fn ends() {
         ("exits", 0, two("static int x;", "", "L; x++; U; pthread_exit((void*)1);", "L; x++; U;", "assert(x == 2);")),
         ("cancelled_with_the_lock", 10, "static int x;\nstatic void *f(void *a) { pthread_mutex_lock(&m); x = 1; while (1) pthread_cond_wait(&c, &m); return 0; }\nint main(void) { pthread_t t; pthread_create(&t,0,f,0); pthread_cancel(t); void *r; pthread_join(t,&r); L; U; return 0; }".into()),
         ("inherits_priority", 0, "static int x; static pthread_mutex_t pi;\nstatic void *f(void *a) { pthread_mutex_lock(&pi); x++; pthread_mutex_unlock(&pi); return 0; }\nint main(void) { pthread_mutexattr_t at; pthread_mutexattr_init(&at); pthread_mutexattr_setprotocol(&at, PTHREAD_PRIO_INHERIT); pthread_mutex_init(&pi,&at); pthread_t t,u; pthread_create(&t,0,f,0); pthread_create(&u,0,f,0); pthread_join(t,0); pthread_join(u,0); assert(x == 2); return 0; }".into()),
-        ("robust", 0, "static int x; static pthread_mutex_t rb;\nstatic void *f(void *a) { int e = pthread_mutex_lock(&rb); if (e == EOWNERDEAD) pthread_mutex_consistent(&rb); x++; if (a) return 0; pthread_mutex_unlock(&rb); return 0; }\nint main(void) { pthread_mutexattr_t at; pthread_mutexattr_init(&at); pthread_mutexattr_setrobust(&at, PTHREAD_MUTEX_ROBUST); pthread_mutex_init(&rb,&at); pthread_t t,u; pthread_create(&t,0,f,&x); pthread_create(&u,0,f,0); pthread_join(t,0); pthread_join(u,0); assert(x == 2); return 0; }".into()),
     ];
     check(&cases);
 }

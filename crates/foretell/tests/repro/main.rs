@@ -8,6 +8,7 @@
 mod common;
 
 mod as_written;
+mod carried;
 mod causes;
 mod end;
 mod entry;

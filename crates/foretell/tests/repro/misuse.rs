@@ -56,6 +56,32 @@ fn a_lock_that_a_thread_takes_with_it_hangs_others() {
 }
 
 #[test]
+fn a_lock_that_is_initialised_again_beside_a_thread_is_found() {
+    let again = |what: &str| {
+        format!(
+            "static void *w(void *a) {{ pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m); return a; }}
+            int main(void) {{ pthread_create(&t, 0, w, 0); {what} join(); return 0; }}"
+        )
+    };
+    let late = again("pthread_mutex_destroy(&m); pthread_mutex_init(&m, 0);");
+    let busy = again("if (pthread_mutex_destroy(&m) == EBUSY) abort(); pthread_mutex_init(&m, 0);");
+    tried(&[("again_late", &late, "destroys `m`"), ("again_busy", &busy, "destroys `m`")]);
+    // Who has to wait for the new one cannot have the old one.
+    let workshop = Workshop::new();
+    let ordered = "static void *w(void *a) { sem_wait(&s); pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m); return a; }
+        int main(void) { sem_init(&s, 0, 0); pthread_create(&t, 0, w, 0); pthread_mutex_destroy(&m); pthread_mutex_init(&m, 0);
+        sem_post(&s); join(); return 0; }";
+    let block = "static void *w(void *a) { pthread_mutex_t *own = malloc(sizeof *own); pthread_mutex_init(own, 0); pthread_mutex_lock(own);
+        pthread_mutex_unlock(own); pthread_mutex_destroy(own); free(own); return a; }
+        int main(void) { pthread_create(&t, 0, w, 0); pthread_create(&u, 0, w, 0); join(); pthread_join(u, 0); return 0; }";
+    for (name, code) in [("again_ordered", ordered), ("again_block", block)] {
+        let program = workshop.build_text(name, &format!("{HEAD}{code}"));
+        let answer = workshop.test(&program, &["--time-limit", "300"], &[]);
+        assert_eq!(answer.code, Some(0), "{name}: {:#}\n{}", answer.report, answer.stderr);
+    }
+}
+
+#[test]
 fn what_the_recorded_run_does_wrong_is_found() {
     tried(&[
         ("unlocks_twice", "int main(void) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); pthread_mutex_unlock(&m); return 0; }",

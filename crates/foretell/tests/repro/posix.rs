@@ -13,8 +13,9 @@ enum Shown {
 use Shown::{By, Programs};
 
 /// The rows of the table by their first words, each with what shows it.
-const SHOWN: [(&str, Shown); 34] = [
+const SHOWN: [(&str, Shown); 39] = [
     ("threads, join, detach", By(threads_are_understood)),
+    ("deferred cancellation", By(crate::carried::states_of_the_process_are_found_or_said)),
     ("asynchronous cancellation", Programs(&["cancel"])),
     ("mutexes: normal", Programs(&["recursive", "inherit"])),
     ("robust mutexes", Programs(&["robust"])),
@@ -23,7 +24,11 @@ const SHOWN: [(&str, Shown); 34] = [
         "conditions and barriers that are process-shared",
         Programs(&["sharedcondition", "sharedbarrier", "foreigncondition", "foreignbarrier"]),
     ),
-    ("spin locks", Programs(&["spin", "condition", "barrier", "rwlock"])),
+    ("spin locks", Programs(&["spin", "condition", "rwlock"])),
+    ("barriers", Programs(&["barrier"])),
+    ("flags of descriptors", By(crate::carried::states_of_the_process_are_found_or_said)),
+    ("files that are mapped", By(crate::carried::states_of_the_process_are_found_or_said)),
+    ("functions of the C library", By(crate::carried::states_of_the_process_are_found_or_said)),
     ("`pthread_once`", Programs(&["once"])),
     ("tries and time limits", By(tries_and_limits_are_varied)),
     ("pipes, sockets, eventfd", By(descriptors_are_understood)),

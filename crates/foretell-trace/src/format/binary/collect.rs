@@ -118,27 +118,12 @@ impl Maps {
                     *term = self.term(*term)?;
                 }
             }
-            Op::Acquire(step)
-            | Op::AcquireFailed(step)
-            | Op::Release(step)
-            | Op::ReleaseFailed(step) => {
-                step.lock = self.object(step.lock)?;
+            Op::Sync(object, step) => {
+                *object = self.object(*object)?;
+                if let Some(other) = step.other_object_mut() {
+                    *other = self.object(*other)?;
+                }
             }
-            Op::WaitBegin { condition, mutex } | Op::WaitEnd { condition, mutex, .. } => {
-                *condition = self.object(*condition)?;
-                *mutex = self.object(*mutex)?;
-            }
-            Op::Signal(object)
-            | Op::Broadcast(object)
-            | Op::SemaphoreWait { semaphore: object, .. }
-            | Op::SemaphoreWaitFailed(object)
-            | Op::SemaphorePost(object)
-            | Op::BarrierArrive(object)
-            | Op::BarrierLeave(object)
-            | Op::Send { channel: object, .. }
-            | Op::Receive { channel: object, .. }
-            | Op::Poll { channel: object, .. }
-            | Op::Destroy(object) => *object = self.object(*object)?,
             Op::Branch(condition) | Op::Assert(condition) => {
                 if let Some(term) = &mut condition.term {
                     *term = self.term(*term)?;

@@ -7,10 +7,10 @@ use super::encode::{
 };
 use super::varint::{unzigzag, unzigzag_wide};
 use crate::event::{
-    Access, AwaitMark, Condition, Event, Guarded, LockMode, LockStep, MemoryOrder, Op,
-    ReadModifyWrite, Transition,
+    Access, AwaitMark, Condition, Event, Guarded, MemoryOrder, Op, ReadModifyWrite, Transition,
 };
 use crate::id::{ObjectId, SiteId, TermId, ThreadId, VariableId};
+use crate::sync::{Parts, SyncKind, SyncOp};
 use crate::term::{ArrayValue, Operator, Rational, ScalarSort, Sort, Value};
 use crate::trace::{ChannelKind, MemoryRange, Object, ObjectKind, Scope, Site, Thread, Variable};
 
@@ -117,7 +117,7 @@ impl ChunkDecoder {
                 code::DEFINITION => break Some(bytes.definition()?),
                 code::ESCAPE => {
                     let (operation, flags) = (bytes.byte()?, bytes.byte()?);
-                    if operation < code::RELEASE_FAILED || flags & 31 != 0 {
+                    if operation <= code::DEFINITION || flags & 31 != 0 {
                         return Err(bytes.fault("an unknown kind of record"));
                     }
                     break Some(self.event(operation, flags, &mut bytes)?);
@@ -162,17 +162,10 @@ impl ChunkDecoder {
         let allowed = match operation {
             code::READ | code::WRITE => ORDER | NO_VALUE | TERM | ADDRESS,
             code::READ_MODIFY_WRITE => ORDER | NO_VALUE | NO_NEW_VALUE | TERM | ADDRESS,
-            code::ACQUIRE | code::ACQUIRE_FAILED | code::RELEASE | code::RELEASE_FAILED => {
-                SHARED | BY_TRY
-            }
-            code::RECEIVE => DRAINED | BY_TRY,
-            code::POLL => READY,
             code::AWAIT => 3,
-            code::WAIT_END => TIMED_OUT | BY_TRY,
-            code::SEMAPHORE_WAIT => BY_TRY,
             code::FENCE => ORDER,
             code::BRANCH | code::ASSERT => OUTCOME | TERM,
-            _ => 0,
+            code => SyncKind::of_code(code).map_or(0, |kind| kind.shape().attributes()),
         };
         if attributes & !allowed != 0 {
             return Err(bytes.fault("an attribute that the operation does not have"));
@@ -195,44 +188,6 @@ impl ChunkDecoder {
                 let update = ReadModifyWrite { variable, old, new, term, address, order };
                 Op::ReadModifyWrite(Box::new(update))
             }
-            code::ACQUIRE => Op::Acquire(self.lock(attributes, bytes)?),
-            code::ACQUIRE_FAILED => Op::AcquireFailed(self.lock(attributes, bytes)?),
-            code::RELEASE => Op::Release(self.lock(attributes, bytes)?),
-            code::RELEASE_FAILED => Op::ReleaseFailed(self.lock(attributes, bytes)?),
-            code::WAIT_BEGIN => {
-                Op::WaitBegin { condition: self.object_id(bytes)?, mutex: self.object_id(bytes)? }
-            }
-            code::WAIT_END => Op::WaitEnd {
-                condition: self.object_id(bytes)?,
-                mutex: self.object_id(bytes)?,
-                timed_out: attributes & TIMED_OUT != 0,
-                timed: attributes & BY_TRY != 0,
-            },
-            code::SIGNAL => Op::Signal(self.object_id(bytes)?),
-            code::BROADCAST => Op::Broadcast(self.object_id(bytes)?),
-            code::SEMAPHORE_WAIT => Op::SemaphoreWait {
-                semaphore: self.object_id(bytes)?,
-                by_try: attributes & BY_TRY != 0,
-            },
-            code::SEMAPHORE_WAIT_FAILED => Op::SemaphoreWaitFailed(self.object_id(bytes)?),
-            code::SEMAPHORE_POST => Op::SemaphorePost(self.object_id(bytes)?),
-            code::BARRIER_ARRIVE => Op::BarrierArrive(self.object_id(bytes)?),
-            code::BARRIER_LEAVE => Op::BarrierLeave(self.object_id(bytes)?),
-            code::SEND => Op::Send {
-                channel: self.object_id(bytes)?,
-                amount: bytes.number()?,
-                content: bytes.number()?,
-            },
-            code::RECEIVE => Op::Receive {
-                channel: self.object_id(bytes)?,
-                amount: bytes.number()?,
-                drained: attributes & DRAINED != 0,
-                by_try: attributes & BY_TRY != 0,
-            },
-            code::POLL => {
-                Op::Poll { channel: self.object_id(bytes)?, ready: attributes & READY != 0 }
-            }
-            code::DESTROY => Op::Destroy(self.object_id(bytes)?),
             code::FENCE => Op::Fence(
                 bytes.order(attributes)?.ok_or(bytes.fault("a fence without memory order"))?,
             ),
@@ -269,7 +224,10 @@ impl ChunkDecoder {
                 }
                 Op::Transition(Box::new(Transition { predicate, changed }))
             }
-            _ => return Err(bytes.fault("an unknown kind of record")),
+            code => match SyncKind::of_code(code) {
+                Some(kind) => self.sync(kind, attributes, bytes)?,
+                None => return Err(bytes.fault("an unknown kind of record")),
+            },
         })
     }
 
@@ -282,13 +240,17 @@ impl ChunkDecoder {
         Ok(Access { variable, value, term, address, order })
     }
 
-    fn lock(&mut self, attributes: u8, bytes: &mut Bytes<'_>) -> Decoded<LockStep> {
-        let shared = attributes & attribute::SHARED != 0;
-        Ok(LockStep {
-            lock: self.object_id(bytes)?,
-            mode: if shared { LockMode::Shared } else { LockMode::Exclusive },
-            by_try: attributes & attribute::BY_TRY != 0,
-        })
+    fn sync(&mut self, kind: SyncKind, attributes: u8, bytes: &mut Bytes<'_>) -> Decoded<Op> {
+        let shape = kind.shape();
+        let object = self.object_id(bytes)?;
+        let mut parts = Parts::new(attributes);
+        if shape.mutex {
+            parts.mutex = Some(self.object_id(bytes)?);
+        }
+        for _ in shape.numbers {
+            parts.push(bytes.number()?);
+        }
+        Ok(Op::Sync(object, SyncOp::from_parts(kind, parts)))
     }
 
     fn condition(&mut self, attributes: u8, bytes: &mut Bytes<'_>) -> Decoded<Condition> {

@@ -3,8 +3,9 @@
 
 use super::decode::Properties;
 use super::varint::{SHORT, Short, put, put_wide, step, zigzag, zigzag_wide};
-use crate::event::{Access, Condition, Event, LockMode, LockStep, MemoryOrder, Op};
+use crate::event::{Access, Condition, Event, MemoryOrder, Op};
 use crate::id::{ObjectId, SiteId, TermId, ThreadId, VariableId};
+use crate::sync::SyncOp;
 use crate::term::{Operator, ScalarSort, Sort, Term, TermStore, Value};
 use crate::trace::{MemoryRange, Metadata, Object, ObjectKind, Scope};
 
@@ -70,7 +71,8 @@ impl Context {
     }
 }
 
-/// The operations, in the low five bits of a tag.
+/// The operations, in the low five bits of a tag. Those on synchronisation objects have their numbers from
+/// the table of [`SyncOp`]: 7 to 18, and from 32 on behind the escape tag.
 pub(super) mod code {
     pub(crate) const THREAD_BEGIN: u8 = 0;
     pub(crate) const THREAD_END: u8 = 1;
@@ -79,18 +81,6 @@ pub(super) mod code {
     pub(crate) const READ: u8 = 4;
     pub(crate) const WRITE: u8 = 5;
     pub(crate) const READ_MODIFY_WRITE: u8 = 6;
-    pub(crate) const ACQUIRE: u8 = 7;
-    pub(crate) const ACQUIRE_FAILED: u8 = 8;
-    pub(crate) const RELEASE: u8 = 9;
-    pub(crate) const WAIT_BEGIN: u8 = 10;
-    pub(crate) const WAIT_END: u8 = 11;
-    pub(crate) const SIGNAL: u8 = 12;
-    pub(crate) const BROADCAST: u8 = 13;
-    pub(crate) const SEMAPHORE_WAIT: u8 = 14;
-    pub(crate) const SEMAPHORE_WAIT_FAILED: u8 = 15;
-    pub(crate) const SEMAPHORE_POST: u8 = 16;
-    pub(crate) const BARRIER_ARRIVE: u8 = 17;
-    pub(crate) const BARRIER_LEAVE: u8 = 18;
     pub(crate) const FENCE: u8 = 19;
     pub(crate) const BRANCH: u8 = 20;
     pub(crate) const ASSERT: u8 = 21;
@@ -111,11 +101,6 @@ pub(super) mod code {
     /// An event whose operation does not fit into five bits: it is the next byte, and the byte after
     /// it has the flags of a tag. (A definition's tag has no flags.)
     pub(crate) const ESCAPE: u8 = DEFINITION | ATTRIBUTES;
-    pub(crate) const RELEASE_FAILED: u8 = 32;
-    pub(crate) const SEND: u8 = 33;
-    pub(crate) const RECEIVE: u8 = 34;
-    pub(crate) const POLL: u8 = 35;
-    pub(crate) const DESTROY: u8 = 36;
     pub(crate) const AWAIT: u8 = 37;
 
     /// The site is not that of the previous event.
@@ -126,7 +111,8 @@ pub(super) mod code {
     pub(crate) const ATTRIBUTES: u8 = 1 << 7;
 }
 
-/// The bits of an attribute byte; which of them an operation may have, the decoder knows.
+/// The bits of an attribute byte; which of them an operation may have, the decoder knows. Those of steps on
+/// synchronisation objects stand in their table.
 pub(super) mod attribute {
     /// Memory order: 0 none, else 1 + its place in the list of orders.
     pub(crate) const ORDER: u8 = 0b111;
@@ -138,16 +124,6 @@ pub(super) mod attribute {
     pub(crate) const ADDRESS: u8 = 1 << 5;
     /// A read-modify-write without the new value.
     pub(crate) const NO_NEW_VALUE: u8 = 1 << 6;
-    /// A lock held by readers.
-    pub(crate) const SHARED: u8 = 1;
-    /// A lock taken by a try.
-    pub(crate) const BY_TRY: u8 = 1 << 1;
-    /// A receive that would have taken more.
-    pub(crate) const DRAINED: u8 = 1;
-    /// A channel that had something.
-    pub(crate) const READY: u8 = 1;
-    /// A wait that ended by its time limit.
-    pub(crate) const TIMED_OUT: u8 = 1;
     /// A condition that held.
     pub(crate) const OUTCOME: u8 = 1;
 }
@@ -320,51 +296,7 @@ impl ChunkEncoder {
                     self.term_id(term, out);
                 }
             }
-            Op::Acquire(lock) => self.lock(code::ACQUIRE, *lock, at, out),
-            Op::AcquireFailed(lock) => self.lock(code::ACQUIRE_FAILED, *lock, at, out),
-            Op::Release(lock) => self.lock(code::RELEASE, *lock, at, out),
-            Op::ReleaseFailed(lock) => self.lock(code::RELEASE_FAILED, *lock, at, out),
-            Op::WaitBegin { condition, mutex } => {
-                self.start(code::WAIT_BEGIN, 0, at, out);
-                self.object_id(*condition, out);
-                self.object_id(*mutex, out);
-            }
-            Op::WaitEnd { condition, mutex, timed_out, timed } => {
-                let timed_out = flag(*timed_out, attribute::TIMED_OUT);
-                let attributes = timed_out | flag(*timed, attribute::BY_TRY);
-                self.start(code::WAIT_END, attributes, at, out);
-                self.object_id(*condition, out);
-                self.object_id(*mutex, out);
-            }
-            Op::Signal(object) => self.with_object(code::SIGNAL, *object, at, out),
-            Op::Broadcast(object) => self.with_object(code::BROADCAST, *object, at, out),
-            Op::SemaphoreWait { semaphore, by_try } => {
-                self.start(code::SEMAPHORE_WAIT, flag(*by_try, attribute::BY_TRY), at, out);
-                self.object_id(*semaphore, out);
-            }
-            Op::SemaphoreWaitFailed(object) => {
-                self.with_object(code::SEMAPHORE_WAIT_FAILED, *object, at, out);
-            }
-            Op::SemaphorePost(object) => self.with_object(code::SEMAPHORE_POST, *object, at, out),
-            Op::BarrierArrive(object) => self.with_object(code::BARRIER_ARRIVE, *object, at, out),
-            Op::BarrierLeave(object) => self.with_object(code::BARRIER_LEAVE, *object, at, out),
-            Op::Send { channel, amount, content } => {
-                self.with_object(code::SEND, *channel, at, out);
-                put(out, *amount);
-                put(out, *content);
-            }
-            Op::Receive { channel, amount, drained, by_try } => {
-                let attributes =
-                    flag(*drained, attribute::DRAINED) | flag(*by_try, attribute::BY_TRY);
-                self.start(code::RECEIVE, attributes, at, out);
-                self.object_id(*channel, out);
-                put(out, *amount);
-            }
-            Op::Poll { channel, ready } => {
-                self.start(code::POLL, flag(*ready, attribute::READY), at, out);
-                self.object_id(*channel, out);
-            }
-            Op::Destroy(object) => self.with_object(code::DESTROY, *object, at, out),
+            Op::Sync(object, step) => self.sync(*object, step, at, out),
             Op::Fence(order) => self.start(code::FENCE, order_number(Some(*order)), at, out),
             Op::Branch(condition) => self.condition(code::BRANCH, *condition, at, out),
             Op::Assert(condition) => self.condition(code::ASSERT, *condition, at, out),
@@ -540,11 +472,16 @@ impl ChunkEncoder {
         out.truncate(out.len() - unused);
     }
 
-    fn lock(&mut self, code: u8, lock: LockStep, at: Step, out: &mut Vec<u8>) {
-        let attributes = flag(lock.mode == LockMode::Shared, attribute::SHARED)
-            | flag(lock.by_try, attribute::BY_TRY);
-        self.start(code, attributes, at, out);
-        self.object_id(lock.lock, out);
+    fn sync(&mut self, object: ObjectId, step: &SyncOp, at: Step, out: &mut Vec<u8>) {
+        let (shape, parts) = (step.kind().shape(), step.parts());
+        self.start(shape.code, parts.attributes, at, out);
+        self.object_id(object, out);
+        if let Some(mutex) = parts.mutex {
+            self.object_id(mutex, out);
+        }
+        for (number, _) in parts.numbers.into_iter().zip(shape.numbers) {
+            put(out, number);
+        }
     }
 
     #[inline]
@@ -560,11 +497,6 @@ impl ChunkEncoder {
     fn with_thread(&mut self, code: u8, thread: ThreadId, at: Step, out: &mut Vec<u8>) {
         self.start(code, 0, at, out);
         put(out, u64::from(thread.0));
-    }
-
-    fn with_object(&mut self, code: u8, object: ObjectId, at: Step, out: &mut Vec<u8>) {
-        self.start(code, 0, at, out);
-        self.object_id(object, out);
     }
 
     #[inline]

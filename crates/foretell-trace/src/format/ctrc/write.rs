@@ -8,6 +8,7 @@ use super::{KEYWORDS, is_name_character};
 use crate::event::{Op, Transition};
 use crate::format::{Format, WriteError};
 use crate::id::{EventId, TermId, ThreadId, VariableId};
+use crate::info::OpKind;
 use crate::sexpr::{print_term, print_value};
 use crate::term::{Operator, ScalarSort, Sort, Term, TermStore};
 use crate::trace::{Scope, Trace};
@@ -262,7 +263,7 @@ impl<'t> Writer<'t> {
                 })
             }
             Op::Transition(transition) => self.transition(transition, event.thread, &name),
-            other => cannot(format!("event {name}: a {}", other.name())),
+            other => cannot(format!("event {name}: a {}", OpKind::of(other).name())),
         }
     }
 

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use super::{DECLARATIONS, MEMORY_ORDERS, numbered};
 use crate::event::{
-    Access, AwaitMark, Condition, Event, Guarded, LockMode, LockStep, MemoryOrder, Op,
-    ReadModifyWrite, Transition,
+    Access, AwaitMark, Condition, Event, Guarded, MemoryOrder, Op, ReadModifyWrite, Transition,
 };
 use crate::format::ReadError;
 use crate::id::{EventId, ObjectId, SiteId, TermId, ThreadId, VariableId};
@@ -13,6 +12,7 @@ use crate::schedule::CreationPath;
 use crate::sexpr::{
     self, Atom, Comments, NodeId, Quote, Refusal, Scope as TermScope, SyntaxError, TermReader, Tree,
 };
+use crate::sync::{Number, Parts, SyncKind, SyncOp, Written};
 use crate::term::{ArrayValue, Sort, Term, TermStore, Value};
 use crate::trace::{ChannelKind, MemoryRange, ObjectKind, Scope, Site, Trace, Variable};
 
@@ -907,6 +907,31 @@ impl Reader {
         Ok(id)
     }
 
+    /// A step on a synchronisation object, of which the keyword has been read.
+    fn step(&mut self, line: &mut Line<'_, '_>, kind: SyncKind, attributes: u8) -> Result1<Op> {
+        let shape = kind.shape();
+        let mut parts = Parts::new(attributes);
+        let object = self.object(line)?;
+        if shape.mutex {
+            parts.mutex = Some(self.object(line)?);
+        }
+        for number in shape.numbers {
+            parts.push(match number {
+                Number::Always(what) => line.number(what)?,
+                Number::UnlessZero(what) if line.take_if("=") => line.number(what)?,
+                Number::UnlessZero(_) => 0,
+            });
+        }
+        for &(bit, written) in shape.flags {
+            if let Written::Word(word) = written
+                && line.take_if(word)
+            {
+                parts.attributes |= bit;
+            }
+        }
+        Ok(Op::Sync(object, SyncOp::from_parts(kind, parts)))
+    }
+
     fn operation(
         &mut self,
         line: &mut Line<'_, '_>,
@@ -926,21 +951,8 @@ impl Reader {
             Some((base, suffix)) => (base, Some(suffix)),
             None => (operation.name.as_ref(), None),
         };
-        let lock_operation = base.strip_prefix("try-").unwrap_or(base);
-        if matches!(lock_operation, "acquire" | "acquire-failed" | "release" | "release-failed") {
-            let mode = match suffix {
-                None => LockMode::Exclusive,
-                Some("shared") => LockMode::Shared,
-                Some(_) => return Err(unknown()),
-            };
-            let by_try = lock_operation.len() < base.len();
-            let step = LockStep { lock: self.object(line)?, mode, by_try };
-            return Ok(match lock_operation {
-                "acquire" => Op::Acquire(step),
-                "acquire-failed" => Op::AcquireFailed(step),
-                "release-failed" => Op::ReleaseFailed(step),
-                _ => Op::Release(step),
-            });
+        if let Some((kind, attributes)) = SyncKind::of_word(&operation.name) {
+            return self.step(line, kind, attributes);
         }
         let order = match suffix {
             None => None,
@@ -957,39 +969,6 @@ impl Reader {
             "read" => Op::Read(self.access(line, thread, order)?),
             "write" => Op::Write(self.access(line, thread, order)?),
             "rmw" => self.read_modify_write(line, thread, order)?,
-            "wait-begin" => {
-                Op::WaitBegin { condition: self.object(line)?, mutex: self.object(line)? }
-            }
-            "wait-end" | "wait-timeout" => Op::WaitEnd {
-                condition: self.object(line)?,
-                mutex: self.object(line)?,
-                timed_out: base == "wait-timeout",
-                timed: line.take_if("timed"),
-            },
-            "signal" => Op::Signal(self.object(line)?),
-            "broadcast" => Op::Broadcast(self.object(line)?),
-            "sem-wait" => {
-                Op::SemaphoreWait { semaphore: self.object(line)?, by_try: line.take_if("try") }
-            }
-            "sem-wait-failed" => Op::SemaphoreWaitFailed(self.object(line)?),
-            "sem-post" => Op::SemaphorePost(self.object(line)?),
-            "barrier-arrive" => Op::BarrierArrive(self.object(line)?),
-            "barrier-leave" => Op::BarrierLeave(self.object(line)?),
-            "send" => {
-                let (channel, amount) = (self.object(line)?, line.number("an amount")?);
-                let content = if line.take_if("=") { line.number("a content")? } else { 0 };
-                Op::Send { channel, amount, content }
-            }
-            "receive" => Op::Receive {
-                channel: self.object(line)?,
-                amount: line.number("an amount")?,
-                drained: line.take_if("drained"),
-                by_try: line.take_if("try"),
-            },
-            "poll" | "poll-empty" => {
-                Op::Poll { channel: self.object(line)?, ready: base == "poll" }
-            }
-            "destroy" => Op::Destroy(self.object(line)?),
             "fence" => {
                 let (order, node) = line.atom("a memory order")?;
                 let order = memory_order(&order.name).ok_or_else(|| {

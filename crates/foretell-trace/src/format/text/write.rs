@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::{MEMORY_ORDERS, word};
-use crate::event::{Access, Condition, LockMode, LockStep, MemoryOrder, Op};
+use crate::event::{Access, Condition, MemoryOrder, Op};
 use crate::id::{EventId, ObjectId, SiteId, TermId, ThreadId, VariableId};
 use crate::schedule::CreationPath;
 use crate::sexpr::{print_sort, print_term, print_value, quoted};
@@ -346,7 +346,6 @@ impl<'t> Writer<'t> {
     }
 
     fn op(&self, op: &Op, thread: ThreadId) -> String {
-        let object = |id: ObjectId| self.object(id);
         match op {
             Op::ThreadBegin => "begin".into(),
             Op::ThreadEnd => "end".into(),
@@ -366,45 +365,13 @@ impl<'t> Writer<'t> {
                 }
                 text + &self.access_terms(step.term, step.address, thread)
             }
-            Op::Acquire(step) => self.lock_step("acquire", step),
-            Op::AcquireFailed(step) => self.lock_step("acquire-failed", step),
-            Op::Release(step) => self.lock_step("release", step),
-            Op::ReleaseFailed(step) => self.lock_step("release-failed", step),
-            Op::WaitBegin { condition, mutex } => {
-                format!("wait-begin {} {}", object(*condition), object(*mutex))
+            Op::Sync(id, step) => {
+                let (mut text, after) = step.text();
+                for id in [Some(*id), step.mutex()].into_iter().flatten() {
+                    text.push_str(&format!(" {}", self.object(id)));
+                }
+                text + &after
             }
-            Op::WaitEnd { condition, mutex, timed_out, timed } => {
-                let operation = if *timed_out { "wait-timeout" } else { "wait-end" };
-                let timed = if *timed { " timed" } else { "" };
-                format!("{operation} {} {}{timed}", object(*condition), object(*mutex))
-            }
-            Op::Signal(condition) => format!("signal {}", object(*condition)),
-            Op::Broadcast(condition) => format!("broadcast {}", object(*condition)),
-            Op::SemaphoreWait { semaphore, by_try } => {
-                let by_try = if *by_try { " try" } else { "" };
-                format!("sem-wait {}{by_try}", object(*semaphore))
-            }
-            Op::SemaphoreWaitFailed(semaphore) => format!("sem-wait-failed {}", object(*semaphore)),
-            Op::SemaphorePost(semaphore) => format!("sem-post {}", object(*semaphore)),
-            Op::BarrierArrive(barrier) => format!("barrier-arrive {}", object(*barrier)),
-            Op::BarrierLeave(barrier) => format!("barrier-leave {}", object(*barrier)),
-            Op::Send { channel, amount, content: 0 } => {
-                format!("send {} {amount}", object(*channel))
-            }
-            Op::Send { channel, amount, content } => {
-                format!("send {} {amount} = {content}", object(*channel))
-            }
-            Op::Receive { channel, amount, drained, by_try } => {
-                let mut text = format!("receive {} {amount}", object(*channel));
-                text.push_str(if *drained { " drained" } else { "" });
-                text.push_str(if *by_try { " try" } else { "" });
-                text
-            }
-            Op::Poll { channel, ready } => {
-                let operation = if *ready { "poll" } else { "poll-empty" };
-                format!("{operation} {}", object(*channel))
-            }
-            Op::Destroy(destroyed) => format!("destroy {}", object(*destroyed)),
             Op::Fence(order) => format!("fence {}", order_name(*order)),
             Op::Branch(condition) => self.condition("branch", condition, thread),
             Op::Assert(condition) => self.condition("assert", condition, thread),
@@ -476,15 +443,6 @@ impl<'t> Writer<'t> {
             text.push_str(&format!(" at {}", self.term(address, Some(thread))));
         }
         text
-    }
-
-    fn lock_step(&self, operation: &str, step: &LockStep) -> String {
-        let by_try = if step.by_try { "try-" } else { "" };
-        let mode = match step.mode {
-            LockMode::Exclusive => "",
-            LockMode::Shared => ".shared",
-        };
-        format!("{by_try}{operation}{mode} {}", self.object(step.lock))
     }
 
     fn condition(&self, operation: &str, condition: &Condition, thread: ThreadId) -> String {
