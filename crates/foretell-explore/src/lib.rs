@@ -93,7 +93,7 @@ use foretell_trace::schedule::{Schedule, Step};
 use foretell_trace::{EventId, Op, Trace};
 
 use class::{Class, Kept, Label, Labels, Paths};
-pub use outcome::{Doubt, Exploration, LEFT_TO_OTHERS};
+pub use outcome::{Doubt, Exploration};
 pub use part::Part;
 use part::Region;
 use pending::Pending;

@@ -14,7 +14,7 @@ use foretell_predict::progress::{Found, Phase};
 use foretell_predict::{
     Finding, FindingKind, PredictError, Prediction, Reason, Status, predict, predict_together,
 };
-use foretell_record::{Cause, RunEnd, UNKNOWN_LOCKS};
+use foretell_record::{Cause, RunEnd};
 use foretell_trace::schedule::Schedule;
 use foretell_trace::waiting::waits_for_ever;
 use foretell_trace::{EventId, Trace};
@@ -33,9 +33,6 @@ use crate::session::{
     schedule_of,
 };
 use crate::shrink::{NotRepeated, Shrunk, same_event, shrink};
-
-/// What is said of output that may be lawful or not begins so.
-const UNCLEAR: &str = "a forced run did what no run without preemption does";
 
 /// Members of a group (the same places, other threads) that are tried before it is given up.
 const TRIES: usize = 3;
@@ -117,6 +114,8 @@ pub(crate) struct Campaign<'a> {
     pub tested: Vec<Tested>,
     pub open: Vec<Open>,
     pub unseen: Vec<String>,
+    /// That of a run nobody knows whether it went wrong.
+    said_unclear: bool,
     pub errors: Vec<String>,
     pub counts: Counts,
 }
@@ -145,6 +144,7 @@ impl<'a> Campaign<'a> {
             tested: Vec::new(),
             open: Vec::new(),
             unseen: Vec::new(),
+            said_unclear: false,
             errors: Vec::new(),
             counts: Counts::default(),
         }
@@ -198,7 +198,7 @@ impl<'a> Campaign<'a> {
     pub fn jobs(&mut self, class: usize, trace: &Trace, prediction: &Prediction) -> Vec<Job> {
         self.errors.extend(prediction.internal_errors.iter().cloned());
         let marked = blocks_are_marked(trace, self.options.predict.regions);
-        let unseen = trace.metadata.gaps.iter().any(|gap| UNKNOWN_LOCKS.contains(&&**gap));
+        let unseen = trace.metadata.unseen.locks;
         let mut jobs: Vec<Job> = Vec::new();
         for finding in &prediction.findings {
             if finding.schedule.is_none() {
@@ -317,13 +317,12 @@ impl<'a> Campaign<'a> {
 
     /// Says that a run wrote, or ended with, what may be lawful or not; the first of them stands for all.
     pub fn unclear(&mut self, difference: &Difference) {
-        let known = self.unseen.iter().any(|said| said.starts_with(UNCLEAR));
         let lines = difference.output.as_deref().unwrap_or_default();
         let line = lines.lines().find_map(|line| line.strip_prefix('+'));
         let what = line.map_or_else(|| difference.sentence.clone(), |line| format!("`{line}`"));
-        if !known {
+        if !std::mem::replace(&mut self.said_unclear, true) {
             self.unseen.push(format!(
-                "{UNCLEAR} ({what}), and whether that is wrong is not known: if it is, assert what must hold, \
+                "a forced run did what no run without preemption does ({what}), and whether that is wrong is not known: if it is, assert what must hold, \
                  or mark the block that must be atomic (foretell.h)"
             ));
         }
@@ -397,14 +396,13 @@ impl<'a> Campaign<'a> {
             let difference = compare(self.recorded, run);
             difference.effect == wanted.effect
                 && match difference.effect {
-                    // Who hangs where may be told in other words.
+                    // Who hangs where may differ.
                     Effect::Hang => true,
                     // Output that only differs from the recorded run's may be lawful.
                     Effect::Output => {
-                        difference.sentence == wanted.sentence
-                            && self.controls.is_strong_evidence(run)
+                        difference.change == wanted.change && self.controls.is_strong_evidence(run)
                     }
-                    _ => difference.sentence == wanted.sentence,
+                    _ => difference.change == wanted.change,
                 }
         };
         // The whole of a run that never ends is no help.
@@ -423,7 +421,9 @@ impl<'a> Campaign<'a> {
             Some(Ok(Shrunk { steps, bad, switch })) => {
                 // What is shown is what the schedule leads to.
                 tested.verdict.difference = compare(self.recorded, &bad);
-                tested.ended = bad.ended();
+                (tested.ended, tested.end) = (bad.ended(), (&bad.end).into());
+                tested.blocked = bad.blocked();
+                tested.failure = fatal(&bad).map(|(_, change)| change);
                 tested.end = (&bad.end).into();
                 tested.stderr = String::from_utf8_lossy(&bad.written.stderr).into_owned();
                 (bad.trace, steps, switch)
@@ -463,6 +463,8 @@ impl<'a> Campaign<'a> {
                     verdict: Verdict::new(outcome, difference),
                     ended: error.to_string(),
                     end: EndKind::NotRun,
+                    blocked: Vec::new(),
+                    failure: None,
                     stderr: String::new(),
                     same_places: 0,
                     runs_before: self.runner.runs(),
@@ -504,6 +506,8 @@ impl<'a> Campaign<'a> {
             verdict,
             ended: run.ended(),
             end: (&run.end).into(),
+            blocked: run.blocked(),
+            failure: fatal(run).map(|(_, change)| change),
             stderr: String::from_utf8_lossy(&run.written.stderr).into_owned(),
             same_places: 0,
             runs_before: run.before,
@@ -517,13 +521,14 @@ impl<'a> Campaign<'a> {
         self.tested.iter().any(|other| {
             other.counts()
                 && other.verdict.difference.effect == difference.effect
-                && other.verdict.difference.sentence == difference.sentence
+                && other.verdict.difference.change == difference.change
         })
     }
 
     /// The recorded run itself may be a bad one.
     pub fn failed_already(&self) -> Option<Tested> {
-        let (effect, sentence) = fatal(self.recorded)?;
+        let (effect, change) = fatal(self.recorded)?;
+        let sentence = change.sentence(self.recorded);
         let (kind, violation) = match effect {
             // Its exit status says so; no assertion is seen to fail.
             Effect::Assertion if self.recorded.failed().is_none() => {
@@ -544,6 +549,7 @@ impl<'a> Campaign<'a> {
         schedule.input = Some(self.digest.to_string().into());
         let mut difference = compare(self.recorded, self.recorded);
         difference.effect = effect;
+        difference.change = change;
         difference.sentence.clone_from(&sentence);
         Some(Tested {
             finding: Finding {
@@ -562,6 +568,8 @@ impl<'a> Campaign<'a> {
             verdict: Verdict::new(Outcome::Confirmed(effect), difference),
             ended: self.recorded.ended(),
             end: (&self.recorded.end).into(),
+            blocked: self.recorded.blocked(),
+            failure: fatal(self.recorded).map(|(_, change)| change),
             stderr: String::from_utf8_lossy(&self.recorded.written.stderr).into_owned(),
             same_places: 0,
             runs_before: 0,

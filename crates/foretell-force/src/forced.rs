@@ -32,7 +32,7 @@ pub enum NotFollowed {
 /// kind of event at the right place in the right order is the recorder's to see.)
 pub fn followed(schedule: &Schedule, violation: Violation, run: &Run) -> Result<(), NotFollowed> {
     if let RunEnd::Diverged(divergence) = &run.end {
-        let what = run.trace.with_thread_names(&divergence.to_string());
+        let what = run.said(&divergence.sentence());
         return Err(NotFollowed::LeftSchedule(format!("the program left the schedule: {what}")));
     }
     // An access that faults leaves no event behind.

@@ -26,12 +26,13 @@ use foretell_trace::{EventId, Op, Trace};
 
 use crate::campaign::Campaign;
 use crate::control::LONG_TURN;
+use crate::effect::Change;
 use crate::exploring;
 use crate::forced::{Violation, forced_steps};
 use crate::judge::Verdict;
 use crate::limits::{CONFLICTS, EVENTS_PER_SECOND, MOST_POINTS};
 use crate::program::{InputDigest, Program};
-use crate::run::{EndKind, Limits, Run, RunError, Runner};
+use crate::run::{BlockedThread, EndKind, Limits, Run, RunError, Runner};
 
 /// No thread is interrupted, unless it has more events than this in one go.
 pub const UNINTERRUPTED: Policy = Policy::RoundRobin { quantum: LONG_TURN };
@@ -147,6 +148,10 @@ pub struct Tested {
     pub ended: String,
     /// The same as data.
     pub end: EndKind,
+    /// The threads that could not go on then.
+    pub blocked: Vec<BlockedThread>,
+    /// How it went wrong, if it did: runs that went wrong alike have equal ones.
+    pub failure: Option<Change>,
     /// What it wrote to standard error.
     pub stderr: String,
     /// Predictions at the same places with other threads, which were not forced.
@@ -318,7 +323,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     if let Some(failed) = failed {
         // Predicted from the run, too: the same failure once.
         tested.retain(|other| {
-            other.finding.kind != failed.finding.kind || other.ended != failed.ended
+            other.finding.kind != failed.finding.kind || other.failure != failed.failure
         });
         tested.push(failed);
     }

@@ -176,7 +176,8 @@ unsafe extern "C" {
 /// A virtual CPU comes into being, in the system call of the thread that creates it.
 extern "C" fn on_cpu(_id: Id, number: c_uint) {
     if number as usize >= MOST_CPUS {
-        scheduler::stop(foretell_wire::End::Refused, "the program has more than 4096 threads");
+        let why = "the program has more than 4096 threads";
+        scheduler::stop(foretell_wire::End::Refused, &why.into());
     }
     let cpu = (api().qemu_get_cpu)(number as c_int);
     let parent = current();

@@ -9,7 +9,9 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use foretell_wire::{End, Kind, STOPPED_STATUS, format_path, format_standstill};
+use foretell_wire::record::{self, Stands};
+use foretell_wire::standing::{self, Awaited, Piece, Sentence};
+use foretell_wire::{End, Kind, STOPPED_STATUS, gap};
 
 use crate::api::{Pointer, away};
 use crate::branches;
@@ -110,9 +112,14 @@ pub fn install(ring: Ring, policy: Policy, follows: Followed, points: u64) {
 impl Scheduler {
     /// Says once what the trace lacks.
     pub fn gap_once(&mut self, what: &'static str) {
+        self.lacks_once(gap::ANY, what);
+    }
+
+    /// The same, with what follows from it: one of [`gap`].
+    pub fn lacks_once(&mut self, detail: u8, what: &'static str) {
         if !self.said.contains(&what) {
             self.said.push(what);
-            self.ring.gap(what);
+            self.ring.lacks(detail, what);
         }
     }
 
@@ -145,7 +152,7 @@ pub fn create(parent: Option<&mut Thread>, cpu: Pointer) -> *mut Thread {
     new.cpu = cpu;
     new.follows = scheduler.follows.cursor(&new.path);
     let bytes: Vec<u8> = new.path.iter().flat_map(|&part| u64::from(part).to_le_bytes()).collect();
-    scheduler.ring.put_text(&[head(Kind::DefineThread, 0, 0), new.number.into()], &bytes);
+    scheduler.ring.record(0, 0, &record::DefineThread { thread: new.number, path: bytes });
     match parent {
         Some(parent) => {
             parent.children += 1;
@@ -204,7 +211,7 @@ pub fn access_with(
 pub fn meet(scheduler: &mut Scheduler, place: u64) {
     if scheduler.ring.is_new_place(place) {
         modules::define(&mut scheduler.ring, place);
-        scheduler.ring.put(&[head(Kind::DefinePlace, 0, place)]);
+        scheduler.ring.record(0, place, &record::DefinePlace {});
     }
 }
 
@@ -268,8 +275,9 @@ fn wait_for_turn(me: &mut Thread) {
             took_turn(me);
             stop(
                 End::Refused,
-                "QEMU threw away its translated code while a thread waited inside it; the program \
-                 has too much code for this QEMU to be controlled",
+                &"QEMU threw away its translated code while a thread waited inside it; the program \
+                  has too much code for this QEMU to be controlled"
+                    .into(),
             );
         }
     } else {
@@ -392,13 +400,12 @@ fn spend_points(scheduler: &mut Scheduler, me: *mut Thread) {
     if scheduler.points > 0 {
         return;
     }
-    let mut text = String::from("the run did not end within its limit of scheduling points");
+    let text = Sentence::from("the run did not end within its limit of scheduling points");
     let mut by_itself = false;
     for &thread in &scheduler.threads {
         // SAFETY: live threads.
         let thread = unsafe { &*thread };
-        let (path, index) = (format_path(&thread.path), thread.index);
-        text.push_str(&format!("; thread {path} is at event {index}"));
+        scheduler.ring.record(0, 0, &stands(&scheduler.objects, thread));
         by_itself |= thread.state == State::External || thread.deadline.is_some();
     }
     stop(if by_itself { End::Busy } else { End::Livelock }, &text)
@@ -408,25 +415,39 @@ fn sleep(nanoseconds: u64) {
     std::thread::sleep(std::time::Duration::from_nanos(nanoseconds));
 }
 
-/// Who waits for what.
-fn standstill(scheduler: &Scheduler) -> String {
+/// Who waits for what; the recorder has it as data.
+fn standstill(scheduler: &mut Scheduler) -> Sentence {
     // SAFETY: threads are never freed.
-    let threads = || scheduler.threads.iter().map(|&thread| unsafe { &*thread });
-    let name = |number: u32| match threads().find(|thread| thread.number == number) {
-        Some(thread) => format!("thread {}", format_path(&thread.path)),
-        None => format!("thread number {number}"),
-    };
-    let what = |thread: &Thread| match thread.wait {
+    let threads: Vec<&Thread> =
+        scheduler.threads.iter().map(|&thread| unsafe { &*thread }).collect();
+    let path = |number: u32| threads.iter().find(|thread| thread.number == number);
+    let mut said = Vec::new();
+    for thread in &threads {
+        let stands = stands(&scheduler.objects, thread);
+        scheduler.ring.record(0, 0, &stands);
+        let holder = stands.holder().and_then(path).map(|holder| &*holder.path);
+        let on = stands.on().unwrap_or(Awaited::Nothing);
+        let awaited = standing::awaited(on, Piece::Address(stands.subject), holder, None);
+        said.push((&*thread.path, awaited));
+    }
+    standing::standstill(said)
+}
+
+/// Where the thread is and what it waits for.
+fn stands(objects: &Objects, thread: &Thread) -> Stands {
+    let stands = |on: Awaited, subject: u64| Stands::new(thread.number, thread.index, on, subject);
+    match thread.wait {
+        _ if thread.state == State::Runnable => stands(Awaited::Nothing, 0),
+        Wait::None => stands(Awaited::Nothing, 0),
         Wait::Object(number) => {
-            let (what, holder) = scheduler.objects.describe(number);
-            let holder = holder.map(|number| format!(" held by {}", name(number)));
-            what + &holder.unwrap_or_default()
+            let (on, address, holder) = objects.awaited(number);
+            stands(on, address).held_by(holder)
         }
-        Wait::Thread(number) => format!("the end of {}", name(number)),
-        Wait::Futex(address) => format!("futex {address:#x}"),
-        other => other.describe().into(),
-    };
-    format_standstill(threads().map(|thread| (&*thread.path, what(thread))))
+        Wait::Thread(number) => stands(Awaited::Thread, number.into()),
+        Wait::Futex(address) => stands(Awaited::Futex, address),
+        Wait::Time => stands(Awaited::Time, 0),
+        Wait::Others => stands(Awaited::Others, 0),
+    }
 }
 
 /// Lets the turn lie free for a thread that comes back from a system call.
@@ -472,7 +493,7 @@ pub fn pause(me: &mut Thread) {
         return; // the debugger has to stop this thread before others go on
     }
     if me.index == u32::MAX - 1 {
-        stop(End::Refused, "a thread has more than four billion events");
+        stop(End::Refused, &"a thread has more than four billion events".into());
     }
     pass_turn(me);
 }
@@ -590,11 +611,14 @@ pub fn end(how: End, message: &str) {
 }
 
 /// Ends the program: it cannot go on under the scheduler.
-pub fn stop(how: End, message: &str) -> ! {
+pub fn stop(how: End, why: &Sentence) -> ! {
     if scheduler().is_child {
-        eprintln!("foretell: {message}");
+        eprintln!("foretell: {why}");
     }
-    end(how, message);
+    if how == End::Diverged {
+        scheduler().ring.why_it_left(why);
+    }
+    end(how, &why.to_string());
     // SAFETY: ends the process at once; nothing of QEMU's needs to be cleaned up.
     unsafe { libc::_exit(STOPPED_STATUS) }
 }

@@ -6,6 +6,7 @@
 //! [`read`] converts) or is converted at once, see [`Form`].
 
 mod account;
+mod blocked;
 mod clients;
 mod convert;
 mod debugger;
@@ -49,12 +50,13 @@ use foretell_trace::format::ReadError;
 use foretell_trace::schedule::Step;
 
 pub use account::not_instrumented;
+pub use blocked::{Awaited, Blocked, InSchedules, endless, standstill};
 pub use clients::{Clients, LiveClients, Ready, Served, check_traffic};
 pub use convert::Crash;
 pub use debugger::Debugger;
 pub use find::{build_id, program as find_program, runtime_library};
 pub use forced::Divergence;
-pub use foretell_wire::{UNKNOWN_LIBRARY, UNKNOWN_LOCKS};
+pub use foretell_wire::standing::{Piece, Sentence};
 pub use outside::{Cause, Outside};
 pub use path::{BranchTaken, ExecutionPath, PathDifference};
 pub use read::{convert, info, mended, read, read_log, read_opened};
@@ -319,11 +321,11 @@ pub enum RunEnd {
     Exit(i32),
     /// It died of this signal.
     Signal(i32),
-    /// No thread could run any more; who waits for what.
-    Deadlock(String),
+    /// No thread could run any more.
+    Deadlock(Vec<Blocked>),
     /// Threads could run but went on for more scheduling points than allowed: a livelock, or a long
-    /// run; who and where.
-    Livelock(String),
+    /// run.
+    Livelock(Vec<Blocked>),
     /// It did not follow the schedule; where and how.
     Diverged(Box<Divergence>),
     /// The runtime could not go on; why.

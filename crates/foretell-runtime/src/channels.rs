@@ -16,13 +16,14 @@ pub mod ipc;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use foretell_wire::outside::Cause;
+use foretell_wire::record;
 use foretell_wire::{Kind, ObjectKind, channel};
 use libc::{c_int, c_void};
 
 use crate::clients;
 use crate::objects::{self, Model};
 use crate::outside;
-use crate::recorder::{Text, head, recorder};
+use crate::recorder::recorder;
 use crate::scheduler;
 use crate::sys;
 use crate::thread::{Session, Wait};
@@ -130,9 +131,9 @@ fn object(key: u64, kind: ObjectKind, name: &str) -> u32 {
         let number = names.entry(name.to_owned()).or_insert(0);
         *number += 1;
         let name = if *number == 1 { name.to_owned() } else { format!("{name} #{number}") };
-        let text = [Text::Bytes(name.as_bytes())];
+        let record = record::DefineGlobal { address, size: 1, name: &*name };
         // SAFETY: as above.
-        unsafe { recorder() }.put_texts([head(Kind::DefineGlobal, 0, 0), address, 1], &text);
+        unsafe { recorder() }.record(0, 0, &record);
         Model::Channel(kind)
     };
     objects::get(turn, address, fits, make).number
@@ -143,9 +144,8 @@ pub fn variable(words: &[u64], name: &str) -> u64 {
     let address = (key(words) ^ key(&[sort::VARIABLE])) & !7 | 1 << 63;
     // SAFETY: callers have the turn.
     if unsafe { known() }.variables.get_or_insert_default().insert(address) {
-        let text = [Text::Bytes(name.as_bytes())];
         // SAFETY: as above.
-        unsafe { recorder() }.put_texts([head(Kind::DefineGlobal, 0, 0), address, 8], &text);
+        unsafe { recorder() }.record(0, 0, &record::DefineGlobal { address, size: 8, name });
     }
     address
 }
@@ -369,7 +369,7 @@ impl Drop for Errno {
 
 fn send(session: &mut Session, channel: u32, amount: u64, content: u64) {
     scheduler::wake(Wait::Look(channel));
-    session.event(Kind::Send, 0, [channel.into(), amount, content]);
+    session.record(0, &record::Send { channel, amount, content });
 }
 
 /// A file, or its name, is another one now.
@@ -516,7 +516,7 @@ pub fn received(
         if drained { channel::DRAINED } else { 0 } | if by_try { channel::BY_TRY } else { 0 };
     if amount > 0 {
         heard_of_children(session);
-        session.event(Kind::Receive, detail, [channel.into(), amount]);
+        session.record(detail, &record::Receive { channel, amount });
     }
 }
 
@@ -670,7 +670,7 @@ pub fn accepted(session: &mut Session, listening: c_int, socket: c_int, by_try: 
         return;
     }
     let detail = if by_try { channel::BY_TRY } else { 0 };
-    session.event(Kind::Receive, detail, [channel.into(), 1]);
+    session.record(detail, &record::Receive { channel, amount: 1 });
     // SAFETY: callers have the turn.
     let asking = unsafe { known() }.asking.get_or_insert_default();
     let first = asking.get_mut(&name).and_then(VecDeque::pop_front);

@@ -390,7 +390,7 @@ fn follow(
 /// How the run of a thread alone ended, for people.
 fn ended(run: &Run) -> String {
     match &run.end {
-        RunEnd::Diverged(divergence) => divergence.reason.clone(),
+        RunEnd::Diverged(divergence) => divergence.reason.to_string(),
         _ => run.ended(),
     }
 }

@@ -1,6 +1,7 @@
 //! Allocation, and the functions that copy and compare memory.
 
 use foretell_wire::Kind;
+use foretell_wire::record::Alloc;
 
 use super::{Call, Then};
 use crate::accesses::touch;
@@ -96,7 +97,7 @@ fn allocated(call: &mut Call<'_>, [size, flags]: [u64; 2], block: u64) {
         scheduler().shadow.see_bytes(block, &vec![0; size as usize]);
     }
     scheduler().heap.allocate(block, size);
-    call.event(Kind::Alloc, flags as u8, &[block, size]);
+    call.record(flags as u8, &Alloc { address: block, size });
 }
 
 /// What was there is freed, and comes back where there is no room for more.
