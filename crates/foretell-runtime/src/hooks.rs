@@ -581,8 +581,8 @@ hooks! {
         }
     }
 
-    fn __foretell_await_look(session, comparison: u32, constant: u64, again: u32) => {
-        look::announce(&mut session, comparison, constant as i64, again != 0);
+    fn __foretell_await_look(session, comparison: u32, constant: u64, again: u32, alone: u32) => {
+        look::announce(&mut session, comparison, constant as i64, again != 0, alone != 0);
     }
 
     fn __foretell_module(session, module: *const Module) => {
@@ -608,8 +608,8 @@ pub unsafe extern "C" fn __foretell_summary_of(function: *const u8) -> u32 {
     foreign::summary_of(function as u64)
 }
 
-/// The slots of a thread that has no session: its own if it has any, so that a signal handler does
-/// not mix up what it interrupted.
+/// The slots of code that runs without a session: shared ones, so that a signal handler that interrupted the runtime does not
+/// change the slots of its own thread.
 fn slots_outside() -> *mut CallSlots {
     NO_SLOTS.0.get()
 }

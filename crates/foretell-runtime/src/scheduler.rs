@@ -445,7 +445,7 @@ fn welcome_spinners(scheduler: &mut Scheduler) {
         unsafe {
             if (*thread).state == State::Blocked
                 && (*thread).wait == Wait::Change
-                && crate::spin::has_changed(&*thread)
+                && crate::spin::has_changed(scheduler.turn(), &*thread)
             {
                 (*thread).state = State::Runnable;
             }

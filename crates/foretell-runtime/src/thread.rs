@@ -111,6 +111,8 @@ pub struct Thread {
     pub look: Option<crate::look::Look>,
     /// What it read there, while it waits for a change: address, size and value.
     pub watched: Vec<(u64, u8, u64)>,
+    /// The locks that it could not take there.
+    pub refused: Vec<u32>,
     /// A signal handler cut its wait short.
     pub interrupted: bool,
     /// A signal handler ran while it waited.
@@ -292,6 +294,7 @@ impl Thread {
             spin: None,
             look: None,
             watched: Vec::new(),
+            refused: Vec::new(),
             interrupted: false,
             handled: false,
             task: 0,

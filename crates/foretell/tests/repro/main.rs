@@ -23,6 +23,7 @@ mod memory_order;
 mod misuse;
 mod optimised;
 mod path;
+mod polling;
 mod posix;
 mod process;
 mod same_run;
