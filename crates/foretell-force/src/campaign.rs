@@ -11,21 +11,20 @@ use std::time::Instant;
 
 use foretell_predict::finding::access_info;
 use foretell_predict::progress::{Found, Phase};
-use foretell_predict::{
-    Finding, FindingKind, PredictError, Prediction, Reason, Status, predict, predict_together,
-};
+use foretell_predict::{Finding, FindingKind, Prediction, Reason, Status, predict};
 use foretell_record::{Cause, RunEnd};
 use foretell_trace::schedule::Schedule;
 use foretell_trace::waiting::waits_for_ever;
 use foretell_trace::{EventId, Trace};
 
-use crate::bounded::{Lost, bounded, guarded};
+use crate::bounded::{Lost, guarded};
 use crate::canonical;
 use crate::control::{self, Controls};
 use crate::effect::{Difference, Effect, compare, fatal};
 use crate::forced::Violation;
 use crate::judge::{Outcome, Verdict, judge};
 use crate::lost;
+use crate::predictor::Predictor;
 use crate::program::InputDigest;
 use crate::run::{EndKind, Limits, Run, Runner};
 use crate::session::{
@@ -51,49 +50,6 @@ struct Forced {
     tested: Tested,
     /// The run of the schedule itself.
     run: Option<Run>,
-}
-
-/// Predicts from traces, within the time of a test.
-#[derive(Clone, Copy)]
-pub(crate) struct Predictor<'a> {
-    options: &'a Options,
-    started: Instant,
-    is_outside: bool,
-}
-
-impl Predictor<'_> {
-    /// What can be predicted from the trace of a class of paths, besides what is of no interest any more
-    /// ([`Campaign::settled`]).
-    pub fn predict_class(
-        self,
-        trace: &Arc<Trace>,
-        settled: HashSet<String>,
-    ) -> Result<Prediction, TestError> {
-        self.predict(trace, move |trace, options| predict_together(trace, options, &settled))
-    }
-
-    fn predict(
-        self,
-        trace: &Arc<Trace>,
-        predict: impl FnOnce(&Trace, &foretell_predict::Options) -> Result<Prediction, PredictError>
-        + Send
-        + 'static,
-    ) -> Result<Prediction, TestError> {
-        if self.is_outside {
-            // What is ordered by means that are not seen would be predicted in any order.
-            let unseen = trace.metadata.gaps.iter().map(ToString::to_string).collect();
-            return Ok(Prediction { unseen, ..Prediction::default() });
-        }
-        let mut options = self.options.predict.clone();
-        let (time, elapsed) = (self.options.time, self.started.elapsed());
-        // Half of the time is for runs. A single question may take longer than what was left when it
-        // was asked.
-        let asking = (time / 2).max(elapsed + time.saturating_sub(elapsed) / 2);
-        options.deadline = self.started.checked_add(asking);
-        let left = (asking + time.saturating_sub(asking) / 4).saturating_sub(elapsed);
-        let trace = Arc::clone(trace);
-        result(bounded(left, move || predict(&trace, &options)))
-    }
 }
 
 /// A test while it goes on.
@@ -595,13 +551,4 @@ pub(crate) fn named_by_its_effect(mut tested: Tested, run: &Trace) -> Tested {
     };
     tested.finding.detail = format!("{}; {}", tested.finding.detail, difference.sentence);
     tested
-}
-
-/// The result of work that was bounded, as one of the test.
-fn result<T>(done: Result<Result<T, PredictError>, Lost>) -> Result<T, TestError> {
-    match done {
-        Ok(result) => result.map_err(TestError::Predict),
-        Err(Lost::Late) => Err(TestError::Late),
-        Err(Lost::Panicked(why)) => Err(TestError::Internal(why)),
-    }
 }

@@ -14,9 +14,10 @@ use foretell_trace::schedule::Schedule;
 use foretell_trace::{EventId, ObjectId, ObjectKind, Op, SyncOp, Term, Trace};
 
 use crate::beside::{Beside, Class};
-use crate::campaign::{Campaign, Predictor, named_by_its_effect};
+use crate::campaign::{Campaign, named_by_its_effect};
 use crate::canonical;
 use crate::forced::Violation;
+use crate::predictor::Predictor;
 use crate::run::{Run, RunError};
 use crate::session::{Paths, TestError, all_events};
 

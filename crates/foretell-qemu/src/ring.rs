@@ -13,8 +13,8 @@ pub use foretell_wire::record::head;
 use foretell_wire::record::{self, Record, Text};
 use foretell_wire::standing::Sentence;
 use foretell_wire::{
-    ATTACHED, CHUNK_BYTES, CHUNKS, CONTRACT, End, HEADER_BYTES, Header, Kind, MAGIC, MAX_RECORD,
-    MAX_TEXT, MESSAGE_BYTES, OTHER_BUILD, RING_BYTES, VERSION, gap,
+    ATTACHED, CHUNK_BYTES, CHUNKS, CONTRACT, End, HEADER_BYTES, Header, Kind, MAGIC, MAX_TEXT,
+    MESSAGE_BYTES, OTHER_BUILD, RECORD_BYTES, RING_BYTES, VERSION, gap,
 };
 use rustc_hash::FxHashSet;
 
@@ -118,7 +118,7 @@ impl Ring {
     #[inline(always)]
     fn has_room(&mut self) -> bool {
         // SAFETY: within the chunk.
-        let full = unsafe { self.base.byte_add(CHUNK_BYTES - MAX_RECORD) };
+        let full = unsafe { self.base.byte_add(CHUNK_BYTES - RECORD_BYTES) };
         if self.on && self.next >= full {
             self.change_chunk();
         }

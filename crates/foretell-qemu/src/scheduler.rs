@@ -9,8 +9,9 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use foretell_wire::record::{self, Stands};
-use foretell_wire::standing::{self, Awaited, Piece, Sentence};
+use foretell_wire::limits::{PATIENCE_AT_END, PATIENCE_FOR_CALL, POINTS_AT_END};
+use foretell_wire::record;
+use foretell_wire::standing::Sentence;
 use foretell_wire::{End, Kind, STOPPED_STATUS, gap};
 
 use crate::api::{Pointer, away};
@@ -24,6 +25,7 @@ use crate::objects::Objects;
 use crate::policy::{Choice, Policy};
 use crate::ring::{Ring, futex_wait, futex_wake, head};
 use crate::shadow::Shadow;
+use crate::standing;
 use crate::thread::{Handle, State, Thread, Wait};
 
 /// What the thread with the turn may touch.
@@ -70,15 +72,8 @@ static AWAITED: AtomicU32 = AtomicU32::new(0);
 /// How often QEMU has thrown away its translated code.
 pub static FLUSHES: AtomicU64 = AtomicU64::new(0);
 
-/// Scheduling points that the other threads get when a thread is about to end the process.
-const POINTS_AT_END: u64 = 100_000;
 /// How long the real world is waited for before the threads are looked at again, in nanoseconds.
 const LOOK_AGAIN: u64 = 1_000_000;
-/// How long threads in system calls are waited for at the end of the process.
-const PATIENCE_AT_END: u64 = 1_000_000_000;
-/// So many nanoseconds the thread whose turn it is may be in a system call before others may help.
-const PATIENCE: u64 = 1_000_000_000;
-
 /// The scheduler. Only for the thread that has the turn, and not while another reference is used.
 #[allow(clippy::mut_from_ref)] // the turn makes it exclusive
 pub fn scheduler() -> &'static mut Scheduler {
@@ -356,7 +351,8 @@ fn choose(me: *mut Thread) -> Next {
             }
             // Perhaps another thread is to wake it by a system call, which is no event.
             Choice::Await(position)
-                if waited < PATIENCE && scheduler.policy.helper(&threads, position).is_some() =>
+                if waited < PATIENCE_FOR_CALL
+                    && scheduler.policy.helper(&threads, position).is_some() =>
             {
                 waited += LOOK_AGAIN;
                 sleep(LOOK_AGAIN);
@@ -379,7 +375,7 @@ fn choose(me: *mut Thread) -> Next {
                     AWAITED.store(0, SeqCst);
                     return Next::Free;
                 }
-                None => stop(End::Deadlock, &standstill(scheduler)),
+                None => stop(End::Deadlock, &standing::standstill(scheduler)),
             },
             Choice::Diverged(message) => stop(End::Diverged, &message),
         }
@@ -405,7 +401,7 @@ fn spend_points(scheduler: &mut Scheduler, me: *mut Thread) {
     for &thread in &scheduler.threads {
         // SAFETY: live threads.
         let thread = unsafe { &*thread };
-        scheduler.ring.record(0, 0, &stands(&scheduler.objects, thread));
+        scheduler.ring.record(0, 0, &standing::stands(&scheduler.objects, thread));
         by_itself |= thread.state == State::External || thread.deadline.is_some();
     }
     stop(if by_itself { End::Busy } else { End::Livelock }, &text)
@@ -413,41 +409,6 @@ fn spend_points(scheduler: &mut Scheduler, me: *mut Thread) {
 
 fn sleep(nanoseconds: u64) {
     std::thread::sleep(std::time::Duration::from_nanos(nanoseconds));
-}
-
-/// Who waits for what; the recorder has it as data.
-fn standstill(scheduler: &mut Scheduler) -> Sentence {
-    // SAFETY: threads are never freed.
-    let threads: Vec<&Thread> =
-        scheduler.threads.iter().map(|&thread| unsafe { &*thread }).collect();
-    let path = |number: u32| threads.iter().find(|thread| thread.number == number);
-    let mut said = Vec::new();
-    for thread in &threads {
-        let stands = stands(&scheduler.objects, thread);
-        scheduler.ring.record(0, 0, &stands);
-        let holder = stands.holder().and_then(path).map(|holder| &*holder.path);
-        let on = stands.on().unwrap_or(Awaited::Nothing);
-        let awaited = standing::awaited(on, Piece::Address(stands.subject), holder, None);
-        said.push((&*thread.path, awaited));
-    }
-    standing::standstill(said)
-}
-
-/// Where the thread is and what it waits for.
-fn stands(objects: &Objects, thread: &Thread) -> Stands {
-    let stands = |on: Awaited, subject: u64| Stands::new(thread.number, thread.index, on, subject);
-    match thread.wait {
-        _ if thread.state == State::Runnable => stands(Awaited::Nothing, 0),
-        Wait::None => stands(Awaited::Nothing, 0),
-        Wait::Object(number) => {
-            let (on, address, holder) = objects.awaited(number);
-            stands(on, address).held_by(holder)
-        }
-        Wait::Thread(number) => stands(Awaited::Thread, number.into()),
-        Wait::Futex(address) => stands(Awaited::Futex, address),
-        Wait::Time => stands(Awaited::Time, 0),
-        Wait::Others => stands(Awaited::Others, 0),
-    }
 }
 
 /// Lets the turn lie free for a thread that comes back from a system call.

@@ -9,6 +9,7 @@ use foretell_wire::record::{self, put};
 use foretell_wire::standing::{Piece, Sentence};
 use foretell_wire::{format_path, gap, instrumented};
 
+use crate::limits::MOST_FUNCTIONS;
 use crate::outside::{Noted, Outside};
 use crate::words::text;
 
@@ -44,9 +45,6 @@ pub struct Account {
     /// The run was ended while it waited.
     ended_waiting: bool,
 }
-
-/// So many functions that are not instrumented are named one by one.
-const MOST_FUNCTIONS: usize = 2;
 
 impl Account {
     /// Notes something that the scheduler did not control.

@@ -21,6 +21,7 @@ use crate::convert::names::Names;
 use crate::convert::terms::Terms;
 use crate::described::Description;
 use crate::forced::Comparison;
+use crate::limits::MOST_RENEWED;
 use crate::memory::Memory;
 use crate::names as spelling;
 use crate::output::{Ending, Output};
@@ -32,9 +33,6 @@ use crate::words::{path, site, text};
 mod events;
 mod names;
 mod terms;
-
-/// Bytes that become another location at once at most: more than stacks have.
-const MOST_RENEWED: u64 = 1 << 28;
 
 /// A thread as far as it has been converted.
 #[derive(Default)]

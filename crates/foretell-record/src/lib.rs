@@ -15,6 +15,7 @@ mod emulator;
 mod find;
 mod forced;
 mod layout;
+pub mod limits;
 mod log;
 mod logger;
 mod memory;
@@ -49,6 +50,8 @@ use std::time::Duration;
 use foretell_trace::format::ReadError;
 use foretell_trace::schedule::Step;
 
+use crate::limits::SIZE_LIMIT;
+
 pub use account::not_instrumented;
 pub use blocked::{Awaited, Blocked, InSchedules, endless, standstill};
 pub use clients::{Clients, LiveClients, Ready, Served, check_traffic};
@@ -56,6 +59,7 @@ pub use convert::Crash;
 pub use debugger::Debugger;
 pub use find::{build_id, program as find_program, runtime_library};
 pub use forced::Divergence;
+pub use foretell_wire::limits::TABLE as PROGRAM_LIMITS;
 pub use foretell_wire::standing::{Piece, Sentence};
 pub use outside::{Cause, Outside};
 pub use path::{BranchTaken, ExecutionPath, PathDifference};
@@ -278,9 +282,6 @@ impl Capture {
         ])
     }
 }
-
-/// No recording is larger than this unless somebody asks for it: it could not be predicted from.
-const SIZE_LIMIT: u64 = 4 << 30;
 
 impl RecordOptions {
     /// Records `program` into the trace `output`, as the operating system runs it, without limits.

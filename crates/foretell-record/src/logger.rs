@@ -18,6 +18,7 @@ use foretell_wire::record::{self, Words, put};
 use crate::account::{Account, NO_SENSE};
 use crate::convert::{Crash, Summary};
 use crate::find::LIBRARY;
+use crate::limits::MOST_NAMES;
 use crate::log::{About, CHUNK_HEADER_BYTES, FILE_HEADER_BYTES, Log, Part};
 use crate::log::{bytes_of, chunk_header, each_record, file_header};
 use crate::output::TraceInMemory;
@@ -25,10 +26,6 @@ use crate::outside::{Noted, Outside};
 use crate::ring::Chunk;
 use crate::symbols::{Symbols, data_symbols};
 use crate::words::{path, put_site, text};
-
-/// Names of data that are taken along at most. Of a program with more, those of the executable and
-/// of modules that were seen to do something come first; the rest is told by its address.
-const MOST_NAMES: usize = 1 << 16;
 
 /// An executable segment of a module.
 #[derive(Clone)]

@@ -21,6 +21,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8};
 use crate::sys;
 use crate::turn::TurnCell;
 
+use foretell_wire::limits::MOST_KEPT_BLOCKS;
+
 /// Where the memory of all threads begins: far from what the loader and the kernel use.
 const BEGIN: u64 = 1 << 44;
 /// So much address space for each thread.
@@ -52,9 +54,6 @@ const CLASSES: usize = (FINE / 16) as usize + 4 * 22;
 /// Blocks from this size on have pages of their own.
 const LARGE: u64 = 128 << 10;
 const PAGE: u64 = 4096;
-/// So many blocks of one size that others allocated may a thread keep.
-const MOST_KEPT: u32 = 4096;
-
 /// The memory of one thread; lies at the beginning of its slot.
 #[repr(C)]
 struct Arena {
@@ -289,7 +288,7 @@ pub fn release(slot: Option<u32>, block: *mut u8) -> Result<(), Misuse> {
         }
         // SAFETY: as above.
         if unsafe { arena(keeper) }
-            .is_none_or(|arena| keeper != owner && arena.kept[class] >= MOST_KEPT)
+            .is_none_or(|arena| keeper != owner && arena.kept[class] >= MOST_KEPT_BLOCKS)
         {
             keeper = owner;
         }

@@ -15,6 +15,7 @@ pub mod ipc;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use foretell_wire::limits::SENT_COMPARED;
 use foretell_wire::outside::Cause;
 use foretell_wire::record;
 use foretell_wire::{Kind, ObjectKind, channel};
@@ -404,9 +405,6 @@ pub unsafe fn pieces<'a>(vectors: *const libc::iovec, count: usize) -> Vec<&'a [
     }
 }
 
-/// Only so much of what is sent is compared.
-const COMPARED: usize = 4096;
-
 /// The pieces were sent, `result` bytes of them; to `address` where one was given.
 pub fn sent(
     session: &mut Session,
@@ -427,7 +425,7 @@ pub fn sent(
         None => ends.send,
     };
     let Some(channel) = channel else { return };
-    let mut left = result.min(COMPARED);
+    let mut left = result.min(SENT_COMPARED);
     let mut content = digest(SEED, &result.to_le_bytes());
     for piece in pieces {
         let piece = &piece[..piece.len().min(left)];
@@ -436,7 +434,7 @@ pub fn sent(
     }
     let content = match ends.unit {
         Unit::Counter => 0,
-        _ if result > COMPARED => unique(),
+        _ if result > SENT_COMPARED => unique(),
         _ => content.max(1),
     };
     let amount = match ends.unit {

@@ -10,6 +10,7 @@
 
 use std::ffi::CStr;
 
+use foretell_wire::limits::MOST_WAKES;
 use foretell_wire::standing::Sentence;
 use foretell_wire::{ANY, End, Expected, Kind, Turn, is_local};
 
@@ -31,11 +32,6 @@ pub struct Forced {
     woken: (u32, u32, u32),
     after: Box<dyn Policy>,
 }
-
-/// A thread that sleeps on a futex and is to run next is woken so often without getting anywhere.
-/// Locks of libraries spin and test a few times before they sleep again; nothing that they look at
-/// changes in between, because nobody else runs.
-const MOST_WAKES: u32 = 64;
 
 /// What [`check`] knows.
 struct Checks {

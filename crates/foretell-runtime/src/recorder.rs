@@ -16,8 +16,8 @@ pub use foretell_wire::record::head;
 use foretell_wire::record::{self, Record};
 use foretell_wire::standing::Sentence;
 use foretell_wire::{
-    ATTACHED, CHUNK_BYTES, CHUNKS, CONTRACT, End, HEADER_BYTES, Header, Kind, MAGIC, MAX_RECORD,
-    MAX_TEXT, MESSAGE_BYTES, OTHER_BUILD, RING_BYTES, TERM_SHADOW, VERSION, access, gap,
+    ATTACHED, CHUNK_BYTES, CHUNKS, CONTRACT, End, HEADER_BYTES, Header, Kind, MAGIC, MAX_TEXT,
+    MESSAGE_BYTES, OTHER_BUILD, RECORD_BYTES, RING_BYTES, TERM_SHADOW, VERSION, access, gap,
 };
 
 use crate::sys;
@@ -232,7 +232,7 @@ impl Recorder {
 
     fn full_at(&self) -> *mut u64 {
         // SAFETY: within the chunk.
-        unsafe { self.base.byte_add(CHUNK_BYTES - MAX_RECORD) }
+        unsafe { self.base.byte_add(CHUNK_BYTES - RECORD_BYTES) }
     }
 
     fn set_limit(&mut self) {

@@ -21,6 +21,7 @@
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 
+use foretell_wire::limits::{LONGEST_TURN, PATIENCE_AT_END, PATIENCE_OUTSIDE, POINTS_AT_END};
 use foretell_wire::outside::Cause;
 use foretell_wire::record::{self, Stands};
 use foretell_wire::standing::{self, Awaited, Piece, Sentence};
@@ -212,9 +213,6 @@ fn took_turn(me: &mut Thread) {
         me.pause_at = 0;
     }
 }
-
-/// A thread asks again at least this often, so that those back from system calls get on.
-const LONGEST_TURN: u32 = 1 << 16;
 
 /// Sleeps until the turn is given to this thread, which is on its home.
 pub fn wait_for_turn(me: &mut Thread) {
@@ -505,12 +503,6 @@ enum Next {
     Free,
 }
 
-/// Scheduling points that the other threads get when a thread is about to end the process. Those that
-/// never end must not keep it alive.
-const POINTS_AT_END: u64 = 100_000;
-/// How long threads in system calls are waited for at the end of the process, in real nanoseconds.
-const PATIENCE_AT_END: u64 = 1_000_000_000;
-
 /// The thread that is about to end the process and waits for the others.
 fn who_ends(scheduler: &Scheduler) -> Option<*mut Thread> {
     scheduler.threads.iter().copied().find(|&thread| {
@@ -522,9 +514,6 @@ fn who_ends(scheduler: &Scheduler) -> Option<*mut Thread> {
 
 /// How long the real world is waited for before the threads are looked at again, in nanoseconds.
 const LOOK_AGAIN: u64 = 1_000_000;
-/// How long a schedule waits for what has to come from outside the program.
-const PATIENCE: u64 = 10_000_000_000;
-
 /// Asks the policy. Ends the program when nobody can ever run again.
 fn choose(me: *mut Thread) -> Next {
     // SAFETY: the caller has the turn.
@@ -615,7 +604,7 @@ fn choose(me: *mut Thread) -> Next {
                 if played && idle && clients::when_idle(&scheduler.threads, false) {
                     continue;
                 }
-                if waited > PATIENCE || played {
+                if waited > PATIENCE_OUTSIDE || played {
                     let who = Sentence::default().thread(&thread.path);
                     stop(End::Diverged, &who.text(" waits too long for ").then(waits_for(thread)));
                 }

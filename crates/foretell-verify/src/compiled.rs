@@ -38,13 +38,8 @@ use foretell_wire::is_local;
 
 use crate::counterexample::{Counterexample, Ending, Event};
 use crate::ir::clang::Options;
+use crate::limits::{LONGEST_TURN, POINTS};
 use crate::program::Visible;
-
-/// A thread that runs alone has at most so many events.
-const LONGEST_TURN: u32 = 50_000;
-
-/// Scheduling points of a single run.
-const POINTS: u64 = 1_000_000;
 
 /// The companion's variable that counts the values given; a write of it is the step that takes one.
 const INPUTS_TAKEN: &str = "foretell_inputs_taken";

@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 pub mod again;
 pub mod base;
 pub mod condition;
+pub mod limits;
 pub mod outside;
 pub mod predictor;
 pub mod record;
@@ -34,6 +35,7 @@ pub mod standing;
 pub mod sync_log;
 pub mod traffic;
 
+pub use limits::MAX_TEXT;
 pub use record::{
     BY_TRY, Kind, Layout, ObjectKind, TERM_SHADOW, WIDE_OPERAND, ZEROED, access, await_mark,
     channel, gap, instrumented, lock, measure, of_variable, wait,
@@ -52,6 +54,7 @@ pub const LOG_VERSION: u32 = 2;
 pub const CONTRACT: u64 = {
     let mut number = fingerprint(0xcbf2_9ce4_8422_2325, include_bytes!("lib.rs"));
     number = fingerprint(number, include_bytes!("record.rs"));
+    number = fingerprint(number, include_bytes!("record/details.rs"));
     number = fingerprint(number, include_bytes!("schedule.rs"));
     number = fingerprint(number, include_bytes!("standing.rs"));
     number = fingerprint(number, include_bytes!("again.rs"));
@@ -120,10 +123,8 @@ pub mod environment {
 pub const CHUNK_BYTES: usize = 1 << 19;
 /// Chunks in the ring.
 pub const CHUNKS: usize = 8;
-/// The longest text that a record carries; longer ones are cut.
-pub const MAX_TEXT: usize = 4096;
 /// The longest record, in bytes.
-pub const MAX_RECORD: usize = 3 * (MAX_TEXT + 8) + 64;
+pub const RECORD_BYTES: usize = 3 * (MAX_TEXT + 8) + 64;
 /// Bytes that the header takes, a multiple of the page size.
 pub const HEADER_BYTES: usize = 8192;
 /// Bytes of the whole mapping.

@@ -8,16 +8,12 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use foretell_abi::{BinaryOp, CastOp};
+use foretell_wire::limits::{DEEPEST_EXPRESSION, MOST_PARTS};
 use foretell_wire::record::{DefineBinary, DefineCast, DefineSelect, Record};
 use foretell_wire::{Kind, TERM_SHADOW, WIDE_OPERAND};
 
 use crate::ring::head;
 use crate::scheduler::scheduler;
-
-/// How deep expressions get before they are told to the recorder.
-const DEEPEST: u32 = 64;
-/// What an opaque node depends on at most; more is held at once.
-const MOST_PARTS: usize = 32;
 
 /// An expression, or what a value depends on.
 pub struct Node {
@@ -125,7 +121,7 @@ impl Value {
             held: Cell::new(false),
             shadow: Cell::new(0),
         });
-        if depth < DEEPEST {
+        if depth < DEEPEST_EXPRESSION {
             return Value { width, bits: Some(bits), term: Some(node) };
         }
         let shadow = guards.shadow(&node);

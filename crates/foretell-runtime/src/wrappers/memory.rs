@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use foretell_abi::{COPY_HELD, COPY_SYMBOLIC};
+use foretell_wire::limits::MOST_MAPPED;
 use foretell_wire::record;
 use foretell_wire::{Kind, ZEROED, access};
 use libc::{c_char, c_int, c_void, size_t};
@@ -146,9 +147,6 @@ unsafe fn reallocate(block: *mut c_void, size: size_t) -> *mut c_void {
 
 /// Anonymous memory that the program mapped, by address.
 static MAPPED: TurnCell<BTreeMap<u64, u64>> = TurnCell::new(BTreeMap::new());
-
-/// Larger mappings are address space rather than memory.
-const MOST_MAPPED: size_t = 64 << 20;
 
 fn allocated(block: *mut c_void, size: size_t, detail: u8) {
     if !block.is_null()
