@@ -274,7 +274,7 @@ fn is_claim(trace: &Trace, semaphore: ObjectId) -> bool {
 /// The run as the exploration sees it.
 fn executed(run: Run, forced: usize) -> Executed {
     Executed {
-        followed: run.steps_taken >= forced && !matches!(run.end, RunEnd::Diverged(_)),
+        followed: run.steps_taken >= forced && !matches!(run.end, RunEnd::LeftSchedule(_)),
         ended: matches!(run.end, RunEnd::Exit(_)),
         // `abort` is no access.
         fault: run

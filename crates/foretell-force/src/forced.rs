@@ -31,7 +31,7 @@ pub enum NotFollowed {
 /// Did the run take every step, and did the violation happen there? (That every step was the right
 /// kind of event at the right place in the right order is the recorder's to see.)
 pub fn followed(schedule: &Schedule, violation: Violation, run: &Run) -> Result<(), NotFollowed> {
-    if let RunEnd::Diverged(divergence) = &run.end {
+    if let RunEnd::LeftSchedule(divergence) = &run.end {
         let what = run.said(&divergence.sentence());
         return Err(NotFollowed::LeftSchedule(format!("the program left the schedule: {what}")));
     }

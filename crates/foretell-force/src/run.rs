@@ -140,7 +140,7 @@ impl Run {
                 format!("{}{}", signal_name(*number), place.unwrap_or_default())
             }
             RunEnd::Deadlock(threads) => format!("deadlock: {}", self.said(&standstill(threads))),
-            RunEnd::Diverged(why) => {
+            RunEnd::LeftSchedule(why) => {
                 format!("left the schedule: {}", self.said(&why.sentence()))
             }
             RunEnd::Refused(why) => format!("refused: {why}"),
@@ -215,7 +215,7 @@ impl From<&RunEnd> for EndKind {
             RunEnd::Signal(_) => EndKind::Signal,
             RunEnd::Deadlock(_) => EndKind::Deadlock,
             RunEnd::Livelock(_) => EndKind::Livelock,
-            RunEnd::Diverged(_) => EndKind::LeftSchedule,
+            RunEnd::LeftSchedule(_) => EndKind::LeftSchedule,
             RunEnd::Refused(_) => EndKind::Refused,
             RunEnd::Hang => EndKind::TimeLimit,
             RunEnd::Stopped => EndKind::Stopped,

@@ -190,8 +190,8 @@ impl Tested {
     /// It happened, and nobody can see it; or it is a race of a binary that could not be tried: a binary's races count
     /// by what comes of them only, and what its order is kept by (a pipe, a signal) may not be seen.
     pub fn is_folded(&self) -> bool {
-        let untold = self.violation == Violation::MachineRace && self.verdict.is_open();
-        (self.verdict.effect().is_some() || untold) && !self.counts()
+        let not_tried = self.violation == Violation::MachineRace && self.verdict.is_open();
+        (self.verdict.effect().is_some() || not_tried) && !self.counts()
     }
 
     /// It could not be tried, and the user has to hear about that.
@@ -283,7 +283,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     if let RunEnd::Refused(why) = &recorded.end {
         return Err(TestError::Trace(format!("the program cannot be controlled: {why}")));
     }
-    if let RunEnd::Diverged(why) = &recorded.end {
+    if let RunEnd::LeftSchedule(why) = &recorded.end {
         return Err(TestError::Strayed(why.to_string()));
     }
     if let Some(fault) = validate(&recorded.trace).first() {

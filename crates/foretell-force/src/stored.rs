@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use foretell_record::{
-    Awaited, Blocked, Cause, Crash, Divergence, ExecutionPath, Outside, Piece, Policy, RunEnd,
+    Awaited, Blocked, Cause, Crash, ExecutionPath, LeftSchedule, Outside, Piece, Policy, RunEnd,
     Sentence, Times,
 };
 use foretell_store::{Kind, Reader, Store, Writer};
@@ -184,7 +184,7 @@ fn put_end(out: &mut Writer, end: &RunEnd) -> Option<()> {
             out.number(number_of(*signal));
             return Some(());
         }
-        RunEnd::Diverged(divergence) => {
+        RunEnd::LeftSchedule(divergence) => {
             out.number(2);
             out.option(divergence.step, |out, step| out.number(step as u64));
             out.option(divergence.expected.as_ref(), put_step);
@@ -209,7 +209,7 @@ fn take_end(from: &mut Reader<'_>) -> Option<RunEnd> {
     Some(match from.number()? {
         0 => RunEnd::Exit(take_signed(from)?),
         1 => RunEnd::Signal(take_signed(from)?),
-        2 => RunEnd::Diverged(Box::new(Divergence {
+        2 => RunEnd::LeftSchedule(Box::new(LeftSchedule {
             step: from.option(Reader::narrow)?,
             expected: from.option(take_step)?,
             found: from.option(take_step)?,
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_run_survives_its_bytes() {
-        let diverged = Divergence {
+        let diverged = LeftSchedule {
             step: Some(4),
             expected: Some(step()),
             found: None,
@@ -383,7 +383,7 @@ mod tests {
             RunEnd::Deadlock(vec![blocked(Some(CreationPath(vec![])), None)]),
             RunEnd::Livelock(vec![blocked(None, Some((1, 2)))]),
             RunEnd::Refused("no".into()),
-            RunEnd::Diverged(Box::new(diverged)),
+            RunEnd::LeftSchedule(Box::new(diverged)),
         ] {
             let run = run(end);
             let bytes = run_bytes(&run).expect("it is kept");

@@ -21,7 +21,7 @@ pub enum Choice {
     /// No thread can run.
     Nobody,
     /// The program cannot do what the schedule says.
-    Diverged(Sentence),
+    LeftSchedule(Sentence),
 }
 
 /// A schedule, and what comes after it.
@@ -164,7 +164,7 @@ impl Policy {
     fn diverged(&self, reason: &str) -> Choice {
         let Some(turn) = self.turns.get(self.done) else { return Choice::Nobody };
         let should = format!(" should run up to its event {} but {reason}", turn.until);
-        Choice::Diverged(Sentence::default().thread(&turn.path).text(&should))
+        Choice::LeftSchedule(Sentence::default().thread(&turn.path).text(&should))
     }
 
     /// The thread is about to run: at which index must it ask again?
@@ -267,10 +267,12 @@ mod tests {
     fn what_cannot_be_followed_diverges() {
         let mut policy = Policy::new(vec![Turn::new(vec![1], 2)], "os").expect("a policy");
         let main = thread(0, &[], 0);
-        let Choice::Diverged(why) = policy.choose(&[&main], 0) else { panic!("no such thread") };
+        let Choice::LeftSchedule(why) = policy.choose(&[&main], 0) else {
+            panic!("no such thread")
+        };
         assert!(why.to_string().contains("has not been created"), "{why}");
         policy.finished(&thread(1, &[1], 1));
-        let Choice::Diverged(why) = policy.choose(&[&main], 0) else { panic!("it is over") };
+        let Choice::LeftSchedule(why) = policy.choose(&[&main], 0) else { panic!("it is over") };
         assert!(why.to_string().contains("ended after 1 events"), "{why}");
         let expected = Expected { index: 0, keyword: "write".into(), line: 0, column: 0 };
         let turns = vec![Turn { expected: vec![expected], ..Turn::new(vec![], 1) }];

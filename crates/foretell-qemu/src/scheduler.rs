@@ -218,7 +218,7 @@ fn count(me: &mut Thread, kind: Kind, detail: u8) {
     if scheduler.policy.is_forced()
         && let Some(difference) = scheduler.policy.check(me, kind, detail)
     {
-        stop(End::Diverged, &difference);
+        stop(End::LeftSchedule, &difference);
     }
     if debugger::is_on() {
         me.is_shown = scheduler.policy.is_last_step(me);
@@ -377,7 +377,7 @@ fn choose(me: *mut Thread) -> Next {
                 }
                 None => stop(End::Deadlock, &standing::standstill(scheduler)),
             },
-            Choice::Diverged(message) => stop(End::Diverged, &message),
+            Choice::LeftSchedule(message) => stop(End::LeftSchedule, &message),
         }
     }
 }
@@ -576,7 +576,7 @@ pub fn stop(how: End, why: &Sentence) -> ! {
     if scheduler().is_child {
         eprintln!("foretell: {why}");
     }
-    if how == End::Diverged {
+    if how == End::LeftSchedule {
         scheduler().ring.why_it_left(why);
     }
     end(how, &why.to_string());

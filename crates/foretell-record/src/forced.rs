@@ -17,7 +17,7 @@ use crate::blocked::InSchedules;
 
 /// Where a run left its schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Divergence {
+pub struct LeftSchedule {
     /// The first step that was not taken, counted from 1; `None` when the run followed no schedule
     /// (but a log).
     pub step: Option<usize>,
@@ -29,7 +29,7 @@ pub struct Divergence {
     pub reason: Sentence,
 }
 
-impl Divergence {
+impl LeftSchedule {
     /// The whole, for people.
     pub fn sentence(&self) -> Sentence {
         let reason = self.reason.clone();
@@ -46,7 +46,7 @@ impl Divergence {
     }
 }
 
-impl fmt::Display for Divergence {
+impl fmt::Display for LeftSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         InSchedules(&self.sentence()).fmt(f)
     }
@@ -192,9 +192,9 @@ impl Comparison {
 
     /// Where the run left the schedule. `reason`: what the runtime said, if it ended the run.
     /// `over`: the program came to its own end, so that every step must have been taken.
-    pub fn divergence(&self, reason: Option<Sentence>, over: bool) -> Option<Divergence> {
+    pub fn divergence(&self, reason: Option<Sentence>, over: bool) -> Option<LeftSchedule> {
         if let Some((place, found, why)) = &self.difference {
-            return Some(Divergence {
+            return Some(LeftSchedule {
                 step: Some(place + 1),
                 expected: Some(self.steps[*place].clone()),
                 found: Some(found.clone()),
@@ -214,7 +214,7 @@ impl Comparison {
             return None;
         }
         let missing = missing.or_else(|| self.taken.iter().position(|&taken| !taken));
-        Some(Divergence {
+        Some(LeftSchedule {
             step: missing.map(|place| place + 1),
             expected: missing.map(|place| self.steps[place].clone()),
             found: None,

@@ -58,7 +58,7 @@ pub use clients::{Clients, LiveClients, Ready, Served, check_traffic};
 pub use convert::Crash;
 pub use debugger::Debugger;
 pub use find::{build_id, program as find_program, runtime_library};
-pub use forced::Divergence;
+pub use forced::LeftSchedule;
 pub use foretell_wire::limits::TABLE as PROGRAM_LIMITS;
 pub use foretell_wire::standing::{Piece, Sentence};
 pub use outside::{Cause, Outside};
@@ -218,7 +218,7 @@ pub struct RecordOptions {
     pub policy: Policy,
     /// Steps to take, exactly, before the base schedule begins (a forced run). An event that is
     /// another one than the step's, or a step that cannot be taken, ends the run as
-    /// [`RunEnd::Diverged`]. Indices that a thread's steps leave out may be anything. What follows
+    /// [`RunEnd::LeftSchedule`]. Indices that a thread's steps leave out may be anything. What follows
     /// is the same each time if `policy` is: [`Policy::AFTER`] is the one to take.
     pub steps: Vec<Step>,
     /// A log of [`record_sync_only`] whose order and inputs the run shall follow.
@@ -328,7 +328,7 @@ pub enum RunEnd {
     /// run.
     Livelock(Vec<Blocked>),
     /// It did not follow the schedule; where and how.
-    Diverged(Box<Divergence>),
+    LeftSchedule(Box<LeftSchedule>),
     /// The runtime could not go on; why.
     Refused(String),
     /// It did nothing for too long, or ran too long; we ended it.

@@ -23,7 +23,7 @@ use foretell_wire::{End, environment, format_turns};
 use crate::blocked::{self, InSchedules};
 use crate::clients::{Clients, Serving};
 use crate::emulator::Emulator;
-use crate::forced::{self, Comparison, Divergence};
+use crate::forced::{self, Comparison, LeftSchedule};
 use crate::log::About;
 use crate::outside::{Cause, Noted};
 use crate::process_end::ProcessEnd;
@@ -203,7 +203,12 @@ fn recorded(
         sink.schedule().and_then(|schedule| schedule.divergence(reason, over))
     };
     let unscheduled = |reason: Sentence| {
-        RunEnd::Diverged(Box::new(Divergence { step: None, expected: None, found: None, reason }))
+        RunEnd::LeftSchedule(Box::new(LeftSchedule {
+            step: None,
+            expected: None,
+            found: None,
+            reason,
+        }))
     };
     let own_end = match (said, status.code(), status.signal()) {
         _ if matches!(ended, Some(Ended::Late(_) | Ended::TooLarge(_) | Ended::TooLong(_))) => {
@@ -217,7 +222,7 @@ fn recorded(
         }
         (End::Deadlock, ..) => RunEnd::Deadlock(threads),
         (End::Livelock, ..) => RunEnd::Livelock(threads),
-        (End::Diverged, ..) => unscheduled(why_it_left.clone()),
+        (End::LeftSchedule, ..) => unscheduled(why_it_left.clone()),
         (End::Refused, ..) => RunEnd::Refused(message.clone()),
         (_, Some(code), _) => RunEnd::Exit(code),
         (_, None, Some(signal)) if was_told(signal) => RunEnd::Exit(0),
@@ -226,8 +231,9 @@ fn recorded(
     };
     let over = matches!(own_end, RunEnd::Exit(_)) && options.debugger.is_none();
     let end =
-        match diverged((said == End::Diverged && ended.is_none()).then_some(why_it_left), over) {
-            Some(divergence) => RunEnd::Diverged(Box::new(divergence)),
+        match diverged((said == End::LeftSchedule && ended.is_none()).then_some(why_it_left), over)
+        {
+            Some(divergence) => RunEnd::LeftSchedule(Box::new(divergence)),
             None => own_end,
         };
     if ring.is_refused() {
@@ -278,7 +284,7 @@ fn recorded(
             let who = blocked::endless(threads);
             sink.gap(&format!("the run was ended: {}", InSchedules(&who)));
         }
-        RunEnd::Exit(_) | RunEnd::Diverged(_) | RunEnd::Refused(_) => {}
+        RunEnd::Exit(_) | RunEnd::LeftSchedule(_) | RunEnd::Refused(_) => {}
     }
     if let Some(server) = server {
         server.has_run();

@@ -109,7 +109,7 @@ impl Forced {
     fn diverged(&self, reason: Sentence) -> Choice {
         let Some(turn) = self.turns.get(self.done) else { return Choice::Nobody };
         let until = format!(" should run up to its event {} but ", turn.until);
-        Choice::Diverged(Sentence::default().thread(&turn.path).text(&until).then(reason))
+        Choice::LeftSchedule(Sentence::default().thread(&turn.path).text(&until).then(reason))
     }
 }
 
@@ -261,5 +261,5 @@ fn stop(thread: u32, index: u32, keyword: &str, position: Option<(u32, u32)>, wh
     unsafe { recorder() }.set_checked(false);
     let is = format!(" is {}{why}", shown(keyword, position.unwrap_or_default()));
     let event = Sentence::from(&*format!("event {index} of "));
-    scheduler::stop(End::Diverged, &event.thread(&scheduler::path_of(thread)).text(&is))
+    scheduler::stop(End::LeftSchedule, &event.thread(&scheduler::path_of(thread)).text(&is))
 }

@@ -152,7 +152,7 @@ pub(crate) mod often {
     ) -> u32 {
         let Some(mut session) = Session::begin_hook() else { return 0 };
         let shadow = note_read::<true>(&mut session, place, detail, at, value, to);
-        session.recorder().tell(head(Kind::Read, detail, place), to != 0, met);
+        session.recorder().grant(head(Kind::Read, detail, place), to != 0, met);
         session.point();
         shadow
     }
@@ -193,7 +193,7 @@ pub(crate) mod often {
         if let Some(mut session) = Session::begin_hook() {
             note_write::<true>(&mut session, place, detail, at, value, shadows);
             let kind = if shadows == 0 { Kind::Write } else { Kind::WriteShadow };
-            session.recorder().tell(head(kind, detail, place), shadows != 0, met);
+            session.recorder().grant(head(kind, detail, place), shadows != 0, met);
             session.point();
         }
     }
@@ -219,7 +219,7 @@ pub(crate) mod often {
     extern "C" fn branch_in_session(head: u64, shadow: u32, met: *mut Met) {
         if let Some(mut session) = Session::begin_hook() {
             session.me.access::<true, 0>(head, 0, shadow.into(), []);
-            session.recorder().tell(head, false, met);
+            session.recorder().grant(head, false, met);
         }
     }
 

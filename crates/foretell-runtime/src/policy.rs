@@ -37,7 +37,7 @@ pub enum Choice {
     /// No thread can run.
     Nobody,
     /// The program cannot do what the schedule says.
-    Diverged(Sentence),
+    LeftSchedule(Sentence),
 }
 
 /// An oracle.

@@ -47,10 +47,10 @@ pub struct Recorder {
     /// Every event is shown to `forced::check`: the limit is such that each record is looked at.
     checked: bool,
     again: Again,
-    /// The instruction that was told to be met, by the number of its entry in `again`.
-    met: [*mut Met; Again::WAYS],
-    /// Instructions are told so; not while a library is being unloaded.
-    tells: bool,
+    /// The instruction that may append short records itself, by the number of its entry in `again`.
+    granted: [*mut Met; Again::WAYS],
+    /// Instructions may do so; not while a library is being unloaded.
+    grants: bool,
     sites: SeenSites,
 }
 
@@ -69,8 +69,8 @@ static RECORDER: TurnCell<Recorder> = TurnCell::new(Recorder {
     on: false,
     checked: false,
     again: Again::new(),
-    met: [null_mut(); Again::WAYS],
-    tells: true,
+    granted: [null_mut(); Again::WAYS],
+    grants: true,
     sites: SeenSites { cache: [0; SeenSites::WAYS], all: Vec::new(), count: 0 },
 });
 
@@ -371,7 +371,7 @@ impl Recorder {
         if self.next() >= self.limit && !self.make_room() {
             return;
         }
-        self.untell(Again::way(head));
+        self.revoke(Again::way(head));
         self.again.enter(head, address);
         // SAFETY: below the limit there is room for the longest record.
         unsafe {
@@ -455,17 +455,16 @@ impl Recorder {
         unsafe { (*self.cursor).next = next };
     }
 
-    /// Tells an instruction that what it does was met, so that it can append the next record by
-    /// itself; `head` is the first word of the long form, without the mark of what has a word `more`.
-    pub fn tell(&mut self, head: u64, more: bool, met: *mut Met) {
+    /// Lets an instruction append its next records by itself, in their short form; `head` is the first word of the long form, without the mark of what has a word `more`.
+    pub fn grant(&mut self, head: u64, more: bool, met: *mut Met) {
         let head = if more { with_more::<1>(head) } else { head };
         let way = Again::way(head);
-        let owner = self.met[way];
-        if met.is_null() || !self.tells || (owner != met && !owner.is_null()) {
+        let owner = self.granted[way];
+        if met.is_null() || !self.grants || (owner != met && !owner.is_null()) {
             return;
         }
         if let Some(begin) = self.again.begin(head) {
-            self.met[way] = met;
+            self.granted[way] = met;
             // SAFETY: it belongs to a module that is loaded.
             unsafe {
                 (*met).word = Again::begin_of_short(way, more);
@@ -474,22 +473,22 @@ impl Recorder {
         }
     }
 
-    /// The entry with this number becomes another one.
-    fn untell(&mut self, way: usize) {
-        let met = std::mem::replace(&mut self.met[way], null_mut());
+    /// The entry with this number becomes another one: its instruction appends nothing by itself any more.
+    fn revoke(&mut self, way: usize) {
+        let met = std::mem::replace(&mut self.granted[way], null_mut());
         if !met.is_null() {
             // SAFETY: it belongs to a module that is loaded.
             unsafe { (*met).begin = NEVER };
         }
     }
 
-    /// No place was met: a library is being unloaded, and what is loaded next may take its place.
-    /// With `quiet` no instruction will be told.
+    /// Forgets all places: a library is being unloaded, and what is loaded next may take its place.
+    /// With `quiet` no instruction appends records by itself from now on.
     pub fn forget_places(&mut self, quiet: bool) {
-        self.tells = !quiet;
+        self.grants = !quiet;
         self.again.forget();
         for way in 0..Again::WAYS {
-            self.untell(way);
+            self.revoke(way);
         }
         self.sites.forget();
     }

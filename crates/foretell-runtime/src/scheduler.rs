@@ -606,7 +606,10 @@ fn choose(me: *mut Thread) -> Next {
                 }
                 if waited > PATIENCE_OUTSIDE || played {
                     let who = Sentence::default().thread(&thread.path);
-                    stop(End::Diverged, &who.text(" waits too long for ").then(waits_for(thread)));
+                    stop(
+                        End::LeftSchedule,
+                        &who.text(" waits too long for ").then(waits_for(thread)),
+                    );
                 }
                 waited += LOOK_AGAIN;
                 if matches!(thread.wait, Wait::Kernel(_)) {
@@ -684,7 +687,7 @@ fn choose(me: *mut Thread) -> Next {
                 // The recorder outside ends the run if this takes too long.
                 sys::sleep(LOOK_AGAIN);
             }
-            Choice::Diverged(message) => stop(End::Diverged, &message),
+            Choice::LeftSchedule(message) => stop(End::LeftSchedule, &message),
         }
     }
 }
@@ -975,7 +978,7 @@ pub fn stop(end: End, why: &Sentence) -> ! {
     if !recorder.is_on() {
         say(&why.to_string());
     }
-    if end == End::Diverged {
+    if end == End::LeftSchedule {
         recorder.why_it_left(why);
     }
     recorder.end(end, &why.to_string());

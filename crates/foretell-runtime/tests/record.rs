@@ -83,7 +83,7 @@ fn a_step_of_a_thread_that_is_not_there_is_a_divergence() {
     options.steps = steps(&trace)[..3].to_vec();
     options.steps.push(any_step(&[7], 1, "write"));
     let (outcome, _) = recorded(&options);
-    let RunEnd::Diverged(found) = outcome.end else { panic!("{:?}", outcome.end) };
+    let RunEnd::LeftSchedule(found) = outcome.end else { panic!("{:?}", outcome.end) };
     assert_eq!((found.step, &found.found), (Some(4), &None));
     assert!(found.to_string().contains("thread 0.7 should run"), "{found}");
     assert!(found.reason.to_string().contains("has not been created"), "{found}");
@@ -102,7 +102,7 @@ fn another_event_than_expected_is_a_divergence_with_its_line() {
     options.steps = whole.clone();
     options.steps[at].operation = "release".into();
     let (outcome, short) = recorded(&options);
-    let RunEnd::Diverged(found) = outcome.end else { panic!("{:?}", outcome.end) };
+    let RunEnd::LeftSchedule(found) = outcome.end else { panic!("{:?}", outcome.end) };
     assert_eq!(found.step, Some(at + 1));
     let event = found.found.as_ref().expect("a read");
     assert_eq!(&*event.operation, "read");
@@ -114,7 +114,7 @@ fn another_event_than_expected_is_a_divergence_with_its_line() {
     options.steps = whole;
     options.steps[at].site.as_mut().expect("a site").line += 1000;
     let (outcome, _) = recorded(&options);
-    let RunEnd::Diverged(found) = outcome.end else { panic!("{:?}", outcome.end) };
+    let RunEnd::LeftSchedule(found) = outcome.end else { panic!("{:?}", outcome.end) };
     assert_eq!(found.step, Some(at + 1));
     assert_eq!(outcome.steps_taken, at);
 }
@@ -134,7 +134,7 @@ fn a_step_that_waits_for_another_thread_is_a_divergence() {
     let wait = worker.iter().position(|step| &*step.operation == "sem-wait").expect("waits");
     options.steps = main[..=fork].iter().chain(&worker[..=wait]).cloned().collect();
     let (outcome, _) = recorded(&options);
-    let RunEnd::Diverged(found) = outcome.end else { panic!("{:?}", outcome.end) };
+    let RunEnd::LeftSchedule(found) = outcome.end else { panic!("{:?}", outcome.end) };
     assert_eq!(&*found.expected.as_ref().expect("the wait").operation, "sem-wait");
     assert!(found.reason.to_string().contains("semaphore ready"), "{found}");
 }
@@ -148,7 +148,7 @@ fn a_program_that_ends_before_its_schedule_diverged() {
     let count = options.steps.len();
     options.steps.push(any_step(&[], u32::MAX - 1, "write"));
     let (outcome, _) = recorded(&options);
-    let RunEnd::Diverged(found) = outcome.end else { panic!("{:?}", outcome.end) };
+    let RunEnd::LeftSchedule(found) = outcome.end else { panic!("{:?}", outcome.end) };
     assert_eq!((found.step, outcome.steps_taken), (Some(count + 1), count));
     assert!(found.reason.to_string().contains("ended before"), "{found}");
 }

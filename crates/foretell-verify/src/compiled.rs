@@ -385,7 +385,7 @@ fn follow(
 /// How the run of a thread alone ended, for people.
 fn ended(run: &Run) -> String {
     match &run.end {
-        RunEnd::Diverged(divergence) => divergence.reason.to_string(),
+        RunEnd::LeftSchedule(divergence) => divergence.reason.to_string(),
         _ => run.ended(),
     }
 }

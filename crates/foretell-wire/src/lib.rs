@@ -200,7 +200,7 @@ pub enum End {
     /// No thread could run any more; the runtime ended the program.
     Deadlock = 2,
     /// The program did not do what the schedule says; the runtime ended it.
-    Diverged = 3,
+    LeftSchedule = 3,
     /// The runtime could not go on (an operation it must refuse); it ended the program.
     Refused = 4,
     /// A fatal signal came.
@@ -220,7 +220,7 @@ impl End {
             0 => End::Unsaid,
             1 => End::Exit,
             2 => End::Deadlock,
-            3 => End::Diverged,
+            3 => End::LeftSchedule,
             4 => End::Refused,
             5 => End::Crash,
             6 => End::Livelock,

@@ -254,7 +254,7 @@ interpose! {
         look::done(&mut session, look.filter(|_| waits), result as i64);
         if logged.is_some_and(|logged| logged != result as u64) {
             let why = "a file that the program reads is not what it was";
-            scheduler::stop(End::Diverged, &why.into());
+            scheduler::stop(End::LeftSchedule, &why.into());
         }
         input(&mut session, "read", result as u64);
         written(&mut session, buffer as u64, result.max(0) as usize);

@@ -146,7 +146,7 @@ fn end(end: &RunEnd) -> Result<Exit, Failure> {
             say!("foretell: the recording was ended by a signal");
             Exit::Incomplete
         }
-        RunEnd::Diverged(why) => {
+        RunEnd::LeftSchedule(why) => {
             say!("foretell: the program did not follow the log: {why}");
             Exit::Incomplete
         }
@@ -214,7 +214,7 @@ fn ended(end: &RunEnd) -> Value {
             "message": InSchedules(&endless(threads)).to_string(), "blocked": blocked(threads)}),
         RunEnd::Hang => json!({"kind": "hang"}),
         RunEnd::Stopped => json!({"kind": "stopped"}),
-        RunEnd::Diverged(why) => json!({"kind": "diverged", "message": why.to_string()}),
+        RunEnd::LeftSchedule(why) => json!({"kind": "diverged", "message": why.to_string()}),
         RunEnd::Refused(why) => json!({"kind": "refused", "message": why}),
     }
 }
