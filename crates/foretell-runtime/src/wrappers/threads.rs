@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use foretell_wire::Kind;
 use foretell_wire::outside::Cause;
+use foretell_wire::record;
 use libc::{c_int, c_void, clockid_t, pthread_attr_t, pthread_t, timespec};
 
 use super::blocking::written;
@@ -120,7 +121,7 @@ unsafe extern "C-unwind" fn begin_of_thread(start: *mut c_void) -> *mut c_void {
     if let Some((stack, size)) = sys::stack() {
         // It may have been another thread's, and libc has cleared what lies on it.
         // SAFETY: the thread has the turn.
-        unsafe { recorder() }.put([head(Kind::Renew, 0, 0), stack, size]);
+        unsafe { recorder() }.record(0, 0, &record::Renew { address: stack, size });
     }
     me.event([head(Kind::ThreadBegin, 0, 0)]);
     me.leave();
