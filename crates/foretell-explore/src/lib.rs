@@ -89,6 +89,7 @@ mod pending;
 mod question;
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Instant;
 
 use foretell_model::count::interleavings;
 use foretell_solve::Budget;
@@ -112,7 +113,7 @@ pub struct Limits {
     /// A run with more events is not asked about.
     pub events: usize,
     /// No question is asked after it.
-    pub deadline: Option<std::time::Instant>,
+    pub deadline: Option<Instant>,
     /// So many bytes of known classes are kept, about; no question is asked when there are more.
     pub bytes: usize,
     /// There are random walks while more questions are open.
@@ -238,7 +239,7 @@ pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> E
     let both = explorer.polled.intersection(&explorer.tried).count();
     explorer.result.doubt(Doubt::HeldOutcome, both);
     explorer.result.classes = explorer.classes.len();
-    if explorer.result.is_complete() {
+    if explorer.result.is_complete() && limits.deadline.is_none_or(|end| Instant::now() < end) {
         explorer.result.interleavings = explorer.interleavings();
     }
     explorer.result

@@ -18,6 +18,9 @@ const CLOSE: Duration = Duration::from_secs(3);
 /// How often it is looked whether foretell has to end.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// The stack of the work, as large as that of a command.
+const STACK: usize = 64 << 20;
+
 /// Why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lost {
@@ -46,7 +49,8 @@ pub fn bounded<T: Send + 'static>(
     let work = Arc::new(Mutex::new(Some(work)));
     let take = |work: &Mutex<Option<_>>| work.lock().unwrap_or_else(PoisonError::into_inner).take();
     let taken = Arc::clone(&work);
-    let spawned = std::thread::Builder::new().name("bounded".into()).spawn(move || {
+    let thread = std::thread::Builder::new().name("bounded".into()).stack_size(STACK);
+    let spawned = thread.spawn(move || {
         if let Some(work) = take(&taken) {
             // Nobody may be waiting any more.
             let _ = sender.send(guarded(work));

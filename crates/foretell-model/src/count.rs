@@ -12,8 +12,11 @@ use foretell_trace::{EventId, Term, ThreadId, Value, VariableId};
 use crate::ctp::{Action, ConcurrentTraceProgram, CtpVariable};
 use crate::validate::{Configuration, Interpreter, Obstacle};
 
+/// A configuration with more values than this counts as several.
+const VALUES: usize = 1_000;
+
 /// The number of interleavings in which every event takes place. `configurations` is how many may be
-/// looked at, and what is left of that afterwards. `None`: there are more, or a value matters that is not
+/// looked at, and what is left of that afterwards; large ones count for more. `None`: there are more, or a value matters that is not
 /// known before the first event.
 pub fn interleavings(ctp: &ConcurrentTraceProgram, configurations: &mut usize) -> Option<f64> {
     let counter = Counter::new(ctp);
@@ -34,11 +37,12 @@ pub fn interleavings(ctp: &ConcurrentTraceProgram, configurations: &mut usize) -
             Reached::Elsewhere => return Some(0.0),
         }
     }
+    let weight = 1 + ctp.variables.len() / VALUES;
     let mut total = 0.0;
     // Ways to each configuration after the same number of steps.
     let mut layer: FxHashMap<Configuration, f64> = FxHashMap::from_iter([(start, 1.0)]);
     while !layer.is_empty() {
-        *configurations = configurations.checked_sub(layer.len())?;
+        *configurations = configurations.checked_sub(layer.len() * weight)?;
         let mut next: FxHashMap<Configuration, f64> = FxHashMap::default();
         for (at, ways) in layer {
             if counter.interpreter.is_complete(&at) {

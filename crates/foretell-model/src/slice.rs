@@ -65,6 +65,9 @@ struct Slicer<'c> {
     /// Definitions of each variable by thread, as positions in program order.
     definitions: HashMap<VariableId, Vec<Vec<EventId>>>,
     queue: Vec<EventId>,
+    /// Assignments that stay and whose values were not looked at yet. A list and no recursion: values follow
+    /// from each other as often as a program calls itself.
+    values: Vec<(EventId, VariableId)>,
 }
 
 impl<'c> Slicer<'c> {
@@ -94,6 +97,7 @@ impl<'c> Slicer<'c> {
             asked: BTreeSet::new(),
             definitions,
             queue: Vec::new(),
+            values: Vec::new(),
         }
     }
 
@@ -118,12 +122,16 @@ impl<'c> Slicer<'c> {
         }
     }
 
-    /// This assignment stays, and what its value is made of.
+    /// This assignment stays, and (see `close`) what its value is made of.
     fn need(&mut self, event: EventId, variable: VariableId) {
         self.keep(event);
-        if !self.needed.insert((event, variable)) {
-            return;
+        if self.needed.insert((event, variable)) {
+            self.values.push((event, variable));
         }
+    }
+
+    /// What the value of an assignment is made of stays as well.
+    fn trace_back(&mut self, event: EventId, variable: VariableId) {
         if let Action::Guarded { assignments, .. } = &self.ctp.event(event).action {
             for &(_, value) in assignments.iter().filter(|(assigned, _)| *assigned == variable) {
                 self.uses(event, value);
@@ -179,12 +187,18 @@ impl<'c> Slicer<'c> {
     /// Adds what is missing until nothing is.
     fn close(&mut self) {
         loop {
-            while let Some(event) = self.queue.pop() {
-                self.process(event);
+            loop {
+                if let Some((event, variable)) = self.values.pop() {
+                    self.trace_back(event, variable);
+                } else if let Some(event) = self.queue.pop() {
+                    self.process(event);
+                } else {
+                    break;
+                }
             }
             self.keep_obstacles();
             self.keep_locks();
-            if self.queue.is_empty() {
+            if self.queue.is_empty() && self.values.is_empty() {
                 return;
             }
         }

@@ -229,6 +229,8 @@ impl<'t> Timelines<'t> {
         let mut last: HashMap<VariableId, EventId> = HashMap::new();
         // Of a trace without expressions: the threads whose reads all returned what they did.
         let mut strayed: BTreeSet<ThreadId> = BTreeSet::new();
+        // A thread computes with what it has read, which stays what it was.
+        let mut known = HashMap::new();
         for &event in &witness.order {
             let step = trace.event(event);
             if let Some(variable) = reads(&step.op) {
@@ -259,8 +261,8 @@ impl<'t> Timelines<'t> {
                 }
                 _ => None,
             };
-            let computed = |term: Option<foretell_trace::TermId>| match term {
-                Some(term) => trace.terms.evaluate(term, &environment).ok(),
+            let mut computed = |term: Option<foretell_trace::TermId>| match term {
+                Some(term) => trace.terms.evaluate_further(term, &environment, &mut known).ok(),
                 None if trace.metadata.symbolic || !strayed.contains(&step.thread) => {
                     recorded_value(trace, event)
                 }

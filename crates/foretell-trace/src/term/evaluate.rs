@@ -35,7 +35,18 @@ impl TermStore {
         term: TermId,
         environment: &impl Environment,
     ) -> Result<Value, EvaluateError> {
-        let mut values: HashMap<TermId, Value> = HashMap::new();
+        let mut values = HashMap::new();
+        self.evaluate_further(term, environment, &mut values)
+    }
+
+    /// The same for many terms of an environment in which leaves keep their values: what was computed for
+    /// others, and stands in `values`, is not computed again.
+    pub fn evaluate_further(
+        &self,
+        term: TermId,
+        environment: &impl Environment,
+        values: &mut HashMap<TermId, Value>,
+    ) -> Result<Value, EvaluateError> {
         let mut stack = vec![term];
         while let Some(&top) = stack.last() {
             if values.contains_key(&top) {
@@ -63,7 +74,7 @@ impl TermStore {
             values.insert(top, value);
             stack.pop();
         }
-        Ok(values.remove(&term).expect("the loop ends when the root has a value"))
+        Ok(values.get(&term).expect("the loop ends when the root has a value").clone())
     }
 
     /// The value of every term, each computed once; `None` where it has none. Arrays that are not

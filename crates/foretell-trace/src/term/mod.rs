@@ -9,6 +9,8 @@
 mod evaluate;
 mod rational;
 mod store;
+#[cfg(test)]
+mod tests;
 mod value;
 
 pub use evaluate::{Environment, EvaluateError};

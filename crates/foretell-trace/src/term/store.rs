@@ -9,8 +9,18 @@ use crate::id::{EventId, SymbolId, TermId, ThreadId, VariableId};
 #[derive(Clone, Debug, Default)]
 pub struct TermStore {
     nodes: Vec<(Term, Sort)>,
+    /// By term. Without it, to look at all steps of a long computation would take its length squared.
+    below: Vec<Below>,
     ids: HashMap<Term, TermId>,
     symbols: Vec<Symbol>,
+}
+
+/// The leaves below a term that are not constants, where there is at most one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Below {
+    None,
+    One(TermId),
+    Several,
 }
 
 /// A free symbol.
@@ -115,8 +125,22 @@ impl TermStore {
         }
         let id = TermId::from(self.nodes.len());
         self.ids.insert(term.clone(), id);
+        self.below.push(self.below(id, &term));
         self.nodes.push((term, sort));
         id
+    }
+
+    fn below(&self, id: TermId, term: &Term) -> Below {
+        let Term::Apply(_, arguments) = term else {
+            return if matches!(term, Term::Constant(_)) { Below::None } else { Below::One(id) };
+        };
+        let arguments = arguments.iter().map(|argument| self.below[argument.index()]);
+        let join = |one, two| match (one, two) {
+            (Below::None, other) | (other, Below::None) => other,
+            (one, two) if one == two => one,
+            _ => Below::Several,
+        };
+        arguments.fold(Below::None, join)
     }
 
     /// The id of an equal term, when there is one.
@@ -232,8 +256,8 @@ impl TermStore {
         }
     }
 
-    /// The operator applied to the arguments, simplified: constants are folded, neutral elements
-    /// dropped, and-or lists flattened and freed of duplicates.
+    /// The operator applied to the arguments, simplified: constants are folded and added up, neutral
+    /// elements dropped, and-or lists flattened and freed of duplicates.
     pub fn apply(&mut self, operator: Operator, arguments: &[TermId]) -> Result<TermId, SortError> {
         let sort = self.result_sort(operator, arguments)?;
         if matches!(operator, Operator::And | Operator::Or) {
@@ -335,6 +359,7 @@ impl TermStore {
             (BvAdd | BvOr | BvXor, &[a, b]) => match (self.zero_bits(a), self.zero_bits(b)) {
                 (true, _) => Some(b),
                 (_, true) => Some(a),
+                _ if operator == BvAdd => self.joined_constants(a, b),
                 _ => None,
             },
             (BvSub | BvShl | BvLshr | BvAshr, &[a, b]) if self.zero_bits(b) => Some(a),
@@ -342,6 +367,24 @@ impl TermStore {
             (Extract { high, low: 0 }, &[a]) if self.sort(a).width() == Some(high + 1) => Some(a),
             _ => None,
         }
+    }
+
+    /// `(x + 1) + 1` is `x + 2`: what is counted up or down again and again stays one addition.
+    fn joined_constants(&mut self, a: TermId, b: TermId) -> Option<TermId> {
+        let is_constant = |term: TermId| self.constant_value(term).is_some();
+        let (sum, constant) = match (is_constant(a), is_constant(b)) {
+            (false, true) => (a, b),
+            (true, false) => (b, a),
+            _ => return None,
+        };
+        let Term::Apply(Operator::BvAdd, parts) = self.term(sum) else { return None };
+        let (rest, other) = match parts[..] {
+            [rest, other] if is_constant(other) => (rest, other),
+            [other, rest] if is_constant(other) => (rest, other),
+            _ => return None,
+        };
+        let joined = self.build(Operator::BvAdd, &[constant, other]);
+        Some(self.build(Operator::BvAdd, &[rest, joined]))
     }
 
     fn zero_bits(&self, term: TermId) -> bool {
@@ -482,11 +525,15 @@ impl TermStore {
         let mut stack = vec![term];
         let mut leaves = Vec::new();
         while let Some(top) = stack.pop() {
+            let top = match self.below[top.index()] {
+                Below::None => continue,
+                Below::One(leaf) => leaf,
+                Below::Several => top,
+            };
             if !seen.insert(top) {
                 continue;
             }
             match self.term(top) {
-                Term::Constant(_) => {}
                 Term::Apply(_, arguments) => stack.extend(arguments.iter().copied()),
                 _ => leaves.push(top),
             }
