@@ -55,6 +55,8 @@ struct Known {
     closed: Option<BTreeMap<c_int, u64>>,
     /// Numbers of eventfds that give one at a time.
     semaphores: Option<BTreeSet<u64>>,
+    /// Numbers of all eventfds that the program made.
+    events: Option<BTreeSet<u64>>,
     /// Files (device and inode) that were given something by functions for output, which is not held.
     printed: Option<BTreeSet<(u64, u64)>>,
     /// Addresses of variables that no memory of the program has.
@@ -75,6 +77,7 @@ static KNOWN: TurnCell<Known> = TurnCell::new(Known {
     changed: None,
     closed: None,
     semaphores: None,
+    events: None,
     printed: None,
     variables: None,
     mapped: None,
@@ -283,13 +286,18 @@ fn ends_of(inode: u64) -> Option<(u64, u64)> {
     unsafe { known() }.ends.as_ref()?.get(&inode).copied()
 }
 
-/// The descriptor is a new eventfd that gives one at a time.
-pub fn made_semaphore(file: c_int) {
+/// The descriptor is a new eventfd, which gives one at a time or all.
+pub fn made_event(file: c_int, one_at_a_time: bool) {
     let _errno = Errno::keep();
-    if let Some(number) = event_number(file) {
-        // SAFETY: callers have the turn.
-        unsafe { known() }.semaphores.get_or_insert_default().insert(number);
-    }
+    let Some(number) = event_number(file) else { return };
+    // SAFETY: callers have the turn.
+    let known = unsafe { known() };
+    known.events.get_or_insert_default().insert(number);
+    let semaphores = known.semaphores.get_or_insert_default();
+    match one_at_a_time {
+        true => semaphores.insert(number),
+        false => semaphores.remove(&number), // the number of one that is gone
+    };
 }
 
 fn is_semaphore(file: c_int) -> bool {
@@ -632,15 +640,23 @@ pub fn made(files: &[c_int]) {
     private.extend(files.iter().filter_map(|&file| Some(status(file)?.st_ino)));
 }
 
-/// Whether only threads of the program can make the descriptor ready: a pipe or a pair of sockets that
-/// it made, while it never had a child process that may have the other end.
+/// Whether only threads of the program can make the descriptor ready: a pipe, a pair of sockets or an eventfd
+/// that it made, or a message queue that nobody else has open, while it never had a child process that may have
+/// the other end.
 pub fn is_private(file: c_int) -> bool {
     // SAFETY: callers have the turn.
     let known = unsafe { known() };
-    let made = status(file).is_some_and(|status| {
-        known.private.as_ref().is_some_and(|private| private.contains(&status.st_ino))
-    });
-    made && !known.has_children && !sys::has_child()
+    let Some(status) = status(file) else { return false };
+    let contains = |set: &Option<BTreeSet<u64>>, number: u64| {
+        set.as_ref().is_some_and(|set| set.contains(&number))
+    };
+    !known.has_children
+        && !sys::has_child()
+        && match status.st_mode & libc::S_IFMT {
+            0 => event_number(file).is_some_and(|number| contains(&known.events, number)),
+            libc::S_IFREG => ipc::is_unreachable(file, &status),
+            _ => contains(&known.private, status.st_ino),
+        }
 }
 
 /// The two sockets are each other's ends.

@@ -783,6 +783,12 @@ pub fn look_at(session: &mut Session, variable: u64, value: u32) {
     }
 }
 
+/// Looks at such a variable, of which nobody makes anything.
+pub fn mark(session: &mut Session, variable: u64) {
+    let detail = access::detail(4, Order::SequentiallyConsistent as u8);
+    note_read::<false>(session, session.place, detail, variable, 0, 0);
+}
+
 /// Sets such a variable.
 pub fn set(session: &mut Session, variable: u64, old: u32, value: u32) {
     let detail = access::detail(4, Order::SequentiallyConsistent as u8);

@@ -14,6 +14,7 @@ use libc::c_int;
 
 use crate::channels;
 use crate::clients;
+use crate::hooks;
 use crate::objects::{self, Model};
 use crate::recorder::recorder;
 use crate::sys;
@@ -44,6 +45,15 @@ pub fn note(thread: u32, cause: Cause, number: u64, text: &str, place: u64) {
 /// Notes that a call which may time out, or fail rather than wait, is made.
 pub fn note_outcome(session: &Session, function: &str) {
     note(session.me.number, Cause::HeldOutcome, 0, function, session.place);
+}
+
+/// The same for a call that leaves no other event, though it comes out by how far the others are, or decides how
+/// far they come: without an event a schedule could not say when it was made.
+pub fn decided(session: &mut Session, function: &str) {
+    note_outcome(session, function);
+    let variable =
+        channels::variable(&[2, session.me.number.into()], &format!("outcome of {function}"));
+    hooks::mark(session, variable);
 }
 
 /// Notes what could have woken a thread when nobody could run.
@@ -348,6 +358,29 @@ fn mapped_elsewhere(address: u64) -> bool {
         }
     }
     false
+}
+
+/// Whether another process that we may look at has the file open.
+pub fn is_open_elsewhere(file: &libc::stat) -> bool {
+    let has = |process: u32| {
+        let folder = format!("/proc/{process}/fd");
+        let files = numbers_in(format!("{folder}\0").as_bytes()).unwrap_or_default();
+        files.into_iter().any(|number| {
+            let path = format!("{folder}/{number}\0");
+            let at = libc::AT_FDCWD as u64;
+            // SAFETY: the path ends in NUL, the structure is ours.
+            unsafe {
+                let mut there: libc::stat = std::mem::zeroed();
+                let (path, there_at) = (path.as_ptr() as u64, (&raw mut there) as u64);
+                let words = [at, path, there_at, 0, 0, 0];
+                sys::call(libc::SYS_newfstatat, words) == 0
+                    && (there.st_dev, there.st_ino) == (file.st_dev, file.st_ino)
+            }
+        })
+    };
+    let myself = sys::process();
+    let processes = numbers_in(b"/proc\0").unwrap_or_default();
+    processes.into_iter().any(|process| process != myself && has(process))
 }
 
 /// Whether what is stored at this address is not only for this process.

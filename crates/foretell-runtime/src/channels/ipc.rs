@@ -73,6 +73,18 @@ pub fn is_private(key: u64) -> bool {
         && !sys::has_child()
 }
 
+/// Whether the descriptor is a message queue that no other process has, and that none can open any more: its name is
+/// gone.
+pub fn is_unreachable(file: c_int, status: &libc::stat) -> bool {
+    let _errno = Errno::keep();
+    // SAFETY: the attributes are ours; any number may be asked about.
+    let is_queue = unsafe {
+        let mut attributes: libc::mq_attr = std::mem::zeroed();
+        libc::mq_getattr(file, &mut attributes) == 0
+    };
+    is_queue && status.st_nlink == 0 && !outside::is_open_elsewhere(status)
+}
+
 /// Makes the channel one that keeps its recorded order: a look that contradicts what was sent and
 /// received. The model takes only channels that add up for queues or counts.
 fn keep_order(session: &mut Session, channel: u32, holds_something: bool) {

@@ -216,7 +216,7 @@ fn replayed(session: &mut Session, buffer: *mut c_void, count: size_t) -> Option
 }
 
 interpose! {
-    fn read(file: c_int, buffer: *mut c_void, count: size_t) -> ssize_t {
+    fn read as read_from(file: c_int, buffer: *mut c_void, count: size_t) -> ssize_t {
         let Some(mut session) = Session::begin() else {
             return crate::sync_only::read(file, buffer, count);
         };
@@ -314,7 +314,7 @@ interpose! {
         result
     }
 
-    fn write(file: c_int, buffer: *const c_void, count: size_t) -> ssize_t {
+    fn write as write_to(file: c_int, buffer: *const c_void, count: size_t) -> ssize_t {
         let Some(mut session) = Session::begin() else {
             return real!(write(file: c_int, buffer: *const c_void, count: size_t) -> ssize_t);
         };
@@ -540,11 +540,13 @@ interpose! {
 
     fn eventfd_write(file: c_int, value: u64) -> c_int {
         let value = &raw const value;
-        if write(file, value.cast(), size_of::<u64>()) == size_of::<u64>() as ssize_t { 0 } else { -1 }
+        let written = write_to(file, value.cast(), size_of::<u64>());
+        if written == size_of::<u64>() as ssize_t { 0 } else { -1 }
     }
 
     fn eventfd_read(file: c_int, value: *mut u64) -> c_int {
-        if read(file, value.cast(), size_of::<u64>()) == size_of::<u64>() as ssize_t { 0 } else { -1 }
+        let read = read_from(file, value.cast(), size_of::<u64>());
+        if read == size_of::<u64>() as ssize_t { 0 } else { -1 }
     }
 
     fn close(file: c_int) -> c_int {
@@ -830,9 +832,11 @@ leave_for! {
         signals: *const c_void, information: *mut c_void, limit: *const c_void,
     ) -> c_int,
         |session, result| {
-            outside::note_outcome(session, "sigtimedwait");
             if result > 0 {
+                outside::note_outcome(session, "sigtimedwait");
                 channels::waited_for_signal(session, result);
+            } else {
+                outside::decided(session, "sigtimedwait");
             }
         };
     fn sigsuspend(mask: *const c_void) -> c_int,
@@ -853,8 +857,8 @@ unsafe fn got_signal(session: &mut Session, function: &str, signals: *const c_vo
 
 interpose! {
     fn sigpending(signals: *mut libc::sigset_t) -> c_int {
-        if !channels::alone() && let Some(session) = Session::begin() {
-            outside::note_outcome(&session, "sigpending");
+        if !channels::alone() && let Some(mut session) = Session::begin() {
+            outside::decided(&mut session, "sigpending");
         }
         real!(sigpending(signals: *mut libc::sigset_t) -> c_int)
     }

@@ -302,8 +302,8 @@ interpose! {
 interpose! {
     fn eventfd(value: c_uint, flags: c_int) -> c_int {
         let file = real!(eventfd(value: c_uint, flags: c_int) -> c_int);
-        if file >= 0 && flags & libc::EFD_SEMAPHORE != 0 && let Some(_session) = Session::begin() {
-            channels::made_semaphore(file);
+        if file >= 0 && let Some(_session) = Session::begin() {
+            channels::made_event(file, flags & libc::EFD_SEMAPHORE != 0);
         }
         file
     }

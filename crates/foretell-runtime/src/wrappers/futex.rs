@@ -78,7 +78,7 @@ interpose! {
                 return super::blocking::getrandom(buffer, b as usize, c as c_uint) as c_long;
             }
             libc::SYS_read => {
-                return super::blocking::read(a as c_int, b as *mut c_void, c as usize) as c_long;
+                return super::blocking::read_from(a as c_int, b as *mut c_void, c as usize) as c_long;
             }
             libc::SYS_write => {
                 if !crate::summaries::is_looked_at(a as c_int)
@@ -86,7 +86,7 @@ interpose! {
                 {
                     crate::hooks::held(&mut session, b, c);
                 }
-                return super::blocking::write(a as c_int, b as *const c_void, c as usize) as c_long;
+                return super::blocking::write_to(a as c_int, b as *const c_void, c as usize) as c_long;
             }
             libc::SYS_kill => return super::process::kill(a as c_int, b as c_int).into(),
             libc::SYS_tgkill => {

@@ -489,7 +489,7 @@ pub unsafe extern "C" fn __foretell_rust_unpark(
         session.event(Kind::SemaphorePost, 0, [number.into()]);
     } else {
         // In another order it would have counted.
-        outside::note_outcome(&session, "unpark");
+        outside::decided(&mut session, "unpark");
     }
     session.point();
     old

@@ -357,7 +357,7 @@ unsafe fn join(
             otherwise
         }
         Joined::Late => {
-            outside::note_outcome(&session, "pthread_tryjoin_np");
+            outside::decided(&mut session, "pthread_tryjoin_np");
             otherwise
         }
         Joined::Over => {
@@ -487,7 +487,7 @@ interpose! {
             if let Some(thread) = find(session.turn(), handle) {
                 (*thread).cancelled = true;
                 // Whether it comes in time, and where the thread ends, depends on how far that is.
-                outside::note_outcome(&session, "pthread_cancel");
+                outside::decided(&mut session, "pthread_cancel");
                 if (*thread).cancelled_anywhere {
                     let cause = Cause::AsynchronousCancellation;
                     outside::note((*thread).number, cause, 0, "", session.place);
