@@ -95,6 +95,8 @@ pub struct Converter<O> {
     names: Names,
     terms: Terms,
     crash: Option<Crash>,
+    /// Of the first reads that returned what no event had written: the address; its name and the line.
+    unseen: Vec<(u64, String)>,
     broken: bool,
     /// What is to be said at the end.
     pub account: Account,
@@ -121,6 +123,7 @@ impl<O: Output> Converter<O> {
             names: Names::new(symbols),
             terms: Terms::new(),
             crash: None,
+            unseen: Vec::new(),
             broken: false,
             account: Account::default(),
             path: ExecutionPath::default(),
@@ -153,9 +156,13 @@ impl<O: Output> Converter<O> {
         // What Rust's library writes into memory that one thread alone uses is like the result of a call.
         let unseen = self.memory.unseen_and_shared();
         if unseen > 0 {
+            let shared = |(address, _): &&(u64, String)| self.memory.is_shared(*address);
+            let first =
+                self.unseen.iter().find(shared).map(|(_, what)| format!(" (first: {what})"));
             let gap = format!(
-                "{unseen} reads returned values that were written by code that is not instrumented; from then \
-                 on, that memory is treated as a new location"
+                "{unseen} reads returned values that were written by code that is not instrumented{}; from then \
+                 on, that memory is treated as a new location",
+                first.unwrap_or_default()
             );
             self.account.gap(&gap);
         }

@@ -247,16 +247,16 @@ impl Memory {
         }
     }
 
-    /// An access found `value` there. Says whether that is no news; if it contradicts what the
-    /// events left, the memory becomes another location.
-    pub fn found(&mut self, address: u64, size: u8, value: u64) {
+    /// An access found `value` there. Says whether that contradicts what the events left: then the memory
+    /// becomes another location.
+    pub fn found(&mut self, address: u64, size: u8, value: u64) -> bool {
         let granule = self.granule(address);
         let touched = mask(address % 8, size);
         if address % 8 + u64::from(size) <= 8
             && granule.known & touched == touched
             && (granule.current ^ value << (address % 8 * 8)) & wide(touched) == 0
         {
-            return; // no news: by far the most common case
+            return false; // no news: by far the most common case
         }
         let mut contradicted = false;
         for (address, size, shift) in Self::parts(address, size) {
@@ -286,6 +286,13 @@ impl Memory {
             granule.initially |= initially;
             granule.known |= touched;
         }
+        contradicted
+    }
+
+    /// Do several threads use the memory, as far as somebody asked?
+    pub fn is_shared(&self, address: u64) -> bool {
+        let user = |users: &Users| users.by_granule.get(&(address >> 3)).map(|(user, _)| *user);
+        self.users.as_ref().is_none_or(|users| user(users) == Some(None))
     }
 
     /// A thread accesses the memory: from the first call on it is kept who uses what.

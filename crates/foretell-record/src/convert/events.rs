@@ -87,7 +87,9 @@ impl<O: Output> Converter<O> {
         let variable = match variable {
             Some(variable) => VariableId(variable),
             None if reads => {
-                self.memory.found(address, size, value);
+                if self.memory.found(address, size, value) {
+                    self.note_unseen(address, site);
+                }
                 self.variable(address, size)
             }
             None => {
@@ -139,7 +141,9 @@ impl<O: Output> Converter<O> {
                 if self.is_rust {
                     self.memory.touch(address, size, self.current);
                 }
-                self.memory.found(address, size, old);
+                if self.memory.found(address, size, old) {
+                    self.note_unseen(address, site);
+                }
                 let variable = self.variable(address, size);
                 self.memory.left(address, size, new);
                 Op::ReadModifyWrite(Box::new(ReadModifyWrite {
@@ -321,6 +325,17 @@ impl<O: Output> Converter<O> {
                 schedule.site(site);
             }
         })
+    }
+
+    /// A read there returned what no event had written. The first are kept, to name one of them.
+    fn note_unseen(&mut self, address: u64, site: Option<SiteId>) {
+        const KEPT: usize = 16;
+        if self.unseen.len() < KEPT {
+            let name = self.names.of_memory(address);
+            let line = site.and_then(|site| self.names.line_of(site));
+            let line = line.map(|line| format!(" at {line}")).unwrap_or_default();
+            self.unseen.push((address, format!("`{name}`{line}")));
+        }
     }
 
     fn variable(&mut self, address: u64, size: u8) -> VariableId {

@@ -187,7 +187,7 @@ impl Names {
     }
 
     /// File and line of a site, where it has one.
-    fn line_of(&self, id: SiteId) -> Option<String> {
+    pub fn line_of(&self, id: SiteId) -> Option<String> {
         let site = self.written_sites.get(id.index())?;
         let file = site.file.rsplit('/').next().filter(|file| !file.is_empty())?;
         Some(format!("{file}:{}", site.line))
