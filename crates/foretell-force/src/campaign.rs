@@ -313,6 +313,7 @@ impl<'a> Campaign<'a> {
         let Finding { kind, detail, .. } = &tested.finding;
         let found = Found { confirmed: true, kind: *kind, about: detail.clone() };
         self.options.predict.progress.found(found);
+        self.options.so_far.found(tested, &self.bases[tested.base]);
     }
 
     /// Does a part of the work; a panic in it loses nothing else.

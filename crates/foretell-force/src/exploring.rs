@@ -67,6 +67,9 @@ pub(crate) fn explore(
     })
 }
 
+/// Of runs that a limit ended, the first is said.
+const NO_END: &str = "a forced run did not end within its limits (--run-limit)";
+
 /// Events of a turn in a random walk, on average.
 const WALK: u32 = 3;
 
@@ -244,6 +247,10 @@ impl Exploring<'_, '_> {
             }
         } else if tested.verdict.is_unclear && !tries && is_bad() {
             campaign.unclear(&tested.verdict.difference);
+        }
+        let is_said = || campaign.unseen.iter().any(|said| said.starts_with(NO_END));
+        if matches!(run.end, RunEnd::Hang) && !is_said() {
+            campaign.unseen.push(format!("{NO_END}{}", run.stood_at()));
         }
         match run.end {
             RunEnd::Hang | RunEnd::Stopped => Err(Doubt::NoEnd),

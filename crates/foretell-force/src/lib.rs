@@ -6,7 +6,7 @@
 //! is forced, [`judge`] says what that means for the prediction. [`replay`] does it for one schedule
 //! file, and [`session`] for everything that was predicted, from the recorded run and from every class of
 //! paths that [`foretell_explore`] finds; there [`shrink`] says which turn was the decisive one and
-//! [`torn`] which block it tore. [`bounded`] keeps time limits. Papers: the rescheduling phase of 003, the witness replay
+//! [`torn`] which block it tore. [`bounded`] keeps time limits, [`so_far`] what was found until then. Papers: the rescheduling phase of 003, the witness replay
 //! of 000, the forced interleavings and the execution-path analysis of 002.
 //!
 //! What is guaranteed: a confirmed finding has happened in the real program. What can be missed: a
@@ -31,6 +31,7 @@ pub mod replay;
 pub mod run;
 pub mod session;
 pub mod shrink;
+pub mod so_far;
 pub mod stored;
 mod straying;
 pub mod torn;

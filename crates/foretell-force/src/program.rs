@@ -1,9 +1,9 @@
 //! The program under test and what it is given: the same in every run, or the runs say nothing
 //! about each other.
 //!
-//! The *input digest* in a schedule covers the arguments, the content of standard input where that
-//! is a file, and the files that the user declares as input. Not covered: the environment, the
-//! clock (which is virtual in a forced run), the network, and files that are not declared.
+//! The *input digest* in a schedule covers the arguments, the content of standard input, and the files
+//! that the user declares as input. Not covered: the environment, the clock (which is virtual in a
+//! forced run), the network, and files that are not declared.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -23,6 +23,8 @@ pub struct Program {
     pub arguments: Vec<OsString>,
     /// What it reads from standard input; nothing when absent.
     pub stdin: Option<PathBuf>,
+    /// What of standard input it does not get, in a sentence.
+    pub unread: Option<String>,
     /// Files that it reads, for the digest.
     pub inputs: Vec<PathBuf>,
     /// It is a test: a run that ends with another exit status than 0 has failed.

@@ -107,6 +107,17 @@ impl Run {
         Some(event.site.map(|site| &self.trace.sites[site.index()]))
     }
 
+    /// Where a run that was ended stood, for people: `: thread worker was at bank.c:46 or after it`.
+    pub(crate) fn stood_at(&self) -> String {
+        let place = |event: &Event| {
+            let site = &self.trace.sites[event.site?.index()];
+            let name = &self.trace.threads[event.thread.index()].name;
+            let at = format!(": thread {name} was at {}:{} or after it", site.file, site.line);
+            (site.line > 0).then_some(at)
+        };
+        self.trace.events.iter().rev().find_map(place).unwrap_or_default()
+    }
+
     /// The sentence with the names of its threads.
     pub fn said(&self, sentence: &Sentence) -> String {
         sentence.said(|path| self.trace.name_of_thread(path))

@@ -33,6 +33,7 @@ use crate::judge::Verdict;
 use crate::limits::{CONFLICTS, EVENTS_PER_SECOND, MOST_POINTS};
 use crate::program::{InputDigest, Program};
 use crate::run::{BlockedThread, EndKind, Limits, Run, RunError, Runner};
+use crate::so_far::SoFar;
 
 /// No thread is interrupted, unless it has more events than this in one go.
 pub const UNINTERRUPTED: Policy = Policy::RoundRobin { quantum: LONG_TURN };
@@ -70,6 +71,8 @@ pub struct Options {
     pub part: Option<Part>,
     /// Where runs are kept, for a session that goes on later.
     pub store: Option<Arc<Store>>,
+    /// Where it is kept what was found so far.
+    pub so_far: SoFar,
 }
 
 impl Default for Options {
@@ -88,6 +91,7 @@ impl Default for Options {
             time: Duration::from_secs(300),
             part: None,
             store: None,
+            so_far: SoFar::default(),
         }
     }
 }
@@ -289,6 +293,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     if let Some(fault) = validate(&recorded.trace).first() {
         return Err(TestError::Trace(fault.to_string()));
     }
+    options.so_far.begin(&recorded);
     let limits = Limits {
         time: options.run_time,
         points: (100 * recorded.trace.events.len() as u64 + 500_000).min(MOST_POINTS),
@@ -348,6 +353,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
                 .into(),
         );
     }
+    unseen.extend(program.unread.clone());
     unseen.extend(errors.iter().map(|error| format!("a fault of foretell: {error}")));
     // What several runs have, each so and so often, is said once.
     let mut said = HashSet::new();

@@ -110,7 +110,8 @@ pub enum Command {
     ///
     /// The whole thing in one command. What the program was made to do is confirmed; blocks that
     /// only foretell takes for atomic and whose tearing nobody can see are counted and not shown.
-    /// Every run gets the same arguments and, where standard input is a file, the same input.
+    /// Every run gets the same arguments and the same standard input: a file, or what a pipe gives
+    /// until its writer closes it or is silent for a second (which is said).
     ///
     /// A test program of GoogleTest, Catch2 or doctest that is given without arguments is divided: each of its
     /// cases is tested as a program of its own, and a table says what came of them.

@@ -7,6 +7,7 @@ mod commands;
 mod config;
 mod crash;
 mod exit;
+mod input;
 mod late;
 mod output;
 mod progress;

@@ -3,14 +3,16 @@
 //! Whether anybody reads the output does not change what was found. So writing never fails here: the
 //! first error is kept, what follows is dropped, and [`Output::close`] says what happened.
 
-use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::fd::AsFd;
 
 use foretell_guard::text::{bytes_for_terminal, json_for_terminal};
 use foretell_report::terminal::Look;
 
 /// Standard output in one of the two shapes.
 pub struct Output {
-    stdout: BufWriter<StdoutLock<'static>>,
+    stdout: BufWriter<Box<dyn Write>>,
     format: OutputFormat,
     colour: bool,
     /// The configuration files that were used, for the JSON object.
@@ -33,11 +35,31 @@ pub enum OutputFormat {
 impl Output {
     /// Colours only on a terminal, and never when `NO_COLOR` is set to anything.
     pub fn new(format: OutputFormat, config: Vec<String>) -> Self {
-        let stdout = io::stdout();
+        Self::to(Box::new(io::stdout().lock()), format, config)
+    }
+
+    /// Another one, for a thread that cannot wait until the first is dropped.
+    pub fn beside(format: OutputFormat, config: Vec<String>) -> io::Result<Self> {
+        let stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        Ok(Self::to(Box::new(stdout), format, config))
+    }
+
+    fn to(stdout: Box<dyn Write>, format: OutputFormat, config: Vec<String>) -> Self {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let colour = stdout.is_terminal() && !plain && format == OutputFormat::Human;
-        let stdout = BufWriter::new(stdout.lock());
-        Self { stdout, format, colour, config, failed: None, rest: Vec::new() }
+        let colour = io::stdout().is_terminal() && !plain && format == OutputFormat::Human;
+        Self {
+            stdout: BufWriter::new(stdout),
+            format,
+            colour,
+            config,
+            failed: None,
+            rest: Vec::new(),
+        }
+    }
+
+    /// The shape.
+    pub fn format(&self) -> OutputFormat {
+        self.format
     }
 
     /// Is JSON wanted?

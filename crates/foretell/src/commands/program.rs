@@ -1,8 +1,6 @@
 //! The program that a command runs: as it is, or built first from one source file.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,6 +12,7 @@ use foretell_record::check_traffic;
 use crate::cli::RunArguments;
 use crate::commands::frameworks;
 use crate::exit::Failure;
+use crate::input;
 
 /// A program, and the folder of the build if there was one.
 pub struct Prepared {
@@ -39,7 +38,7 @@ pub fn prepare(typed: &[OsString], run: &RunArguments) -> Result<Prepared, Failu
         )));
     }
     run.traffic.as_deref().map_or(Ok(()), check_traffic).map_err(Failure::Input)?;
-    let mut program = described(first.into(), rest, run);
+    let mut program = described(first.into(), rest, run)?;
     let source = Path::new(first);
     program.is_test |= frameworks::of(source).is_some();
     let Some(language) = language_of(source).filter(|_| !run.binary) else {
@@ -74,7 +73,7 @@ pub fn prepare_text(
     let binary = source.with_extension("");
     let beside = original.parent().filter(|parent| !parent.as_os_str().is_empty());
     build(language, &source, &binary, Some(beside.unwrap_or(Path::new("."))))?;
-    let mut program = described(binary, rest, run);
+    let mut program = described(binary, rest, run)?;
     program.called = Some(original.to_owned());
     Ok(Some(Prepared { program, _build: Some(folder) }))
 }
@@ -98,16 +97,22 @@ fn language_of(source: &Path) -> Option<Source> {
 }
 
 /// A program with what it is given.
-fn described(path: PathBuf, arguments: &[OsString], run: &RunArguments) -> Program {
+fn described(
+    path: PathBuf,
+    arguments: &[OsString],
+    run: &RunArguments,
+) -> Result<Program, Failure> {
     let mut program = Program::new(path, arguments.to_vec());
-    program.stdin = stdin_file();
+    let given = input::given()?;
+    program.stdin.clone_from(&given.file);
+    program.unread.clone_from(&given.unread);
     program.binary = run.binary;
     program.terms = run.symbolic;
     program.is_test = run.is_test;
     program.inputs.clone_from(&run.input);
     program.writes.clone_from(&run.writes);
     program.traffic.clone_from(&run.traffic);
-    program
+    Ok(program)
 }
 
 /// Builds; what the compiler has to say goes to standard error. `beside` is where else included files
@@ -162,18 +167,4 @@ pub fn rust_host(folder: Option<&Path>) -> Result<String, Failure> {
     })?;
     let version = String::from_utf8_lossy(&asked.stdout);
     foretell_build::rust::host(&version).map_err(|error| Failure::Input(error.to_string()))
-}
-
-/// Our standard input, where it is a file that every run can read from its begin. Anything else can
-/// be read once only, so that the runs get nothing.
-fn stdin_file() -> Option<PathBuf> {
-    let path = PathBuf::from("/proc/self/fd/0");
-    let ours = File::open(&path).ok()?.metadata().ok()?;
-    if !ours.is_file() {
-        return None;
-    }
-    // Our own descriptor would be another file in a process that we start.
-    let named = std::fs::read_link(&path).ok()?;
-    let there = named.metadata().ok()?;
-    ((there.dev(), there.ino()) == (ours.dev(), ours.ino())).then_some(named)
 }

@@ -9,6 +9,7 @@ use foretell_explore::Part;
 use foretell_force::bounded::bounded;
 use foretell_force::forced::Violation;
 use foretell_force::session::{Options, Session, TestError, Tested, UNINTERRUPTED, test};
+use foretell_force::so_far::SoFar;
 use foretell_guard::{say, stop};
 use foretell_predict::progress::Phase;
 use foretell_report::report::{self, Report};
@@ -134,9 +135,10 @@ fn run_program(arguments: &TestArguments, output: &mut Output) -> Result<Exit, F
     let mut options = options(arguments)?;
     options.store = kept.as_ref().map(|kept| Arc::clone(&kept.store));
     options.predict.progress.begin(Phase::Recording, 0);
+    watch.reports_by(late(&options.so_far, arguments, output));
     let line = Line::show(&options.predict.progress);
     let session = match test(&prepared.program, &options) {
-        Ok(session) => session,
+        Ok(session) => Arc::new(session),
         Err(error @ TestError::Strayed(_)) => {
             say!("foretell: {error}");
             return Ok(Exit::Incomplete);
@@ -144,24 +146,14 @@ fn run_program(arguments: &TestArguments, output: &mut Output) -> Result<Exit, F
         Err(error @ TestError::Internal(_)) => return Err(Failure::Internal(error.to_string())),
         Err(error) => return Err(Failure::Input(error.to_string())),
     };
-    let mut paths = BTreeMap::new();
-    let saved = session.tested.iter().filter(|tested| tested.is_open() || tested.counts());
-    let qemu = if arguments.run.symbolic { Schedule::QEMU_SYMBOLIC } else { Schedule::QEMU };
-    let runner = arguments.run.binary.then(|| qemu.into());
-    let schedule = |tested: &Tested| Schedule { runner: runner.clone(), ..tested.schedule.clone() };
-    let saved: Vec<(String, Schedule)> =
-        saved.map(|tested| (tested.finding.id.clone(), schedule(tested))).collect();
-    let schedules = saved.iter().map(|(id, schedule)| (id.as_str(), schedule.clone()));
-    schedules::write(&arguments.schedules, schedules, &mut paths);
+    options.so_far.finish(Arc::clone(&session));
     options.predict.progress.begin(Phase::Explaining, 0);
     let mut trials = Trials::new(arguments, &options, started);
-    let mut report = Report::from_session(&session, &paths);
+    let (mut report, saved) = assembled(&session, arguments);
     explain(&session, &mut report, &mut trials);
     report.respell();
     drop((line, watch));
-    for replay in report.findings.iter_mut().filter_map(|finding| finding.replay.as_mut()) {
-        *replay = replay.replacen("replay", &format!("replay{}", same_runs(&arguments.run)), 1);
-    }
+    spell_replays(&mut report, &arguments.run);
     if let Some(explored) = &mut report.exploration {
         let is_over = session.is_finished() && stop::asked().is_none();
         explored.go_on = (!is_over).then(|| to_go_on(arguments.resume.as_deref()));
@@ -180,6 +172,58 @@ fn run_program(arguments: &TestArguments, output: &mut Output) -> Result<Exit, F
         }
     }
     shown(report, arguments, output)
+}
+
+/// Writes the schedules of the findings, and assembles the report.
+fn assembled(session: &Session, arguments: &TestArguments) -> (Report, Vec<(String, Schedule)>) {
+    let mut paths = BTreeMap::new();
+    let saved = session.tested.iter().filter(|tested| tested.is_open() || tested.counts());
+    let qemu = if arguments.run.symbolic { Schedule::QEMU_SYMBOLIC } else { Schedule::QEMU };
+    let runner = arguments.run.binary.then(|| qemu.into());
+    let schedule = |tested: &Tested| Schedule { runner: runner.clone(), ..tested.schedule.clone() };
+    let saved: Vec<(String, Schedule)> =
+        saved.map(|tested| (tested.finding.id.clone(), schedule(tested))).collect();
+    let schedules = saved.iter().map(|(id, schedule)| (id.as_str(), schedule.clone()));
+    schedules::write(&arguments.schedules, schedules, &mut paths);
+    (Report::from_session(session, &paths), saved)
+}
+
+/// Reports what was found so far when the time is over; see [`Watch`].
+fn late(
+    so_far: &SoFar,
+    arguments: &TestArguments,
+    output: &Output,
+) -> impl FnMut() -> Option<Exit> + Send + 'static {
+    let (so_far, arguments) = (so_far.clone(), arguments.clone());
+    let (format, config) = (output.format(), output.config().to_vec());
+    move || {
+        let session = so_far.take()?;
+        let (mut report, _) = assembled(&session, &arguments);
+        report.respell();
+        spell_replays(&mut report, &arguments.run);
+        if let Some(explored) = &mut report.exploration {
+            explored.go_on = Some(to_go_on(arguments.resume.as_deref()));
+        }
+        let beside = Output::beside(format, config.clone()).map_err(Failure::from);
+        let done = beside.and_then(|mut output| {
+            let exit = shown(report, &arguments, &mut output);
+            output.close().map_or(exit, |error| Err(error.into()))
+        });
+        match done {
+            Ok(exit) => Some(exit),
+            Err(Failure::Input(why) | Failure::Internal(why)) => {
+                say!("foretell: {why}");
+                None
+            }
+        }
+    }
+}
+
+/// Replays are made as the runs of this test.
+fn spell_replays(report: &mut Report, run: &RunArguments) {
+    for replay in report.findings.iter_mut().filter_map(|finding| finding.replay.as_mut()) {
+        *replay = replay.replacen("replay", &format!("replay{}", same_runs(run)), 1);
+    }
 }
 
 /// Suppresses, prints and writes.

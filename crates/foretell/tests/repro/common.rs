@@ -136,3 +136,20 @@ pub fn tested(name: &str, options: &[&str], arguments: &[&str]) -> Answer {
     let program = workshop.build(&source(name), &all);
     workshop.test(&program, &[], arguments)
 }
+
+impl Workshop {
+    /// Replays every confirmed finding so often; the exit code of each replay must be 10.
+    #[track_caller]
+    pub fn replays(&self, answer: &Answer, program: &Path, times: usize) {
+        for finding in answer.findings().iter().filter(|finding| finding["status"] == "confirmed") {
+            let schedule = finding["schedule"].as_str().expect("a schedule");
+            for time in 1..=times {
+                let mut replay = self.foretell();
+                let replay = replay.args(["replay", schedule, "--"]).arg(program).output();
+                let replay = replay.expect("foretell runs");
+                let said = String::from_utf8_lossy(&replay.stdout);
+                assert_eq!(replay.status.code(), Some(10), "time {time} of {finding:#}: {said}");
+            }
+        }
+    }
+}

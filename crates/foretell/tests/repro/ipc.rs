@@ -177,3 +177,35 @@ fn an_order_that_something_else_keeps_is_not_said() {
         "",
     );
 }
+
+/// Who waits under a lock for what only a thread can send that waits for the lock waits for ever: nobody outside the
+/// program can send it.
+#[test]
+fn a_wait_for_a_channel_under_a_lock_is_a_deadlock() {
+    let workshop = Workshop::new();
+    let head = "pthread_mutex_t l = PTHREAD_MUTEX_INITIALIZER; int e;\n\
+        #define L pthread_mutex_lock(&l)\n#define U pthread_mutex_unlock(&l)\n";
+    let cases = [
+        (
+            "event",
+            "void *w(void *a) { L; U; eventfd_write(e, 1); return 0; }
+            void *v(void *a) { eventfd_t c; L; eventfd_read(e, &c); U; return 0; }
+            int main(void) { e = eventfd(0, 0); both(w, v); joined(); return 0; }",
+        ),
+        (
+            "message",
+            "void *w(void *a) { L; U; mq_send(m, \"x\", 1, 0); return 0; }
+            void *v(void *a) { L; mq_receive(m, b, 64, 0); U; return 0; }
+            int main(void) { mq(4); both(w, v); joined(); return 0; }",
+        ),
+    ];
+    for (name, code) in cases {
+        let source = workshop.path().join(name).with_extension("c");
+        std::fs::write(&source, format!("{HEAD}{head}{code}\n")).expect("a file");
+        let answer = workshop.test(&source, &["--time-limit", "20"], &[]).ends_with(10);
+        let [deadlock] = answer.confirmed("deadlock")[..] else { panic!("{:#}", answer.report) };
+        let detail = deadlock["detail"].as_str().expect("a sentence");
+        assert!(detail.contains(&format!("{name}.c:")), "{detail}");
+        workshop.replays(&answer, &source, 2);
+    }
+}

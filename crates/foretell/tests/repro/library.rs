@@ -195,6 +195,28 @@ fn what_unseen_code_keeps_is_said() {
     }
 }
 
+/// Of what compiled code wrote into the program's memory, a place is named.
+#[test]
+fn a_read_of_what_compiled_code_wrote_is_named() {
+    let workshop = Workshop::new();
+    let here = workshop.path();
+    std::fs::write(here.join("bump.c"), "void bump(int *p) { *p += 1; }\n").expect("a file");
+    let mut compiler = std::process::Command::new("cc");
+    let compiler = compiler.args(["-c", "bump.c", "-o", "bump.o"]).current_dir(here);
+    assert!(compiler.status().is_ok_and(|status| status.success()));
+    let code = "#include <pthread.h>\nvoid bump(int *);\n\
+        static int counter; static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+        static void *w(void *z) { pthread_mutex_lock(&m); bump(&counter);\n\
+        z = counter > 2 ? &m : 0;\npthread_mutex_unlock(&m); return z; }\n\
+        int main(void) { pthread_t a, b; counter = 0; pthread_create(&a, 0, w, 0); pthread_create(&b, 0, w, 0);\n\
+        pthread_join(a, 0); pthread_join(b, 0); return 0; }\n";
+    std::fs::write(here.join("user.c"), code).expect("a file");
+    let object = here.join("bump.o");
+    let program = workshop.build(&here.join("user.c"), &["-O1", object.to_str().expect("a path")]);
+    let said = workshop.test(&program, &[], &[]).ends_with(12).report["unseen"].to_string();
+    assert!(said.contains("not instrumented (first: `counter` at user.c:5)"), "{said}");
+}
+
 /// Strings and streams that the C++ library changes in compiled code.
 #[test]
 fn what_the_cpp_library_keeps_is_found_or_said() {

@@ -2,6 +2,7 @@
 //! that a recording ends where more could not be looked at. There is always a report.
 
 use std::process::Command;
+use std::time::Instant;
 
 use crate::common::Workshop;
 
@@ -59,6 +60,11 @@ fn a_forced_run_without_an_end_leaves_a_report() {
         );
         let classes = &answer.report["exploration"]["classes"];
         assert!(classes.as_u64() >= Some(1), "{name}: {:#} {}", answer.report, answer.stderr);
+        if name == "silent" {
+            let unseen = answer.report["unseen"].to_string();
+            assert!(unseen.contains("thread q was at"), "{unseen}");
+            assert!(unseen.contains("silent.c:7 or after it"), "{unseen}");
+        }
     }
 }
 
@@ -80,4 +86,50 @@ fn a_small_stack_is_enough() {
     let output = limited.output().expect("a shell");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(10), "{said}");
+}
+
+/// What foretell computes follows from what a program computed, as deep as that called itself.
+#[test]
+fn a_deep_recursion_leaves_a_report() {
+    let workshop = Workshop::new();
+    for depth in [2_000, 20_000] {
+        let code = format!(
+            "#include <pthread.h>\n#include <stdatomic.h>\nstatic atomic_int n;\n\
+             static int rec(int d) {{ n++; return d ? rec(d - 1) + 1 : 0; }}\n\
+             static void *w(void *z) {{ return rec({depth}) == {depth} ? 0 : z; }}\n\
+             int main(void) {{ pthread_t a, b; pthread_create(&a, 0, w, 0); pthread_create(&b, 0, w, 0);\n\
+             pthread_join(a, 0); pthread_join(b, 0); return 0; }}\n"
+        );
+        let source = workshop.path().join("deep.c");
+        std::fs::write(&source, code).expect("a file");
+        let answer = workshop.test(&source, &["--time-limit", "5"], &[]);
+        assert!(
+            matches!(answer.code, Some(0 | 12)),
+            "{depth}: {:?} {}",
+            answer.code,
+            answer.stderr
+        );
+        assert!(answer.report["exploration"].is_object(), "{depth}: {}", answer.stderr);
+    }
+}
+
+/// A run that is as long as a stack is deep does not cost the report of how it ended.
+#[test]
+fn a_stack_that_overflows_is_reported_in_time_and_replayed() {
+    let workshop = Workshop::new();
+    let source = workshop.path().join("overflow.c");
+    let code = "#include <pthread.h>\n#include <stdatomic.h>\nstatic atomic_long depth = 3;\n\
+        __attribute__((noinline)) static long rec(long n) { volatile char pad[64]; pad[0] = n;\n\
+        return n <= 0 ? pad[0] : rec(n - 1) + pad[0]; }\n\
+        static void *writer(void *z) { depth = 100000000; depth = 4; return 0; }\n\
+        static void *reader(void *z) { return rec(depth) == 99 ? &depth : 0; }\n\
+        int main(void) { pthread_t p, q; pthread_create(&p, 0, writer, 0); pthread_create(&q, 0, reader, 0);\n\
+        pthread_join(p, 0); pthread_join(q, 0); return 0; }\n";
+    std::fs::write(&source, code).expect("a file");
+    let started = Instant::now();
+    let answer = workshop.test(&source, &["--time-limit", "10"], &[]).ends_with(10);
+    // A second or two over it; the rest is for a busy machine.
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+    assert_eq!(answer.confirmed("crash").len(), 1, "{:#}", answer.report);
+    workshop.replays(&answer, &source, 2);
 }
