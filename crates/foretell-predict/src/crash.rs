@@ -163,8 +163,9 @@ const PAGE: u64 = 4096;
 struct Block {
     size: u64,
     made: EventId,
-    /// The last access of each thread at each location.
-    accesses: HashMap<(ThreadId, Location), EventId>,
+    /// The last access of each thread at each location, and the first of those that came right before it: a function that
+    /// reads a text reads it in one step.
+    accesses: HashMap<(ThreadId, Location), (EventId, EventId)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -236,7 +237,10 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
                 {
                     freed.insert(*address, (size, id));
                 }
-                let mut users: Vec<_> = users.into_iter().collect();
+                let both = |(key, (first, last))| {
+                    [Some((key, first)), (first != last).then_some((key, last))]
+                };
+                let mut users: Vec<_> = users.into_iter().flat_map(both).flatten().collect();
                 users.sort_unstable_by_key(|&(_, access)| access);
                 for ((thread, used_at), access) in users {
                     if thread != event.thread && !order.before(access, id) {
@@ -272,7 +276,11 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
             }
             let Some((&start, block)) = blocks.range_mut(..=address).next_back() else { continue };
             if address - start < block.size {
-                block.accesses.insert((event.thread, location), id);
+                let first = match block.accesses.get(&(event.thread, location)) {
+                    Some(&(first, last)) if trace.event(last).index + 1 == event.index => first,
+                    _ => id,
+                };
+                block.accesses.insert((event.thread, location), (first, id));
             }
             if sees_all && is_overrun(start, block.size, address, length) {
                 let shape = Shape::Crash(CrashShape::Overrun);

@@ -113,6 +113,8 @@ pub struct Thread {
     pub watched: Vec<(u64, u8, u64)>,
     /// The locks that it could not take there.
     pub refused: Vec<u32>,
+    /// The virtual time that it was shown last.
+    pub shown_time: Option<u64>,
     /// A signal handler cut its wait short.
     pub interrupted: bool,
     /// A signal handler ran while it waited.
@@ -295,6 +297,7 @@ impl Thread {
             look: None,
             watched: Vec::new(),
             refused: Vec::new(),
+            shown_time: None,
             interrupted: false,
             handled: false,
             task: 0,

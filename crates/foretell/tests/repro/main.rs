@@ -22,6 +22,7 @@ mod limits;
 mod memory_order;
 mod misuse;
 mod optimised;
+mod ordinary;
 mod path;
 mod polling;
 mod posix;
