@@ -56,6 +56,10 @@ struct Thread {
     reads: RecentReads,
     /// Where the open calls of functions of the language's library return to, the innermost last.
     library: Vec<u64>,
+    /// How it was created.
+    path: Box<[u32]>,
+    /// What the program calls it.
+    name: Option<String>,
 }
 
 /// See [`Thread`].
@@ -309,7 +313,7 @@ impl<O: Output> Converter<O> {
                 if number != self.threads.len() as u64 {
                     return None;
                 }
-                self.threads.push(Thread::default());
+                self.threads.push(Thread { path: path.clone().into(), ..Thread::default() });
                 self.path.add_thread(&path);
                 if let Some(schedule) = &mut self.schedule {
                     schedule.thread(&path);
@@ -317,6 +321,11 @@ impl<O: Output> Converter<O> {
                 let name = if path.is_empty() { "main".into() } else { format_path(&path) };
                 let id = ThreadId(number as u32);
                 self.output.thread(id, &name, &path);
+            }
+            Kind::NameThread => {
+                let number = words.next()?;
+                let name = words.text()?;
+                self.name_thread(number, &name)?;
             }
             Kind::DefineObject => {
                 let (number, kind) = words.pair()?;
@@ -721,6 +730,28 @@ impl<O: Output> Converter<O> {
             }
         }
         Some(site)
+    }
+
+    /// The program gives a thread a name. Where another has it already, a number tells them apart; the first
+    /// thread stays `main`.
+    fn name_thread(&mut self, number: u64, given: &str) -> Option<()> {
+        let number = usize::try_from(number).ok()?;
+        let thread = self.threads.get(number)?;
+        let given = names::thread(given);
+        let is_number = given.chars().all(|c| c.is_ascii_digit() || c == '.');
+        if thread.path.is_empty() || is_number {
+            return Some(());
+        }
+        let others = self.threads.iter().enumerate().filter(|(at, _)| *at != number);
+        let taken: Vec<&str> = others.filter_map(|(_, other)| other.name.as_deref()).collect();
+        let numbered = (2..).map(|count| format!("{given}#{count}"));
+        let mut free = std::iter::once(given.clone())
+            .chain(numbered)
+            .filter(|name| name != "main" && !taken.contains(&&**name));
+        let name = free.next()?;
+        self.output.thread(ThreadId(number as u32), &name, &thread.path);
+        self.threads[number].name = Some(name);
+        Some(())
     }
 
     /// The site at a place, whatever it belongs to.

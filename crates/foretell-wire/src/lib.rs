@@ -433,6 +433,8 @@ kinds! {
     DefineDescription = 85 (size) name, function, layout;
     /// `address`: what begins there is as described at the place.
     Describe = 86 (address);
+    /// `thread`, text: what the program calls the thread.
+    NameThread = 87 (thread) name;
 }
 
 impl Kind {

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use foretell_wire::Kind;
 use foretell_wire::outside::Cause;
-use libc::{c_int, c_void, clockid_t, pthread_attr_t, pthread_t, timespec};
+use libc::{c_char, c_int, c_void, clockid_t, pthread_attr_t, pthread_t, timespec};
 
 use super::blocking::written;
 use super::time::deadline_of;
@@ -18,7 +18,7 @@ use crate::fiber;
 use crate::local;
 use crate::outside;
 use crate::real::{interpose, real};
-use crate::recorder::{head, recorder};
+use crate::recorder::{Text, head, recorder};
 use crate::scheduler::{self, scheduler};
 use crate::stacks;
 use crate::sys;
@@ -455,7 +455,7 @@ interpose! {
         }
     }
 
-    fn pthread_key_create(
+    fn pthread_key_create as key_create(
         key: *mut libc::pthread_key_t, destructor: Option<unsafe extern "C" fn(*mut c_void)>,
     ) -> c_int {
         let result = real!(pthread_key_create(key: *mut libc::pthread_key_t,
@@ -478,6 +478,17 @@ interpose! {
             scheduler().joinable.retain(|&other| other != thread);
         }
         real!(pthread_detach(handle: pthread_t) -> c_int)
+    }
+
+    fn pthread_setname_np(handle: pthread_t, name: *const c_char) -> c_int {
+        if let Some(session) = Session::begin()
+            && let Some(thread) = find(session.turn(), handle)
+            && !name.is_null()
+        {
+            let words = [head(Kind::NameThread, 0, 0), (*thread).number.into()];
+            recorder().put_texts(words, &[Text::C(name)]);
+        }
+        real!(pthread_setname_np(handle: pthread_t, name: *const c_char) -> c_int)
     }
 
     fn pthread_cancel(handle: pthread_t) -> c_int {
