@@ -237,6 +237,8 @@ pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> E
 
 /// So many configurations are looked at to count interleavings.
 const COUNTED: usize = 20_000;
+/// So many values are copied for that: some seconds, whatever the number of threads and variables.
+const COPIED: usize = 300_000_000;
 
 /// A random walk comes after so many probes.
 const WALK_AFTER: usize = 4;
@@ -298,8 +300,20 @@ impl Explorer<'_> {
     /// How many interleavings the classes stand for.
     fn interleavings(&self) -> Option<f64> {
         let mut left = COUNTED;
+        let mut copies = COPIED;
         let mut all = self.classes.iter();
-        all.try_fold(0.0, |sum, class| Some(sum + interleavings(&class.open().ctp, &mut left)?))
+        all.try_fold(0.0, |sum, class| {
+            let class = class.open();
+            // Every step of a thread begins with a copy of the configuration.
+            let threads = class.ctp.threads.len();
+            let size = (threads * (threads + class.ctp.variables.len())).max(1);
+            let allowed = left.min(copies / size);
+            let mut rest = allowed;
+            let count = interleavings(&class.ctp, &mut rest)?;
+            left -= allowed - rest;
+            copies -= (allowed - rest) * size;
+            Some(sum + count)
+        })
     }
 
     /// How many questions wait, besides those about the class that is asked about.
