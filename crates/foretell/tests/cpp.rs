@@ -93,6 +93,13 @@ fn check(entry: &Value) -> Result<(), String> {
             return Err(format!("{name}: no confirmed finding ends in {effect}\n{said}"));
         }
     }
+    let mut headlines = said.lines().filter(|line| !line.starts_with(' ') && line.contains("]: "));
+    if code == Some(10) && headlines.clone().next().is_none() {
+        return Err(format!("{name}: no headline in\n{said}"));
+    }
+    if let Some(headline) = headlines.find(|line| line.contains("heap@")) {
+        return Err(format!("{name}: memory without a name in `{headline}`"));
+    }
     let told = without_the_rest(&said);
     if let Some(word) = foreign(&told) {
         return Err(format!("{name}: `{word}` in\n{said}"));
