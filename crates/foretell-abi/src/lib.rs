@@ -66,7 +66,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 pub mod summaries;
 
 /// The version of this contract; a module says which one it was compiled for.
-pub const ABI_VERSION: u32 = 12;
+pub const ABI_VERSION: u32 = 13;
 
 /// A place in the source. Sites are constants in the instrumented module; one site has one address
 /// for the life of the process, which serves as its identity.
@@ -820,8 +820,11 @@ macro_rules! hooks {
 
             /// The function that is called next looks at something, and a loop that waits goes round
             /// again if the comparison of its result with the constant has this outcome. `comparison`: 0 to 5 for
-            /// equal, not equal, less, not greater, greater, not less.
-            AwaitLook = __foretell_await_look(comparison: u32, constant: u64, again: u32);
+            /// equal, not equal, less, not greater, greater, not less. `alone`: a round does nothing else, so that
+            /// the call may be made when the loop is left.
+            AwaitLook = __foretell_await_look(
+                comparison: u32, constant: u64, again: u32, alone: u32,
+            );
 
             /// The position in [`summaries::SUMMARIES`] of a function that is called by its address,
             /// [`summaries::NO_SUMMARY`] for all others.

@@ -10,7 +10,9 @@ use foretell_model::must_order::MustOrder;
 use foretell_predict::goal::GoalBuilder;
 use foretell_predict::influence::{influenced_reads, mentions};
 use foretell_trace::format::binary;
-use foretell_trace::{AwaitMark, EventId, Op, Operator, SyncOp, Term, TermId, Trace, Value};
+use foretell_trace::{
+    AwaitMark, EventId, ObjectId, Op, Operator, SyncOp, Term, TermId, Trace, Value,
+};
 
 use crate::part;
 
@@ -270,8 +272,46 @@ impl Class {
     /// whether it can leave it.
     pub fn is_cut(&self, thread: usize) -> bool {
         let path = &self.threads[thread];
-        let goes_round = path.events.iter().any(|event| event.kind == Kind::AwaitFailed);
+        let chain = &self.ctp.threads[thread];
+        let goes_round = path.events.iter().enumerate().any(|(number, event)| match event.kind {
+            Kind::AwaitFailed => true,
+            Kind::Try => {
+                awaiting(&self.trace, &self.ctp, &chain[number + 1..]) == Kind::AwaitFailed
+            }
+            _ => false,
+        });
         !path.ended && !goes_round && self.can_go_on(thread)
+    }
+
+    /// The locks that rounds of loops that wait take, and those that are only tried, by their names. A round that leads to
+    /// another is never asked for: a try that would fail because of it is not either.
+    pub fn polled_and_tried(&self) -> (HashSet<&str>, HashSet<&str>) {
+        let (mut polled, mut tried) = (HashSet::new(), HashSet::new());
+        let op = |id: EventId| &self.trace.event(id).op;
+        let name = |lock: ObjectId| &*self.trace.objects[lock.index()].name;
+        for chain in self.trace.events_by_thread() {
+            let mut in_round = false;
+            for (number, &id) in chain.iter().enumerate() {
+                let decides = matches!(
+                    chain.get(number + 1).map(|&next| op(next)),
+                    Some(Op::Await(AwaitMark::Test | AwaitMark::Failed))
+                );
+                match op(id) {
+                    Op::Await(AwaitMark::Round) => in_round = true,
+                    Op::Await(_) => in_round = false,
+                    Op::Sync(lock, SyncOp::Acquire(step) | SyncOp::AcquireFailed(step)) => {
+                        if in_round {
+                            polled.insert(name(*lock));
+                        }
+                        if step.by_try && !decides {
+                            tried.insert(name(*lock));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        (polled, tried)
     }
 
     /// The read-modify-writes in the round of a loop that waits that the event with this number leaves.

@@ -38,7 +38,9 @@
 //! round that then does not leave. Its run has that round left out, and its class may be known; then the
 //! run is also taken as one in which the thread never went on (a *cut*), which covers the prefix. Of such a
 //! thread it is asked whether its last access could have come out so that it leaves. That a thread goes
-//! round for ever is a property, decided with what it would read at the end of a prefix.
+//! round for ever is a property, decided with what it would read at the end of a prefix. A round that takes locks
+//! and gives them back is left out as well, and so is a try by which it decides. Only who tries such a lock elsewhere
+//! can tell that it was held: where a lock is taken in rounds and tried elsewhere, in whatever classes, that is a doubt.
 //!
 //! **What must hold for the claim** is checked, and what does not hold is a [`Doubt`]: nothing but
 //! scheduling differs between runs, a forced prefix does what was forced, every question is decided, a
@@ -85,7 +87,7 @@ mod part;
 mod pending;
 mod question;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use foretell_model::count::interleavings;
 use foretell_solve::Budget;
@@ -209,6 +211,8 @@ pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> E
         unsettled: Vec::new(),
         probes: 0,
         places: HashMap::new(),
+        polled: HashSet::new(),
+        tried: HashSet::new(),
     };
     explorer.add(first);
     if let (Some(part), Some(first)) = (limits.part, explorer.classes.first()) {
@@ -228,6 +232,8 @@ pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> E
             explorer.add(run);
         }
     }
+    let both = explorer.polled.intersection(&explorer.tried).count();
+    explorer.result.doubt(Doubt::HeldOutcome, both);
     explorer.result.classes = explorer.classes.len();
     if explorer.result.is_complete() {
         explorer.result.interleavings = explorer.interleavings();
@@ -268,6 +274,10 @@ struct Explorer<'a> {
     probes: usize,
     /// How often a choice at a place in the code was probed, by that place and how it came out.
     places: HashMap<Place, usize>,
+    /// Locks that loops that wait take, by their names.
+    polled: HashSet<Box<str>>,
+    /// Locks that are tried, but for those that such a loop decides by.
+    tried: HashSet<Box<str>>,
 }
 
 /// What is left to ask about a class.
@@ -341,6 +351,9 @@ impl Explorer<'_> {
             first = first.or(Some(number));
             if number == next {
                 self.result.doubt(Doubt::HeldOutcome, run.held + class.held_outcomes());
+                let (polled, tried) = class.polled_and_tried();
+                self.polled.extend(polled.into_iter().map(Box::from));
+                self.tried.extend(tried.into_iter().map(Box::from));
                 self.result.digests.push(class.digest(&self.labels));
                 let kept = Kept::new(&class);
                 self.waiting += kept.choices;

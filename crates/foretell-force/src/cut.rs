@@ -22,7 +22,9 @@ pub(crate) fn cut_after_rounds(trace: &Trace, most: usize) -> Vec<Trace> {
                 continue;
             };
             let round = || chain[begin..number].iter().map(|&event| &trace.event(event).op);
-            let accesses = round().filter(|op| matches!(op, Op::Read(_) | Op::ReadModifyWrite(_)));
+            let noticed =
+                |op: &&Op| matches!(op, Op::Read(_) | Op::ReadModifyWrite(_) | Op::Sync(..));
+            let accesses = round().filter(noticed);
             let branches = round().filter(|op| matches!(op, Op::Branch(_)));
             if (accesses.count() > 1 || branches.count() > 1) && cuts.len() < most {
                 let events = trace.events[..next.index()].to_vec();

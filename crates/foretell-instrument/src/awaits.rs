@@ -14,15 +14,25 @@
 //! it leaves the loop. A compiler puts the first look before the loop; where all else is the same it is
 //! one of the loop. (A look in vain leaves `errno` behind, which nobody may read after one that succeeds.)
 //!
+//! A round may take locks if it gives them back, and try to (`polled`): polling under a lock is waiting, too.
+//!
 //! Where anything is in doubt the loop is an ordinary one.
 
 use crate::dominance::Dominators;
 use crate::llvm::{Block, Opcode, Predicate, Value};
 use crate::locals::{Local, Locals};
+use crate::polled::{self, Locking};
 use std::collections::{HashMap, HashSet};
 
 /// Functions that do nothing but let others go first.
-const PAUSES: &[&str] = &["sched_yield", "pthread_yield", "sleep", "thrd_yield", "usleep"];
+const PAUSES: &[&str] = &[
+    "_ZNSt11this_thread11__sleep_forENSt6chrono8durationIlSt5ratioILl1ELl1EEEENS1_IlS2_ILl1ELl1000000000EEEE",
+    "pthread_yield",
+    "sched_yield",
+    "sleep",
+    "thrd_yield",
+    "usleep",
+];
 /// Functions that look at something, and leave nothing behind where they find it not as it should be.
 const LOOKS: &[&str] = &[
     "access",
@@ -75,10 +85,12 @@ pub struct Look {
     pub comparison: u32,
     /// With what.
     pub constant: i64,
+    /// The call may as well be made when it leaves the loop: there is nothing else in a round.
+    pub alone: bool,
     /// The branch is by the opposite of the comparison.
     negated: bool,
     /// The outcome of the branch with which the loop goes round again.
-    again: bool,
+    pub again: bool,
 }
 
 impl Look {
@@ -106,8 +118,18 @@ impl Look {
         let at = instructions.iter().position(|&instruction| instruction == call)?;
         let after = &instructions[at + 1..];
         let quiet = after.iter().all(|&i| matches!(does(i, locals), Does::Nothing));
-        let look = Self { call, comparison, constant, negated, again: false };
-        (quiet && is_look(call)).then_some(look)
+        let look = Self { call, comparison, constant, alone: true, negated, again: false };
+        (quiet && (is_look(call) || is_try(call))).then_some(look)
+    }
+
+    /// Whether the loop goes on where the result is 0, and round again where it is anything else.
+    pub fn waits_for_zero(&self) -> bool {
+        let equal = match COMPARISONS[self.comparison as usize] {
+            Predicate::LLVMIntEQ => true,
+            Predicate::LLVMIntNE => false,
+            _ => return false,
+        };
+        self.constant == 0 && self.compared() != equal
     }
 
     /// The outcome of the comparison with which the loop goes round again.
@@ -128,6 +150,12 @@ impl Look {
             && self.call.operands().zip(other.call.operands()).all(same)
             && Self { call: other.call, ..*self } == *other
     }
+}
+
+/// Is it the call of a function that tries to take a lock?
+fn is_try(call: Value) -> bool {
+    call.instruction_opcode() == Some(Opcode::LLVMCall)
+        && polled::locking(call).is_some_and(|(locking, _)| locking == Locking::Try)
 }
 
 /// Is it the call of a function that looks, as it is declared, and is what it fills read by nobody?
@@ -168,17 +196,20 @@ fn leads(from: Block, mut to: Block) -> (Block, Block) {
 }
 
 impl Awaits {
-    /// Of a function, by its reachable blocks in reverse post-order.
-    pub fn find(blocks: &[Block], locals: &Locals) -> Awaits {
+    /// Of a function, by its reachable blocks in reverse post-order. `looking` are functions that leave nothing
+    /// behind.
+    pub fn find(blocks: &[Block], locals: &Locals, looking: &HashSet<Value>) -> Awaits {
         let graph = Graph::new(blocks);
         let mut awaits = Awaits::default();
         for header in 0..blocks.len() {
             if let Some(found) = graph.loop_at(header)
-                && let Some((tests, looks)) = waits(&graph, &found, locals)
+                && let Some((tests, looks)) = waits(&graph, &found, locals, looking)
             {
                 let entries: Vec<Block> =
                     found.entries.iter().map(|&entry| blocks[entry]).collect();
-                if let [look] = looks[..] {
+                if let [look] = looks[..]
+                    && look.alone
+                {
                     awaits.looks.extend(first_looks(&graph, &found, &look, locals));
                 }
                 awaits.loops.push((blocks[header], entries));
@@ -196,9 +227,9 @@ impl Awaits {
 }
 
 /// Blocks by their numbers in reverse post-order.
-struct Graph<'b> {
-    blocks: &'b [Block],
-    successors: Vec<Vec<usize>>,
+pub struct Graph<'b> {
+    pub blocks: &'b [Block],
+    pub successors: Vec<Vec<usize>>,
     predecessors: Vec<Vec<usize>>,
     dominators: Dominators,
 }
@@ -211,7 +242,7 @@ struct Loop {
 }
 
 impl<'b> Graph<'b> {
-    fn new(blocks: &'b [Block]) -> Self {
+    pub fn new(blocks: &'b [Block]) -> Self {
         let numbers: HashMap<Block, usize> = blocks.iter().copied().zip(0..).collect();
         let successors: Vec<Vec<usize>> = blocks
             .iter()
@@ -310,19 +341,32 @@ fn waits(
     graph: &Graph<'_>,
     found: &Loop,
     locals: &Locals,
+    looking: &HashSet<Value>,
 ) -> Option<(HashMap<Value, bool>, Vec<Look>)> {
     let inevitable = graph.inevitable(found);
     let mut stored: HashSet<Value> = HashSet::new();
     let mut looks: Vec<(usize, Value)> = Vec::new();
-    let mut accesses = false;
+    let (mut accesses, mut locks, mut takes) = (false, false, 0);
     for &block in &found.body {
+        let decided = inevitable.contains(&block);
         for instruction in graph.blocks[block].instructions() {
             match does(instruction, locals) {
                 Does::Nothing => {}
                 Does::StoreLocal(variable) => _ = stored.insert(variable),
-                Does::Access if !inevitable.contains(&block) => accesses = true,
-                Does::Look if !inevitable.contains(&block) => looks.push((block, instruction)),
-                Does::Access | Does::Look | Does::More => return None,
+                Does::Lock(Locking::GiveBack, _) => locks = true,
+                Does::Access if !decided => accesses = true,
+                Does::Call(function) if !decided && looking.contains(&function) => accesses = true,
+                Does::Look if !decided => looks.push((block, instruction)),
+                Does::Lock(locking, _) if !decided => {
+                    locks = true;
+                    takes += 1;
+                    if locking == Locking::Try {
+                        looks.push((block, instruction));
+                    }
+                }
+                Does::Access | Does::Call(_) | Does::Lock(..) | Does::Look | Does::More => {
+                    return None;
+                }
             }
         }
     }
@@ -340,7 +384,7 @@ fn waits(
             return None;
         }
     }
-    if stored.into_iter().any(|variable| is_live(graph, found.header, variable)) {
+    if stored.iter().any(|&variable| is_live(graph, found.header, variable)) {
         return None;
     }
     let mut tests = HashMap::new();
@@ -361,11 +405,18 @@ fn waits(
         let again = *tests.get(&graph.blocks[block].terminator()?)?;
         Some(Look { again, ..look })
     };
-    let looks: Option<Vec<Look>> = looks.iter().map(decides).collect();
-    // What the loop reads besides may be what it waits for, if anything else decides.
-    let looks =
-        looks.filter(|looks| looks.is_empty() || !accesses || looks.len() == tests.len())?;
-    (!tests.is_empty()).then_some((tests, looks))
+    let mut looks: Vec<Look> = looks.iter().map(decides).collect::<Option<_>>()?;
+    let all_try = looks.iter().all(|look| is_try(look.call));
+    // What the loop reads besides may be what it waits for, if anything else decides. That a lock cannot be had is in
+    // the trace.
+    if !all_try && (locks || accesses && looks.len() != tests.len()) {
+        return None;
+    }
+    let gives_back =
+        !locks || polled::gives_back(graph, &found.body, found.header, &looks, &stored, locals);
+    let alone = !all_try || (takes, looks.len(), tests.len(), accesses) == (1, 1, 1, false);
+    looks.iter_mut().for_each(|look| look.alone = alone);
+    (gives_back && !tests.is_empty()).then_some((tests, looks))
 }
 
 /// Is the local variable read, from the begin of this block on, before it is written?
@@ -393,7 +444,7 @@ fn is_live(graph: &Graph<'_>, from: usize, variable: Value) -> bool {
 }
 
 /// What an instruction does, as far as a loop that waits is concerned.
-enum Does {
+pub enum Does {
     /// Nothing that lasts.
     Nothing,
     /// It stores to this local variable.
@@ -402,11 +453,15 @@ enum Does {
     Access,
     /// It looks at something outside memory.
     Look,
+    /// It takes this lock, gives it back, or tries to take it.
+    Lock(Locking, Value),
+    /// It calls this function of the module.
+    Call(Value),
     /// Anything else.
     More,
 }
 
-fn does(instruction: Value, locals: &Locals) -> Does {
+pub fn does(instruction: Value, locals: &Locals) -> Does {
     use Opcode::*;
     match instruction.opcode() {
         LLVMLoad if locals.get(instruction.operand(0)).is_some() => Does::Nothing,
@@ -417,11 +472,20 @@ fn does(instruction: Value, locals: &Locals) -> Does {
         },
         LLVMCall if is_harmless_call(instruction) => Does::Nothing,
         LLVMCall if is_look(instruction) => Does::Look,
-        LLVMCall | LLVMInvoke | LLVMCallBr | LLVMAlloca | LLVMVAArg | LLVMRet | LLVMResume
+        LLVMCall => match polled::locking(instruction) {
+            Some((locking, lock)) => Does::Lock(locking, lock),
+            None => defined(instruction).map_or(Does::More, Does::Call),
+        },
+        LLVMInvoke | LLVMCallBr | LLVMAlloca | LLVMVAArg | LLVMRet | LLVMResume
         | LLVMLandingPad | LLVMIndirectBr | LLVMCleanupRet | LLVMCatchRet | LLVMCatchPad
         | LLVMCleanupPad | LLVMCatchSwitch => Does::More,
         _ => Does::Nothing,
     }
+}
+
+/// The function of this module that is called.
+fn defined(call: Value) -> Option<Value> {
+    call.callee().as_function().filter(|function| !function.is_declaration())
 }
 
 fn is_harmless_call(call: Value) -> bool {

@@ -183,6 +183,17 @@ impl FunctionContext<'_> {
     fn hand_over(&mut self, call: Value, callee: Value, site: Value, always: bool) -> bool {
         self.pin_parts(call, PinReason::Argument, call);
         let output_only = library::is_output_only(call);
+        if output_only {
+            // What is written is of no consequence, but where it is read from is: the pointer may be null, or lead to
+            // what was freed.
+            for position in 0..call.argument_count() {
+                let argument = call.operand(position);
+                if is_pointer(argument) && self.has_shadow(argument) {
+                    self.module.builder.place_before(call);
+                    self.pin(argument, PinReason::Address, site, call);
+                }
+            }
+        }
         if self.has_shadow(callee) {
             self.module.builder.place_before(call);
             self.pin(callee, PinReason::Address, site, call);

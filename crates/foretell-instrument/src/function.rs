@@ -67,7 +67,9 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
 
     // Without expressions no branch is known to depend on what was read.
     let awaits = match module.mode {
-        Mode::Symbolic if !rust_channels::never_waits(function) => Awaits::find(&blocks, &locals),
+        Mode::Symbolic if !rust_channels::never_waits(function) => {
+            Awaits::find(&blocks, &locals, &module.looking)
+        }
         _ => Awaits::default(),
     };
 
@@ -404,6 +406,7 @@ impl FunctionContext<'_> {
                 constants.constant32(look.comparison),
                 constants.constant64(look.constant as u64),
                 constants.constant32(look.compared().into()),
+                constants.constant32(look.alone.into()),
             ];
             self.module.hook(Hook::AwaitLook, &arguments);
         }

@@ -47,6 +47,7 @@ mod locals;
 mod memory;
 mod module;
 mod pins;
+mod polled;
 mod rust;
 mod rust_channels;
 mod rust_names;
@@ -84,6 +85,7 @@ pub extern "C" fn llvmGetPassPluginInfo() -> PluginInfo {
 pub unsafe extern "C" fn foretell_prepare_module(module: LLVMModuleRef) {
     let module = unsafe { llvm::Module::new(module) };
     rust::prepare(module);
+    polled::keep_whole(module.functions().into_iter());
     if as_written::wanted() {
         module::defined(&module).for_each(as_written::keep);
     }

@@ -643,6 +643,11 @@ impl Value {
         self.set_function_attribute("noinline", &["alwaysinline", "inlinehint"]);
     }
 
+    /// Calls of the function are not made depend on more or fewer conditions than they do.
+    pub fn set_convergent(self) {
+        self.set_function_attribute("convergent", &[]);
+    }
+
     fn set_function_attribute(self, name: &str, opposites: &[&str]) {
         unsafe {
             let kind =

@@ -4,7 +4,7 @@
 use crate::function;
 use crate::handlers;
 use crate::llvm::{self, Builder, Location, Value};
-use crate::{rust, rust_names};
+use crate::{polled, rust, rust_names};
 use foretell_abi::{ABI_VERSION, AccessInfo, Hook, MODULE_RUST, MODULE_SYMBOLIC, NEVER};
 use llvm_sys::LLVMLinkage;
 use std::collections::{HashMap, HashSet};
@@ -60,10 +60,12 @@ pub fn instrument(module: llvm::Module, mode: Mode) {
         met: HashMap::new(),
         demangled: HashMap::new(),
         hidden: HashSet::new(),
+        looking: HashSet::new(),
         is_rust: functions.iter().any(|function| rust_names::is_mangled(&function.name())),
     };
     rust::replace_locks(&mut context, &functions);
     let quiet = handlers::quiet(&functions);
+    context.looking = polled::looking(&functions);
     for function in functions {
         function::instrument(&mut context, function);
     }
@@ -138,6 +140,8 @@ pub struct ModuleContext {
     demangled: HashMap<String, String>,
     /// Accesses that are the business of a library whose calls are told of.
     pub hidden: HashSet<Value>,
+    /// Functions that leave nothing behind (`polled`).
+    pub looking: HashSet<Value>,
     /// It was written in Rust.
     pub is_rust: bool,
 }

@@ -73,8 +73,12 @@ impl Property for Crash {
     fn goal(subject: &Subject<'_>, shape: CrashShape, events: &[EventId]) -> Option<Goal> {
         match (shape, events) {
             (CrashShape::Fault(fault, term), &[event]) => fault_goal(subject, event, fault, term),
-            (CrashShape::UseAfterFree | CrashShape::Overrun, &[access, before]) => {
-                Some(access_after_goal(subject.ctp, access, before))
+            (CrashShape::UseAfterFree, &[access, free]) => {
+                let allocations = allocations_at(subject, access);
+                Some(access_after_goal(subject.ctp, access, free, &allocations))
+            }
+            (CrashShape::Overrun, &[access, made]) => {
+                Some(access_after_goal(subject.ctp, access, made, &[]))
             }
             _ => None,
         }
@@ -159,8 +163,9 @@ const PAGE: u64 = 4096;
 struct Block {
     size: u64,
     made: EventId,
-    /// The last access of each thread at each location.
-    accesses: HashMap<(ThreadId, Location), EventId>,
+    /// The last access of each thread at each location, and the first of those that came right before it: a function that
+    /// reads a text reads it in one step.
+    accesses: HashMap<(ThreadId, Location), (EventId, EventId)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -232,7 +237,10 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
                 {
                     freed.insert(*address, (size, id));
                 }
-                let mut users: Vec<_> = users.into_iter().collect();
+                let both = |(key, (first, last))| {
+                    [Some((key, first)), (first != last).then_some((key, last))]
+                };
+                let mut users: Vec<_> = users.into_iter().flat_map(both).flatten().collect();
                 users.sort_unstable_by_key(|&(_, access)| access);
                 for ((thread, used_at), access) in users {
                     if thread != event.thread && !order.before(access, id) {
@@ -257,10 +265,7 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
                 }
             }
         }
-        let variable = place.and_then(|(variable, _)| trace.variables[variable.index()].memory);
-        let memory = variable.map(|memory| (memory.address, memory.size.into()));
-        let objects = object_addresses(trace, &event.op).map(|address| (address, 1));
-        for (address, length) in memory.into_iter().chain(objects) {
+        for (address, length) in used_memory(trace, &event.op) {
             if let Some((&start, &(size, free))) = freed.range(..=address).next_back()
                 && address - start < size
             {
@@ -271,7 +276,11 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
             }
             let Some((&start, block)) = blocks.range_mut(..=address).next_back() else { continue };
             if address - start < block.size {
-                block.accesses.insert((event.thread, location), id);
+                let first = match block.accesses.get(&(event.thread, location)) {
+                    Some(&(first, last)) if trace.event(last).index + 1 == event.index => first,
+                    _ => id,
+                };
+                block.accesses.insert((event.thread, location), (first, id));
             }
             if sees_all && is_overrun(start, block.size, address, length) {
                 let shape = Shape::Crash(CrashShape::Overrun);
@@ -289,6 +298,19 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
             Question { kind, instances: sample.kept, rest: Vec::new(), unexamined }
         });
     questions.collect()
+}
+
+/// The memory that the step uses: addresses and lengths.
+fn used_memory(trace: &Trace, op: &Op) -> Vec<(u64, u64)> {
+    let variable = match op {
+        Op::Read(access) | Op::Write(access) => Some(access.variable),
+        Op::ReadModifyWrite(step) => Some(step.variable),
+        _ => None,
+    };
+    let memory = variable.and_then(|variable| trace.variables[variable.index()].memory);
+    let memory = memory.map(|memory| (memory.address, memory.size.into()));
+    let objects = object_addresses(trace, op).map(|address| (address, 1));
+    memory.into_iter().chain(objects).collect()
 }
 
 /// Where the objects lie that the step uses. A thread that was woken, or that has passed a barrier, needs
@@ -449,10 +471,36 @@ fn result_of(ctp: &ConcurrentTraceProgram, read: EventId) -> Option<VariableId> 
     assignments.iter().find(result).map(|&(variable, _)| variable)
 }
 
-/// The free (or the allocation) takes place, and the thread comes to its access of the block after that.
-fn access_after_goal(ctp: &ConcurrentTraceProgram, access: EventId, before: EventId) -> Goal {
+/// The allocations of memory that the access uses.
+fn allocations_at(subject: &Subject<'_>, access: EventId) -> Vec<EventId> {
+    let op = |event: EventId| &subject.trace.event(subject.ctp.event(event).origin).op;
+    let used = used_memory(subject.trace, op(access));
+    let events = (0..subject.ctp.events.len()).map(EventId::from);
+    let covers = |&event: &EventId| match *op(event) {
+        Op::Alloc { address, size } => used
+            .iter()
+            .any(|&(at, length)| at < address.saturating_add(size) && address < at + length),
+        _ => false,
+    };
+    events.filter(covers).collect()
+}
+
+/// The free (or the allocation) takes place, and the thread comes to its access of the block after that; none of these
+/// allocations has given the memory out again.
+fn access_after_goal(
+    ctp: &ConcurrentTraceProgram,
+    access: EventId,
+    before: EventId,
+    allocations: &[EventId],
+) -> Goal {
     let mut builder = GoalBuilder::new(ctp);
-    let parts = [builder.next(access), builder.taken(before), builder.local_guard(access)];
+    let mut parts = vec![builder.next(access), builder.taken(before), builder.local_guard(access)];
+    for &allocation in allocations {
+        let taken = builder.taken(allocation);
+        let absent = builder.terms.not(taken);
+        let earlier = builder.terms.before(allocation, before);
+        parts.push(builder.terms.or(&[absent, earlier]));
+    }
     let formula = builder.terms.and(&parts);
     builder.finish(formula)
 }

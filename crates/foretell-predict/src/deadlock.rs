@@ -355,11 +355,19 @@ fn waits_beyond_locks(op: &Op) -> bool {
     may_wait(op) && !matches!(op, Op::Sync(_, SyncOp::Acquire(_)) | Op::ThreadBegin)
 }
 
-/// The locks that some thread still holds when it ends.
-fn abandoned(trace: &Trace) -> HashSet<ObjectId> {
+/// Locks that are held for longer than any lock cycle shows.
+#[derive(Default)]
+struct HeldLong {
+    /// Those that some thread still holds when it ends.
+    abandoned: HashSet<ObjectId>,
+    /// Joins by a thread that holds a lock.
+    joins: HashSet<EventId>,
+}
+
+fn held_long(trace: &Trace) -> HeldLong {
     let mut held: HashMap<ThreadId, HashMap<ObjectId, i64>> = HashMap::new();
-    let mut abandoned = HashSet::new();
-    for event in &trace.events {
+    let mut long = HeldLong::default();
+    for (position, event) in trace.events.iter().enumerate() {
         let mut change = |lock, by| {
             *held.entry(event.thread).or_default().entry(lock).or_insert(0) += by;
         };
@@ -370,30 +378,39 @@ fn abandoned(trace: &Trace) -> HashSet<ObjectId> {
             Op::Sync(_, SyncOp::WaitBegin { mutex, .. }) => change(mutex, -1),
             Op::ThreadEnd => {
                 let held = held.remove(&event.thread).unwrap_or_default();
-                abandoned
-                    .extend(held.into_iter().filter(|&(_, depth)| depth > 0).map(|(lock, _)| lock));
+                let held = held.into_iter().filter(|&(_, depth)| depth > 0);
+                long.abandoned.extend(held.map(|(lock, _)| lock));
+            }
+            Op::Join(_) => {
+                let mut held = held.get(&event.thread).into_iter().flat_map(HashMap::values);
+                if held.any(|&depth| depth > 0) {
+                    long.joins.insert(EventId::from(position));
+                }
             }
             _ => {}
         }
     }
-    abandoned
+    long
 }
 
 /// One question for each code location at which a thread may wait for ever: semaphores, locks that a
 /// thread took with it when it ended,
-/// conditions, barriers and joins. (A join alone is never the cause, so it is not asked about.)
+/// conditions, barriers and joins. (A join alone is never the cause: it is asked about where the thread that joins
+/// has a lock, which the other one may wait for.)
 pub fn stuck_questions(trace: &Trace, order: &MustOrder) -> Vec<Question> {
     let accesses = Accesses::new(trace);
-    let (never_empty, abandoned) = (never_empty(trace, order), abandoned(trace));
+    let (never_empty, held_long) = (never_empty(trace, order), held_long(trace));
     let events = trace.events.iter().enumerate().filter_map(|(position, event)| {
         let asked = match &event.op {
-            Op::Join(_) => false,
+            Op::Join(_) => held_long.joins.contains(&EventId::from(position)),
             Op::Sync(semaphore, SyncOp::SemaphoreWait { by_try }) => {
                 !by_try && !never_empty.contains(semaphore)
             }
-            Op::Sync(lock, SyncOp::Acquire(step)) => !step.by_try && abandoned.contains(lock),
+            Op::Sync(lock, SyncOp::Acquire(step)) => {
+                !step.by_try && held_long.abandoned.contains(lock)
+            }
             Op::Sync(_, SyncOp::WaitEnd { mutex, .. }) if needs_no_signal(&event.op) => {
-                abandoned.contains(mutex)
+                held_long.abandoned.contains(mutex)
             }
             Op::Await(AwaitMark::Round) => true,
             op => waits_beyond_locks(op),
@@ -532,8 +549,26 @@ fn goes_round(
     let mut so_far = Vec::new();
     let mut ways = Vec::new();
     for (number, &event) in chain.iter().enumerate() {
+        let mark = chain.get(number + 1).map(|&next| op(next));
         match op(event) {
             Op::Read(_) | Op::ReadModifyWrite(_) | Op::Branch(_) => {}
+            // Who cannot take a lock stands there; the round gives back what it takes.
+            Op::Sync(_, SyncOp::Acquire(_) | SyncOp::AcquireFailed(_)) => {
+                let Action::Guarded { guard, .. } = ctp.event(event).action else { break };
+                let comes_out = builder.at(Moment::End, guard, None);
+                let goes_round = match mark {
+                    Some(Op::Await(AwaitMark::Test)) => Some(builder.terms.not(comes_out)),
+                    Some(Op::Await(AwaitMark::Failed)) => Some(comes_out),
+                    _ => None,
+                };
+                if let Some(goes_round) = goes_round {
+                    let way: Vec<_> = so_far.iter().copied().chain([goes_round]).collect();
+                    ways.push(builder.terms.and(&way));
+                }
+                so_far.push(comes_out);
+                continue;
+            }
+            Op::Sync(_, SyncOp::Release(_)) => continue,
             Op::Await(AwaitMark::Test | AwaitMark::Failed)
             | Op::Call(_)
             | Op::Return
@@ -545,7 +580,6 @@ fn goes_round(
         let parts: Vec<_> =
             parts.iter().map(|&part| builder.at_with(Moment::End, part, &known)).collect();
         let holds = builder.terms.and(&parts);
-        let mark = chain.get(number + 1).map(|&next| op(next));
         match mark {
             Some(Op::Await(AwaitMark::Test)) => {
                 let fails = builder.terms.not(holds);

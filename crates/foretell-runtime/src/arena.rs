@@ -8,7 +8,8 @@
 //!
 //! Misuse ends as it does with glibc, or more reliably: a block that is freed twice, or that is none,
 //! ends the program by `abort`; the first words of a freed block are overwritten; the pages of a large
-//! one are gone.
+//! one are gone; and what was not given out yet cannot be accessed, but for what is left of the last step by which the
+//! memory grew.
 //!
 //! What the C library allocates for itself stays in the C library's heap (it is allocated by whoever
 //! needs it first, and would move everything after it), as does everything when no address space is
@@ -52,6 +53,9 @@ const CLASSES: usize = (FINE / 16) as usize + 4 * 22;
 /// Blocks from this size on have pages of their own.
 const LARGE: u64 = 128 << 10;
 const PAGE: u64 = 4096;
+/// A thread's memory grows by so much, about as glibc's does.
+const STEP: u64 = 128 << 10;
+const OPEN: i32 = libc::PROT_READ | libc::PROT_WRITE;
 /// So many blocks of one size that others allocated may a thread keep.
 const MOST_KEPT: u32 = 4096;
 
@@ -60,6 +64,8 @@ const MOST_KEPT: u32 = 4096;
 struct Arena {
     /// What was never given out begins here; 0 before first use.
     next: u64,
+    /// What cannot be accessed yet begins here.
+    closed: u64,
     /// Freed blocks by class, the one freed last first.
     free: [u64; CLASSES],
     kept: [u32; CLASSES],
@@ -132,7 +138,10 @@ unsafe fn arena(slot: u64) -> Option<&'static mut Arena> {
     let state = &SLOT_STATES[slot as usize];
     let begin = BEGIN + slot * SLOT;
     if state.load(Relaxed) == 0 {
-        let mapped = sys::map_at(begin, SLOT as usize);
+        let mapped = sys::map_at(begin, SLOT as usize, libc::PROT_NONE);
+        if mapped {
+            sys::protect(begin, STEP, OPEN);
+        }
         state.store(if mapped { 1 } else { 2 }, Relaxed);
     }
     if state.load(Relaxed) == 2 {
@@ -142,6 +151,7 @@ unsafe fn arena(slot: u64) -> Option<&'static mut Arena> {
     let arena = unsafe { &mut *(begin as *mut Arena) };
     if arena.next == 0 {
         arena.next = (begin + size_of::<Arena>() as u64).next_multiple_of(PAGE);
+        arena.closed = begin + STEP;
     }
     Some(arena)
 }
@@ -190,7 +200,7 @@ fn reused(arena: &mut Arena, slot: u64, class: usize, room: u64) -> Option<(u64,
         let list = unsafe { LARGE_FREE.get() };
         let at = list.iter().rposition(|&(owner, size, _)| (owner, size) == (slot, room))?;
         let (_, _, begin) = list.swap_remove(at);
-        sys::protect(begin, large_pages(room), libc::PROT_READ | libc::PROT_WRITE);
+        sys::protect(begin, large_pages(room), OPEN);
         return Some((begin, true));
     }
     let begin = arena.free[class];
@@ -214,6 +224,11 @@ fn fresh(arena: &mut Arena, slot: u64, room: u64) -> Option<u64> {
         return None;
     }
     arena.next = begin + size;
+    if arena.next > arena.closed {
+        let closed = arena.next.next_multiple_of(STEP);
+        sys::protect(arena.closed, closed - arena.closed, OPEN);
+        arena.closed = closed;
+    }
     Some(begin)
 }
 
@@ -236,7 +251,11 @@ fn head(block: *mut u8) -> Result<Head, Misuse> {
     if !at.is_multiple_of(HEAD) || SLOT_STATES[slot as usize].load(Relaxed) != 1 {
         return Err(Misuse::None);
     }
-    // SAFETY: the slot is mapped, and its first page is no block.
+    // SAFETY: the slot is mapped, and begins with an arena.
+    if at >= unsafe { (*((BEGIN + slot * SLOT) as *const Arena)).closed } {
+        return Err(Misuse::None);
+    }
+    // SAFETY: the slot is mapped so far, and its first page is no block.
     let head = unsafe { ((at - HEAD) as *const Head).read() };
     let before = u64::from(head.before);
     match head.room_and_state >> STATE {

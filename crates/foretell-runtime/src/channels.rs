@@ -172,6 +172,7 @@ mod sort {
     pub const POSITION: u64 = 18;
     pub const CLIENT: u64 = 19;
     pub const VARIABLE: u64 = 20;
+    pub const READERS: u64 = 21;
 }
 
 fn status(file: c_int) -> Option<libc::stat> {
@@ -588,6 +589,12 @@ pub fn closing(session: &mut Session, file: c_int) {
         watched.remove(&file);
     }
     ipc::closing(session, file);
+    if let Some(Ends { unit: Unit::Stream, receive: Some(channel), .. }) = ends(file)
+        && !alone()
+    {
+        let gone = readers(channel);
+        send(session, gone, 1, 0);
+    }
     // SAFETY: any number may be asked about.
     let flags =
         unsafe { sys::call(libc::SYS_fcntl, [file as u64, libc::F_GETFL as u64, 0, 0, 0, 0]) };
@@ -601,6 +608,22 @@ pub fn closing(session: &mut Session, file: c_int) {
     let Some(Ends { unit: Unit::Stream, send: Some(channel), .. }) = ends(file) else { return };
     let closed = object(key(&[sort::HANGUP, channel.into()]), ObjectKind::State, "end of input");
     send(session, closed, 1, 0);
+}
+
+/// The thread is about to write, which fails, or ends the program, where nobody is left to read.
+pub fn needs_readers(session: &mut Session, file: c_int) {
+    let _errno = Errno::keep();
+    if alone() {
+        return;
+    }
+    if let Some(Ends { unit: Unit::Stream, send: Some(channel), .. }) = ends(file) {
+        let readers = readers(channel);
+        poll(session, readers, true);
+    }
+}
+
+fn readers(channel: u32) -> u32 {
+    object(key(&[sort::READERS, channel.into()]), ObjectKind::State, "state of the reading end")
 }
 
 /// The program made the descriptors, and has both ends.

@@ -583,8 +583,8 @@ hooks! {
         }
     }
 
-    fn __foretell_await_look(session, comparison: u32, constant: u64, again: u32) => {
-        look::announce(&mut session, comparison, constant as i64, again != 0);
+    fn __foretell_await_look(session, comparison: u32, constant: u64, again: u32, alone: u32) => {
+        look::announce(&mut session, comparison, constant as i64, again != 0, alone != 0);
     }
 
     fn __foretell_module(session, module: *const Module) => {

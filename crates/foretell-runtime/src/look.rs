@@ -4,6 +4,9 @@
 //! A round that is followed by another leaves nothing behind, so the look is made when it leaves the loop:
 //! the thread waits until somebody has changed what it looks at. Where nobody can run, what it waits for may
 //! come from outside: then the look is made as it is, and counts as any other.
+//!
+//! A loop that tries to take a lock decides by that. Where a round does nothing else, the thread waits for the lock
+//! ([`waits_for_lock`]); otherwise it is marked how the try came out ([`tried`]).
 
 use foretell_wire::{Kind, await_mark};
 
@@ -19,12 +22,13 @@ pub struct Look {
     comparison: u32,
     constant: i64,
     again: bool,
+    alone: bool,
 }
 
 /// The next call looks, and decides by its result.
-pub fn announce(session: &mut Session, comparison: u32, constant: i64, again: bool) {
+pub fn announce(session: &mut Session, comparison: u32, constant: i64, again: bool, alone: bool) {
     let index = session.me.slots.index;
-    session.me.look = Some(Look { index, comparison, constant, again });
+    session.me.look = Some(Look { index, comparison, constant, again, alone });
 }
 
 /// The look that was announced for the call that begins now.
@@ -83,13 +87,31 @@ pub fn done(session: &mut Session, look: Option<Look>, result: i64) {
     }
 }
 
+/// Whether a loop goes round until the lock that is tried can be had, and does nothing else.
+pub fn waits_for_lock(look: Option<Look>) -> bool {
+    look.is_some_and(|look| look.alone && look.goes_round(libc::EBUSY.into()))
+}
+
+/// The try that was just recorded decided whether a loop goes round again, if it was announced as one.
+pub fn tried(session: &mut Session, look: Option<Look>, result: libc::c_int) {
+    let Some(look) = look else { return };
+    let mark = if look.goes_round(result.into()) { await_mark::FAILED } else { await_mark::TEST };
+    session.event(Kind::Await, mark, []);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_loop_goes_round_by_the_outcome_of_a_comparison() {
-        let look = |comparison, constant, again| Look { index: 0, comparison, constant, again };
+        let look = |comparison, constant, again| Look {
+            index: 0,
+            comparison,
+            constant,
+            again,
+            alone: true,
+        };
         // `while (access(..))`, `while (!access(..))`, `while (read(..) != 1)`, `while (open(..) < 0)`
         let rows = [
             (look(0, 0, false), [true, false, true]),

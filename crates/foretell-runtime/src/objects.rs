@@ -89,12 +89,6 @@ impl Mutex {
         self.owner.set(None);
         self.depth.take()
     }
-
-    /// The thread has it as often as before it [left](Mutex::leave) it.
-    pub fn take_again(&self, thread: u32, depth: u32) {
-        self.owner.set(Some(thread));
-        self.depth.set(depth);
-    }
 }
 
 /// How its owners have left a robust mutex, by the number that the trace has for it.
@@ -418,7 +412,8 @@ mod tests {
         assert_eq!(mutex.owner.get(), Some(3));
         assert!(mutex.give_back());
         assert_eq!(mutex.owner.get(), None);
-        mutex.take_again(4, 2);
+        mutex.take(4);
+        mutex.take(4);
         assert_eq!(mutex.leave(), 2);
         assert_eq!((mutex.owner.get(), mutex.depth.get()), (None, 0));
     }

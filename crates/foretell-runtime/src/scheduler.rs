@@ -53,6 +53,10 @@ pub struct Scheduler {
     created: u32,
     /// Virtual nanoseconds since the start.
     elapsed: u64,
+    /// So much of them has passed for waits that ended by their time limits, or outside.
+    waited: u64,
+    /// What the program was shown last, in virtual nanoseconds since the start.
+    shown: u64,
     /// All events so far, and questions.
     work: u64,
     /// How many scheduling points are still allowed.
@@ -71,6 +75,8 @@ static SCHEDULER: TurnCell<Scheduler> = TurnCell::new(Scheduler {
     policy: None,
     created: 0,
     elapsed: 0,
+    waited: 0,
+    shown: 0,
     work: 0,
     points: u64::MAX,
     points_at_end: POINTS_AT_END,
@@ -97,6 +103,12 @@ impl Scheduler {
     /// Whether there was never more than one thread.
     pub fn is_single(&self) -> bool {
         self.created <= 1
+    }
+
+    /// It is this time at least (virtual time).
+    fn pass_until(&mut self, time: u64) {
+        self.elapsed = self.elapsed.max(time);
+        self.waited = self.waited.max(time);
     }
 
     /// Who has this has the turn.
@@ -457,7 +469,7 @@ fn welcome_spinners(scheduler: &mut Scheduler) {
         unsafe {
             if (*thread).state == State::Blocked
                 && (*thread).wait == Wait::Change
-                && crate::spin::has_changed(&*thread)
+                && crate::spin::has_changed(scheduler.turn(), &*thread)
             {
                 (*thread).state = State::Runnable;
             }
@@ -572,7 +584,7 @@ fn choose(me: *mut Thread) -> Next {
             })
             && deadline > scheduler.elapsed
         {
-            scheduler.elapsed = deadline;
+            scheduler.pass_until(deadline);
             continue;
         }
         let any = |is: fn(&Thread) -> bool| {
@@ -605,10 +617,10 @@ fn choose(me: *mut Thread) -> Next {
                             sys::sleep(limit.saturating_sub(passed));
                         }
                         let passed = sys::clock(libc::CLOCK_MONOTONIC).saturating_sub(began);
-                        scheduler.elapsed += passed.min(left);
+                        scheduler.pass_until(scheduler.elapsed + passed.min(left));
                         continue;
                     }
-                    scheduler.elapsed = scheduler.elapsed.max(deadline);
+                    scheduler.pass_until(deadline);
                     (*thread).state = State::Runnable;
                     (*thread).timed_out = true;
                 }
@@ -793,8 +805,7 @@ pub fn yield_turn(me: &mut Thread) {
 /// It is this time at least (virtual time): a wait has ended by its time limit.
 pub fn pass_until(time: u64) {
     // SAFETY: callers have the turn.
-    let scheduler = unsafe { scheduler() };
-    scheduler.elapsed = scheduler.elapsed.max(time);
+    unsafe { scheduler() }.pass_until(time);
 }
 
 /// The running thread waits until another one wakes it, or until the deadline (virtual time).
@@ -979,6 +990,24 @@ pub fn now() -> u64 {
     scheduler.elapsed += 1_000;
     scheduler.elapsed
 }
+
+/// The virtual time that the program is shown. It would be another in every interleaving if it had every step that was
+/// taken; so of those it has whole milliseconds. Who asks again is shown a later time.
+pub fn shown_time(me: &mut Thread) -> u64 {
+    let now = now();
+    // SAFETY: the caller has the turn.
+    let scheduler = unsafe { scheduler() };
+    let coarse = now / MILLISECOND * MILLISECOND;
+    let mut time = coarse.max(scheduler.waited).max(scheduler.shown);
+    if me.shown_time == Some(time) {
+        time += 1_000;
+    }
+    scheduler.shown = time;
+    me.shown_time = Some(time);
+    time
+}
+
+const MILLISECOND: u64 = 1_000_000;
 
 /// In a forked child there is only this thread. It goes on under the scheduler, unrecorded.
 pub fn after_fork(me: &mut Thread) {

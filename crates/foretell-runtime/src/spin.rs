@@ -7,12 +7,14 @@
 //! What a round read is taken from the log. Where that does not tell, the thread goes round at once.
 
 use foretell_wire::again::Short;
-use foretell_wire::{Kind, access, await_mark, measure};
+use foretell_wire::{Kind, access, await_mark, lock, measure};
 
+use crate::objects::{self, Model};
 use crate::outside;
 use crate::recorder::{Mark, Recorder, head};
 use crate::scheduler;
 use crate::thread::{Session, Thread, Wait, peek};
+use crate::turn::Turn;
 
 /// A loop that waits, while a thread is in it.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +28,8 @@ pub struct Spin {
 
 /// What a round did.
 enum Seen {
-    /// It read these: address, size and value.
-    Only(Vec<(u64, u8, u64)>),
+    /// It read these (address, size and value), could not take these locks, and gave back all that it took.
+    Only(Vec<(u64, u8, u64)>, Vec<u32>),
     /// Something that others can notice.
     More,
     /// The log does not say.
@@ -47,11 +49,12 @@ pub fn round(session: &mut Session, place: u64) {
         match seen {
             Seen::More => {}
             Seen::Unknown => me.event([head(Kind::Await, await_mark::AGAIN, place)]),
-            Seen::Only(places) => {
+            Seen::Only(places, refused) => {
                 me.event([head(Kind::Await, await_mark::AGAIN, place)]);
+                let waits = !places.is_empty() || !refused.is_empty();
                 // Where other processes act, nobody says when memory changes.
-                if me.unpreemptible == 0 && !places.is_empty() && !outside::others_act() {
-                    me.watched = places;
+                if me.unpreemptible == 0 && waits && !outside::others_act() {
+                    (me.watched, me.refused) = (places, refused);
                     scheduler::block(me, Wait::Change, None);
                 }
             }
@@ -61,16 +64,24 @@ pub fn round(session: &mut Session, place: u64) {
     session.me.spin = Some(Spin { place, depth, mark: session.recorder().mark() });
 }
 
-/// Whether memory holds something else than the thread read there.
-pub fn has_changed(thread: &Thread) -> bool {
+/// Whether memory holds something else than the thread read there, or a lock that it could not take is free.
+pub fn has_changed(turn: Turn, thread: &Thread) -> bool {
     // SAFETY: the thread has read there.
     thread.watched.iter().any(|&(address, size, value)| unsafe { peek(address, size) } != value)
+        || thread.refused.iter().any(|&lock| is_free(turn, lock))
+}
+
+fn is_free(turn: Turn, lock: u32) -> bool {
+    match &objects::by_number(turn, lock).model {
+        Model::Mutex(mutex) => mutex.owner.get().is_none(),
+        _ => true,
+    }
 }
 
 /// What the thread did since the mark.
 fn seen(recorder: &Recorder, mark: Mark, thread: u32) -> Seen {
     let Some(words) = recorder.words_since(mark) else { return Seen::Unknown };
-    let mut places = Vec::new();
+    let (mut places, mut refused, mut held) = (Vec::new(), Vec::new(), Vec::new());
     let (mut at, mut shorts, mut mine) = (0, false, true);
     while at < words.len() {
         let Some((kind, _, length)) = measure(&words[at..]) else { return Seen::Unknown };
@@ -103,8 +114,16 @@ fn seen(recorder: &Recorder, mark: Mark, thread: u32) -> Seen {
                 places.push((address, size, value));
             }
             Kind::Branch | Kind::Call | Kind::Return | Kind::Fence | Kind::Await => {}
+            Kind::Acquire => held.push(address as u32),
+            Kind::Release => match held.iter().position(|&lock| lock == address as u32) {
+                Some(at) => _ = held.swap_remove(at),
+                None => return Seen::More,
+            },
+            Kind::AcquireFailed if (address >> 32) as u32 & lock::BY_TRY != 0 => {
+                refused.push(address as u32);
+            }
             _ => return Seen::More,
         }
     }
-    Seen::Only(places)
+    if held.is_empty() { Seen::Only(places, refused) } else { Seen::More }
 }

@@ -64,7 +64,7 @@ pub unsafe fn place(slot: u32, given: *const pthread_attr_t) -> Option<(Stack, p
         let guard = (guard as u64).next_multiple_of(PAGE);
         let bytes = size.checked_add(guard).filter(|&bytes| bytes <= SLOT)?;
         let begin = BEGIN + (u64::from(slot) + 1) * SLOT - bytes;
-        if !sys::map_at(begin, bytes as usize) {
+        if !sys::map_at(begin, bytes as usize, libc::PROT_READ | libc::PROT_WRITE) {
             return None;
         }
         let stack = Stack { begin, bytes };

@@ -60,14 +60,14 @@ pub fn map(bytes: usize) -> *mut u8 {
 }
 
 /// Reserves zeroed memory at an address where nothing is; says whether it could.
-pub fn map_at(address: u64, bytes: usize) -> bool {
-    let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+pub fn map_at(address: u64, bytes: usize, protection: i32) -> bool {
     let flags =
         (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE)
             as u64;
     // SAFETY: a new mapping harms nobody.
-    let result =
-        unsafe { call(libc::SYS_mmap, [address, bytes as u64, protection, flags, u64::MAX, 0]) };
+    let result = unsafe {
+        call(libc::SYS_mmap, [address, bytes as u64, protection as u64, flags, u64::MAX, 0])
+    };
     if result >= 0 && result as u64 != address {
         unmap(result as u64, bytes as u64); // an old kernel takes the address for a wish
     }

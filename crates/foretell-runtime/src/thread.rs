@@ -110,6 +110,10 @@ pub struct Thread {
     pub look: Option<crate::look::Look>,
     /// What it read there, while it waits for a change: address, size and value.
     pub watched: Vec<(u64, u8, u64)>,
+    /// The locks that it could not take there.
+    pub refused: Vec<u32>,
+    /// The virtual time that it was shown last.
+    pub shown_time: Option<u64>,
     /// A signal handler cut its wait short.
     pub interrupted: bool,
     /// A signal handler ran while it waited.
@@ -291,6 +295,8 @@ impl Thread {
             spin: None,
             look: None,
             watched: Vec::new(),
+            refused: Vec::new(),
+            shown_time: None,
             interrupted: false,
             handled: false,
             task: 0,

@@ -4,13 +4,17 @@
 //! round that is followed by another leaves nothing behind ([`AwaitMark`]). Such a round can be left out of
 //! any execution: what remains is an execution, and every thread ends it as before.
 //!
+//! A round may have taken locks, if it gave them back: without it they are free for longer, which keeps nobody
+//! from going on. Where another thread could not take one of them by a try meanwhile, the round stays.
+//!
 //! Guaranteed: what is left out wrote nothing and decided nothing that is still referred to. Where that is
 //! in doubt the round stays.
 
 use std::collections::HashSet;
 
 use crate::event::{AwaitMark, Op};
-use crate::id::EventId;
+use crate::id::{EventId, ObjectId};
+use crate::sync::SyncOp;
 use crate::term::Term;
 use crate::trace::Trace;
 
@@ -52,28 +56,68 @@ pub fn waits_for_ever(trace: &Trace) -> bool {
 fn rounds(trace: &Trace) -> Vec<Vec<EventId>> {
     let mut rounds = Vec::new();
     for chain in trace.events_by_thread() {
-        let mut round: Option<Vec<EventId>> = None;
+        let mut round: Option<Round> = None;
         for (position, &event) in chain.iter().enumerate() {
             match &trace.event(event).op {
-                Op::Await(AwaitMark::Round) => round = Some(vec![event]),
+                Op::Await(AwaitMark::Round) => round = Some(Round::new(event)),
                 Op::Await(AwaitMark::Again) => {
                     if let Some(mut whole) = round.take()
                         && position + 1 < chain.len()
+                        && whole.held.is_empty()
+                        && whole.sections.iter().all(|&section| nobody_tried(trace, section))
                     {
-                        whole.push(event);
-                        rounds.push(whole);
+                        whole.events.push(event);
+                        rounds.push(whole.events);
                     }
                 }
-                op if leaves_nothing(op) => {
-                    if let Some(round) = &mut round {
-                        round.push(event);
-                    }
-                }
-                _ => round = None,
+                op => round = round.and_then(|round| round.with(event, op)),
             }
         }
     }
     rounds
+}
+
+/// A round of a loop that waits, so far.
+struct Round {
+    events: Vec<EventId>,
+    /// Locks that it has, and since when.
+    held: Vec<(ObjectId, EventId)>,
+    /// Where it had locks.
+    sections: Vec<(EventId, EventId)>,
+}
+
+impl Round {
+    fn new(begin: EventId) -> Self {
+        Self { events: vec![begin], held: Vec::new(), sections: Vec::new() }
+    }
+
+    /// The round with a step more; `None` if that leaves something behind.
+    fn with(mut self, event: EventId, op: &Op) -> Option<Self> {
+        match op {
+            Op::Sync(lock, SyncOp::Acquire(_)) => self.held.push((*lock, event)),
+            Op::Sync(lock, SyncOp::Release(_)) => {
+                let at = self.held.iter().rposition(|(held, _)| held == lock)?;
+                let (_, since) = self.held.swap_remove(at);
+                self.sections.push((since, event));
+            }
+            Op::Sync(_, SyncOp::AcquireFailed(step)) if step.by_try => {}
+            op if leaves_nothing(op) => {}
+            _ => return None,
+        }
+        self.events.push(event);
+        Some(self)
+    }
+}
+
+/// Did no other thread fail to take the lock while it was held from one event to the other?
+fn nobody_tried(trace: &Trace, (since, until): (EventId, EventId)) -> bool {
+    let lock = trace.event(since).op.object();
+    let between = &trace.events[since.index() + 1..until.index()];
+    !between.iter().any(|event| {
+        event.op.object() == lock
+            && matches!(event.op, Op::Sync(_, SyncOp::AcquireFailed(_)))
+            && event.thread != trace.event(since).thread
+    })
 }
 
 /// Can nobody tell that the step took place?

@@ -28,10 +28,16 @@ const FILES: [(&str, &str); 5] = [
 /// What a program includes to say what came out; the enumerator's own version of it.
 const EXPLORED: &str = "#pragma once
 #ifdef __cplusplus
-extern \"C\"
+#define EXPLORED extern \"C\"
+#else
+#define EXPLORED
 #endif
-void explored_state(long value);
+EXPLORED void explored_state(long value);
 #define END_STATE(value) explored_state(value)
+EXPLORED void explored_give_up(void);
+/* Of a loop that waits: executions in which it goes round more often are not followed. */
+#define ROUNDS(most) int explored_rounds = (most)
+#define NEXT_ROUND() ((void)(explored_rounds-- || (explored_give_up(), 0)))
 ";
 
 /// Which schedules.

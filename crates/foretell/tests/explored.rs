@@ -107,7 +107,8 @@ impl Case<'_> {
         let known = if known.is_empty() { "0".to_owned() } else { known.join(" | ") };
         _ = writeln!(
             header,
-            "  assert({known});\n}}\n#define END_STATE(value) explored_state(value)"
+            "  assert({known});\n}}\n#define END_STATE(value) explored_state(value)\n\
+             #define ROUNDS(most)\n#define NEXT_ROUND()"
         );
         std::fs::write(self.folder.join("explored.h"), header)
             .map_err(|error| error.to_string())?;

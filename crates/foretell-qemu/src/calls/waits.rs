@@ -193,9 +193,12 @@ fn wait(call: &mut Call<'_>, deadline: Option<u64>) -> Then {
     let timed = if deadline.is_some() { detail::TIMED } else { 0 };
     let both = u64::from(number) | u64::from(lock) << 32;
     call.event(Kind::WaitBegin, 0, &[both]);
+    // Only once: who has a recursive mutex several times sleeps with it.
     let (_, owner, depth) = locks::state(lock);
-    let depth = std::mem::take(depth);
-    *owner = None;
+    *depth -= 1;
+    if *depth == 0 {
+        *owner = None;
+    }
     scheduler::wake(Wait::Object(lock));
     waiters(number).arrive(me);
     // A wake-up without a signal is allowed, and not told apart in a log: when nothing else can run, it
@@ -222,12 +225,13 @@ fn wait(call: &mut Call<'_>, deadline: Option<u64>) -> Then {
             timed_out = true;
         }
     }
-    while locks::state(lock).1.is_some() || !follow::may(call.me, lock, &[Logged::Lock]) {
+    let is_others = |owner: Option<u32>| owner.is_some_and(|owner| owner != me);
+    while is_others(*locks::state(lock).1) || !follow::may(call.me, lock, &[Logged::Lock]) {
         scheduler::block(call.me, Wait::Object(lock), None);
     }
     let (_, owner, held) = locks::state(lock);
     *owner = Some(me);
-    *held = depth;
+    *held += 1;
     follow::done(call.me, lock);
     let late = if timed_out { detail::TIMED_OUT } else { 0 };
     call.event(Kind::WaitEnd, late | timed, &[both]);

@@ -132,6 +132,7 @@ fn sending(
 ) -> (Session, ssize_t) {
     let count: usize = pieces.iter().map(|piece| piece.len()).sum();
     clients::sends(file);
+    channels::needs_readers(&mut session, file);
     if count <= libc::PIPE_BUF || never_waits(file) || is_prompt(file) {
         let (mut session, result) = when_ready(session, file, libc::POLLOUT, call);
         channels::sent(&mut session, file, pieces, result, to);

@@ -64,10 +64,9 @@ unsafe fn wait_really(
     let lock = mutex::object(turn, mutex).number;
     let held = mutex::state(turn, lock);
     let ours = held.owner.get() == Some(me);
-    let depth = held.depth.take();
     if ours {
-        held.owner.set(None);
-        (0..depth).for_each(|_| session.event(Kind::Release, 0, [lock.into()]));
+        held.give_back();
+        session.event(Kind::Release, 0, [lock.into()]);
         scheduler::wake(Wait::Object(lock));
     }
     let left = deadline.map(|at| at.saturating_sub(scheduler::now()));
@@ -87,8 +86,8 @@ unsafe fn wait_really(
         }
     });
     if ours {
-        held.take_again(me, depth);
-        (0..depth).for_each(|_| session.event(Kind::Acquire, 0, [lock.into()]));
+        held.take(me);
+        session.event(Kind::Acquire, 0, [lock.into()]);
     }
     session.point();
     result
@@ -132,7 +131,8 @@ pub fn wait_modelled(mut session: Session, number: u32, lock: u32, deadline: Opt
     let both = u64::from(number) | u64::from(lock) << 32;
     session.event(Kind::WaitBegin, 0, [both]);
     let held = mutex::state(turn, lock);
-    let depth = held.leave();
+    // Only once: who has a recursive mutex several times sleeps with it, in glibc, too.
+    held.give_back();
     scheduler::wake(Wait::Object(lock));
     state(turn, number).arrive(me);
     let logged = replay::peek(session.me, &[Logged::Wait]).map(|(_, late)| late == 1);
@@ -164,10 +164,12 @@ pub fn wait_modelled(mut session: Session, number: u32, lock: u32, deadline: Opt
             break;
         }
     }
-    while held.owner.get().is_some() || !replay::may(session.me, lock, &[Logged::Lock]) {
+    while held.owner.get().is_some_and(|owner| owner != me)
+        || !replay::may(session.me, lock, &[Logged::Lock])
+    {
         scheduler::block(session.me, Wait::Object(lock), None);
     }
-    held.take_again(me, depth);
+    held.take(me);
     replay::done(session.me, lock);
     let late = if timed_out { detail::TIMED_OUT } else { 0 };
     session.event(Kind::WaitEnd, late | timed, [both]);

@@ -13,6 +13,7 @@ use super::destroyed;
 use super::time::deadline_of;
 use crate::channels;
 use crate::hooks;
+use crate::look;
 use crate::objects::{self, Left, Model, Mutex, Object};
 use crate::outside;
 use crate::real::{interpose, real};
@@ -150,6 +151,21 @@ pub fn acquire(session: &mut Session, number: u32, patience: Patience) -> c_int 
     session.event(Kind::Acquire, 0, [u64::from(number) | u64::from(flags) << 32]);
     session.point();
     0
+}
+
+/// Takes the mutex if it is free; where a loop tries again and again, when it is.
+fn try_to_acquire(session: &mut Session, number: u32) -> c_int {
+    let look = look::take(session);
+    let mutex = state(session.turn(), number);
+    // Such a mutex tells its owner.
+    let tells = mutex.kind == ObjectKind::ErrorCheckingMutex
+        && mutex.owner.get() == Some(session.me.number);
+    if look::waits_for_lock(look) && !tells {
+        return acquire(session, number, Patience::Until(None));
+    }
+    let result = acquire(session, number, Patience::Try);
+    look::tried(session, look, result);
+    result
 }
 
 /// Takes all of the mutexes, or waits with none, as `std::lock` does. That one is taken by somebody else is no path
@@ -405,7 +421,7 @@ interpose! {
             None => crate::sync_only::mutex_trylock(mutex),
             Some(mut session) if modelled(mutex) => {
                 let number = object(session.turn(), mutex).number;
-                acquire(&mut session, number, Patience::Try)
+                try_to_acquire(&mut session, number)
             }
             Some(mut session) => acquire_real(&mut session, mutex, Patience::Try),
         }
@@ -505,7 +521,7 @@ interpose! {
             None => crate::sync_only::spin_trylock(lock),
             Some(mut session) => {
                 let number = spin(session.turn(), lock);
-                acquire(&mut session, number, Patience::Try)
+                try_to_acquire(&mut session, number)
             }
         }
     }

@@ -95,7 +95,7 @@ pub fn begin(session: &mut Session, address: u64, logged: Option<bool>) -> bool 
     while held.owner.get().is_some() {
         scheduler::block(session.me, Wait::Object(lock), None);
     }
-    held.take_again(session.me.number, 1);
+    held.take(session.me.number);
     session.event(Kind::Acquire, 0, [lock.into()]);
     session.point();
     if progress(turn, address) == Progress::Fresh {

@@ -8,6 +8,7 @@
 use foretell_wire::Kind;
 use libc::{c_int, c_uint, c_void, clockid_t, time_t, timespec, timeval};
 
+use super::blocking::written;
 use super::fail;
 use crate::real::{interpose, real};
 use crate::recorder::{Text, head};
@@ -97,7 +98,7 @@ fn time_of(session: &mut Session, clock: clockid_t, source: &str) -> u64 {
         return time;
     }
     let time = match start_of(clock) {
-        Some(start) => start + scheduler::now(),
+        Some(start) => start + scheduler::shown_time(session.me),
         None => sys::clock(clock),
     };
     input(session, source, time);
@@ -203,9 +204,10 @@ interpose! {
             return crate::sync_only::clock_gettime(clock, time);
         };
         let now = time_of(&mut session, clock, "clock_gettime");
-        session.point();
         (*time).tv_sec = (now / SECOND) as time_t;
         (*time).tv_nsec = (now % SECOND) as i64;
+        written(&mut session, time as u64, size_of::<timespec>());
+        session.point();
         0
     }
 
@@ -215,8 +217,9 @@ interpose! {
         };
         if !time.is_null() {
             let now = time_of(&mut session, libc::CLOCK_REALTIME, "gettimeofday");
-            session.point();
             *time = pair(now);
+            written(&mut session, time as u64, size_of::<timeval>());
+            session.point();
         }
         0
     }
@@ -226,10 +229,11 @@ interpose! {
             return crate::sync_only::time(result);
         };
         let now = (time_of(&mut session, libc::CLOCK_REALTIME, "time") / SECOND) as time_t;
-        session.point();
         if !result.is_null() {
             *result = now;
+            written(&mut session, result as u64, size_of::<time_t>());
         }
+        session.point();
         now
     }
 
