@@ -143,7 +143,7 @@ struct Bank<'r> {
 
 fn executed(run: Run, wanted: usize) -> Executed {
     Executed {
-        followed: run.steps_taken == wanted && !matches!(run.end, RunEnd::Diverged(_)),
+        followed: run.steps_taken == wanted && !matches!(run.end, RunEnd::LeftSchedule(_)),
         ended: matches!(run.end, RunEnd::Exit(_)),
         held: 0,
         cuts: run.cuts,

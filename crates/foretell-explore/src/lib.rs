@@ -82,6 +82,7 @@
 //! no other class covers that execution; so a complete exploration has all of them, and no others.
 
 mod class;
+pub mod limits;
 mod outcome;
 mod part;
 mod pending;
@@ -95,11 +96,13 @@ use foretell_trace::schedule::{Schedule, Step};
 use foretell_trace::{EventId, Op, Trace};
 
 use class::{Class, Kept, Label, Labels, Paths};
-pub use outcome::{Doubt, Exploration, LEFT_TO_OTHERS};
+pub use outcome::{Doubt, Exploration};
 pub use part::Part;
 use part::Region;
 use pending::Pending;
 use question::{Answer, Asked, Choice, Place, Questions, Shared};
+
+use crate::limits::{COPIED, COUNTED, WALK_AFTER};
 
 /// How much may be asked.
 #[derive(Clone, Debug)]
@@ -240,14 +243,6 @@ pub fn explore(first: Executed, program: &mut dyn Program, limits: &Limits) -> E
     }
     explorer.result
 }
-
-/// So many configurations are looked at to count interleavings.
-const COUNTED: usize = 20_000;
-/// So many values are copied for that: some seconds, whatever the number of threads and variables.
-const COPIED: usize = 300_000_000;
-
-/// A random walk comes after so many probes.
-const WALK_AFTER: usize = 4;
 
 /// What every thread did.
 type Identity = Vec<(Vec<u32>, Vec<Label>)>;

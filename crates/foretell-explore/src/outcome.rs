@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Why a question is open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+use serde::{Deserialize, Serialize};
+
+/// Why a question is open (closed list, the JSON contract's `kind` of a reason).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Doubt {
     /// The time, or the number of runs, was over.
     Limit,
@@ -36,9 +39,6 @@ pub enum Doubt {
     Refused,
 }
 
-/// Why a question is open that another part of the exploration asks, for people.
-pub const LEFT_TO_OTHERS: &str = "left to the other parts of the exploration";
-
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -52,7 +52,7 @@ impl fmt::Display for Doubt {
                 "a thread blocked for ever, or its run failed, and no run shows what it would do next"
             },
             Doubt::HeldOutcome => "how a call comes out (a look, a time limit, a signal, a cancellation) was not varied",
-            Doubt::OtherPart => LEFT_TO_OTHERS,
+            Doubt::OtherPart => "left to the other parts of the exploration",
             Doubt::Declined => "only the recorded path was asked for",
             Doubt::MachineCode => {
                 "what a binary's C library reads and writes by itself is not seen"

@@ -14,7 +14,7 @@ use foretell_predict::Prediction;
 use foretell_trace::Trace;
 
 use crate::bounded::guarded;
-use crate::campaign::Predictor;
+use crate::predictor::Predictor;
 use crate::session::TestError;
 
 type Answer = Result<Prediction, TestError>;

@@ -11,21 +11,20 @@ use std::time::Instant;
 
 use foretell_predict::finding::access_info;
 use foretell_predict::progress::{Found, Phase};
-use foretell_predict::{
-    Finding, FindingKind, PredictError, Prediction, Reason, Status, predict, predict_together,
-};
-use foretell_record::{Cause, RunEnd, UNKNOWN_LOCKS};
+use foretell_predict::{Finding, FindingKind, Prediction, Reason, Status, predict};
+use foretell_record::{Cause, RunEnd};
 use foretell_trace::schedule::Schedule;
 use foretell_trace::waiting::waits_for_ever;
 use foretell_trace::{EventId, Trace};
 
-use crate::bounded::{Lost, bounded, guarded};
+use crate::bounded::{Lost, guarded};
 use crate::canonical;
 use crate::control::{self, Controls};
 use crate::effect::{Difference, Effect, compare, fatal};
 use crate::forced::Violation;
 use crate::judge::{Outcome, Verdict, judge};
 use crate::lost;
+use crate::predictor::Predictor;
 use crate::program::InputDigest;
 use crate::run::{EndKind, Limits, Run, Runner};
 use crate::session::{
@@ -33,9 +32,6 @@ use crate::session::{
     schedule_of,
 };
 use crate::shrink::{NotRepeated, Shrunk, same_event, shrink};
-
-/// What is said of output that may be lawful or not begins so.
-const UNCLEAR: &str = "a forced run did what no run without preemption does";
 
 /// Members of a group (the same places, other threads) that are tried before it is given up.
 const TRIES: usize = 3;
@@ -56,49 +52,6 @@ struct Forced {
     run: Option<Run>,
 }
 
-/// Predicts from traces, within the time of a test.
-#[derive(Clone, Copy)]
-pub(crate) struct Predictor<'a> {
-    options: &'a Options,
-    started: Instant,
-    is_outside: bool,
-}
-
-impl Predictor<'_> {
-    /// What can be predicted from the trace of a class of paths, besides what is of no interest any more
-    /// ([`Campaign::settled`]).
-    pub fn predict_class(
-        self,
-        trace: &Arc<Trace>,
-        settled: HashSet<String>,
-    ) -> Result<Prediction, TestError> {
-        self.predict(trace, move |trace, options| predict_together(trace, options, &settled))
-    }
-
-    fn predict(
-        self,
-        trace: &Arc<Trace>,
-        predict: impl FnOnce(&Trace, &foretell_predict::Options) -> Result<Prediction, PredictError>
-        + Send
-        + 'static,
-    ) -> Result<Prediction, TestError> {
-        if self.is_outside {
-            // What is ordered by means that are not seen would be predicted in any order.
-            let unseen = trace.metadata.gaps.iter().map(ToString::to_string).collect();
-            return Ok(Prediction { unseen, ..Prediction::default() });
-        }
-        let mut options = self.options.predict.clone();
-        let (time, elapsed) = (self.options.time, self.started.elapsed());
-        // Half of the time is for runs. A single question may take longer than what was left when it
-        // was asked.
-        let asking = (time / 2).max(elapsed + time.saturating_sub(elapsed) / 2);
-        options.deadline = self.started.checked_add(asking);
-        let left = (asking + time.saturating_sub(asking) / 4).saturating_sub(elapsed);
-        let trace = Arc::clone(trace);
-        result(bounded(left, move || predict(&trace, &options)))
-    }
-}
-
 /// A test while it goes on.
 pub(crate) struct Campaign<'a> {
     pub options: &'a Options,
@@ -117,6 +70,8 @@ pub(crate) struct Campaign<'a> {
     pub tested: Vec<Tested>,
     pub open: Vec<Open>,
     pub unseen: Vec<String>,
+    /// That of a run nobody knows whether it went wrong.
+    said_unclear: bool,
     pub errors: Vec<String>,
     pub counts: Counts,
 }
@@ -145,6 +100,7 @@ impl<'a> Campaign<'a> {
             tested: Vec::new(),
             open: Vec::new(),
             unseen: Vec::new(),
+            said_unclear: false,
             errors: Vec::new(),
             counts: Counts::default(),
         }
@@ -198,7 +154,7 @@ impl<'a> Campaign<'a> {
     pub fn jobs(&mut self, class: usize, trace: &Trace, prediction: &Prediction) -> Vec<Job> {
         self.errors.extend(prediction.internal_errors.iter().cloned());
         let marked = blocks_are_marked(trace, self.options.predict.regions);
-        let unseen = trace.metadata.gaps.iter().any(|gap| UNKNOWN_LOCKS.contains(&&**gap));
+        let unseen = trace.metadata.unseen.locks;
         let mut jobs: Vec<Job> = Vec::new();
         for finding in &prediction.findings {
             if finding.schedule.is_none() {
@@ -317,13 +273,12 @@ impl<'a> Campaign<'a> {
 
     /// Says that a run wrote, or ended with, what may be lawful or not; the first of them stands for all.
     pub fn unclear(&mut self, difference: &Difference) {
-        let known = self.unseen.iter().any(|said| said.starts_with(UNCLEAR));
         let lines = difference.output.as_deref().unwrap_or_default();
         let line = lines.lines().find_map(|line| line.strip_prefix('+'));
         let what = line.map_or_else(|| difference.sentence.clone(), |line| format!("`{line}`"));
-        if !known {
+        if !std::mem::replace(&mut self.said_unclear, true) {
             self.unseen.push(format!(
-                "{UNCLEAR} ({what}), and whether that is wrong is not known: if it is, assert what must hold, \
+                "a forced run did what no run without preemption does ({what}), and whether that is wrong is not known: if it is, assert what must hold, \
                  or mark the block that must be atomic (foretell.h)"
             ));
         }
@@ -397,14 +352,13 @@ impl<'a> Campaign<'a> {
             let difference = compare(self.recorded, run);
             difference.effect == wanted.effect
                 && match difference.effect {
-                    // Who hangs where may be told in other words.
+                    // Who hangs where may differ.
                     Effect::Hang => true,
                     // Output that only differs from the recorded run's may be lawful.
                     Effect::Output => {
-                        difference.sentence == wanted.sentence
-                            && self.controls.is_strong_evidence(run)
+                        difference.change == wanted.change && self.controls.is_strong_evidence(run)
                     }
-                    _ => difference.sentence == wanted.sentence,
+                    _ => difference.change == wanted.change,
                 }
         };
         // The whole of a run that never ends is no help.
@@ -423,7 +377,9 @@ impl<'a> Campaign<'a> {
             Some(Ok(Shrunk { steps, bad, switch })) => {
                 // What is shown is what the schedule leads to.
                 tested.verdict.difference = compare(self.recorded, &bad);
-                tested.ended = bad.ended();
+                (tested.ended, tested.end) = (bad.ended(), (&bad.end).into());
+                tested.blocked = bad.blocked();
+                tested.failure = fatal(&bad).map(|(_, change)| change);
                 tested.end = (&bad.end).into();
                 tested.stderr = String::from_utf8_lossy(&bad.written.stderr).into_owned();
                 (bad.trace, steps, switch)
@@ -463,6 +419,8 @@ impl<'a> Campaign<'a> {
                     verdict: Verdict::new(outcome, difference),
                     ended: error.to_string(),
                     end: EndKind::NotRun,
+                    blocked: Vec::new(),
+                    failure: None,
                     stderr: String::new(),
                     same_places: 0,
                     runs_before: self.runner.runs(),
@@ -504,6 +462,8 @@ impl<'a> Campaign<'a> {
             verdict,
             ended: run.ended(),
             end: (&run.end).into(),
+            blocked: run.blocked(),
+            failure: fatal(run).map(|(_, change)| change),
             stderr: String::from_utf8_lossy(&run.written.stderr).into_owned(),
             same_places: 0,
             runs_before: run.before,
@@ -517,13 +477,14 @@ impl<'a> Campaign<'a> {
         self.tested.iter().any(|other| {
             other.counts()
                 && other.verdict.difference.effect == difference.effect
-                && other.verdict.difference.sentence == difference.sentence
+                && other.verdict.difference.change == difference.change
         })
     }
 
     /// The recorded run itself may be a bad one.
     pub fn failed_already(&self) -> Option<Tested> {
-        let (effect, sentence) = fatal(self.recorded)?;
+        let (effect, change) = fatal(self.recorded)?;
+        let sentence = change.sentence(self.recorded);
         let (kind, violation) = match effect {
             // Its exit status says so; no assertion is seen to fail.
             Effect::Assertion if self.recorded.failed().is_none() => {
@@ -544,6 +505,7 @@ impl<'a> Campaign<'a> {
         schedule.input = Some(self.digest.to_string().into());
         let mut difference = compare(self.recorded, self.recorded);
         difference.effect = effect;
+        difference.change = change;
         difference.sentence.clone_from(&sentence);
         Some(Tested {
             finding: Finding {
@@ -562,6 +524,8 @@ impl<'a> Campaign<'a> {
             verdict: Verdict::new(Outcome::Confirmed(effect), difference),
             ended: self.recorded.ended(),
             end: (&self.recorded.end).into(),
+            blocked: self.recorded.blocked(),
+            failure: fatal(self.recorded).map(|(_, change)| change),
             stderr: String::from_utf8_lossy(&self.recorded.written.stderr).into_owned(),
             same_places: 0,
             runs_before: 0,
@@ -587,13 +551,4 @@ pub(crate) fn named_by_its_effect(mut tested: Tested, run: &Trace) -> Tested {
     };
     tested.finding.detail = format!("{}; {}", tested.finding.detail, difference.sentence);
     tested
-}
-
-/// The result of work that was bounded, as one of the test.
-fn result<T>(done: Result<Result<T, PredictError>, Lost>) -> Result<T, TestError> {
-    match done {
-        Ok(result) => result.map_err(TestError::Predict),
-        Err(Lost::Late) => Err(TestError::Late),
-        Err(Lost::Panicked(why)) => Err(TestError::Internal(why)),
-    }
 }

@@ -29,7 +29,7 @@ use std::sync::OnceLock;
 
 use foretell_record::{Policy, RunEnd};
 
-use crate::effect::{Effect, fatal};
+use crate::effect::{Change, Effect, fatal};
 use crate::judge::{Outcome, Verdict};
 use crate::run::{Limits, Run, RunError, Runner, Written};
 
@@ -113,10 +113,8 @@ impl<'a> Controls<'a> {
             Some(_) => Effect::Path,
             None => Effect::None,
         };
-        difference.sentence = match is_evidence {
-            true => "the output differs; whether it may is not known".into(),
-            false => "the output differs as it may in a correct run".into(),
-        };
+        difference.change = if is_evidence { Change::UnclearOutput } else { Change::LawfulOutput };
+        difference.sentence = difference.change.sentence(forced);
         verdict.outcome = match difference.effect {
             Effect::None => Outcome::Benign,
             effect => Outcome::Confirmed(effect),

@@ -9,8 +9,9 @@
 
 use std::fmt;
 
-use foretell_record::{BranchTaken, PathDifference, RunEnd};
-use foretell_trace::Trace;
+use foretell_record::{Blocked, BranchTaken, PathDifference, RunEnd, standstill};
+use foretell_trace::Site;
+use foretell_trace::schedule::CreationPath;
 use serde::{Deserialize, Serialize};
 
 use crate::run::{Run, Written};
@@ -68,7 +69,9 @@ impl fmt::Display for Effect {
 pub struct Difference {
     /// The worst of it.
     pub effect: Effect,
-    /// One sentence for people.
+    /// What that is.
+    pub change: Change,
+    /// The same as a sentence for people.
     pub sentence: String,
     /// Recorded (`-`) and forced (`+`) lines of output around the first difference.
     pub output: Option<String>,
@@ -78,6 +81,109 @@ pub struct Difference {
     pub other_path: Option<String>,
 }
 
+impl Difference {
+    /// The run is different in this, and nothing else is known.
+    pub fn new(effect: Effect, change: Change, forced: &Run) -> Self {
+        let sentence = change.sentence(forced);
+        Self { effect, change, sentence, output: None, branch: None, other_path: None }
+    }
+}
+
+/// What is different: runs that went wrong alike have equal ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The assertion at this place failed.
+    Assertion(Option<SourcePlace>),
+    /// It died of this signal, at this place.
+    Signal(i32, Option<SourcePlace>),
+    /// It hung; who waits for what, wherever.
+    Hang(Vec<Blocked>),
+    /// The test failed with this exit status.
+    TestFailed(i32),
+    /// It ended with another exit status.
+    Status {
+        /// The recorded run's.
+        before: i32,
+        /// The forced run's.
+        after: i32,
+    },
+    /// It ended well, unlike the recorded run.
+    Better,
+    /// The output.
+    Output,
+    /// The output, and nobody knows whether it may.
+    UnclearOutput,
+    /// The output, as it may in a correct run.
+    LawfulOutput,
+    /// The order of the lines of output.
+    LinesOrder,
+    /// The path of a thread: what it did in the recorded run and in the forced one.
+    Path(CreationPath, Option<BranchTaken>, Option<BranchTaken>),
+    /// Nothing.
+    Nothing,
+}
+
+/// A line of the source, or a function where the line is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourcePlace {
+    /// The file; may be empty.
+    pub file: Box<str>,
+    /// The line; 0 if it is not known.
+    pub line: u32,
+    /// The function, where the line is not known.
+    pub function: Box<str>,
+}
+
+impl SourcePlace {
+    fn of(site: &Site) -> Self {
+        let Site { file, line, function, .. } = site.clone();
+        let function = if line == 0 { function } else { "".into() };
+        Self { file, line, function }
+    }
+}
+
+impl fmt::Display for SourcePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 if !self.function.is_empty() => write!(f, "in {}", self.function),
+            _ => write!(f, "at {}:{}", self.file, self.line),
+        }
+    }
+}
+
+impl Change {
+    fn path(branch: &PathDifference) -> Self {
+        Change::Path(branch.thread.clone(), branch.first.clone(), branch.second.clone())
+    }
+
+    /// What is different in the forced run, for people.
+    pub fn sentence(&self, forced: &Run) -> String {
+        let taken = |branch: &Option<BranchTaken>| match branch {
+            Some(branch) => branch.to_string(),
+            None => "nothing more".into(),
+        };
+        match self {
+            Change::Assertion(Some(place)) => format!("the assertion {place} failed"),
+            Change::Assertion(None) => "the assertion failed".into(),
+            Change::Signal(..) => format!("died: {}", forced.ended()),
+            Change::Hang(threads) => format!("hung: {}", forced.said(&standstill(threads))),
+            Change::TestFailed(status) => format!("the test failed: exit status {status}"),
+            Change::Status { before, after } => format!("exit status {after} instead of {before}"),
+            Change::Better => "the run ended well, unlike the recorded one".into(),
+            Change::Output => "the output differs".into(),
+            Change::UnclearOutput => "the output differs; whether it may is not known".into(),
+            Change::LawfulOutput => "the output differs as it may in a correct run".into(),
+            Change::LinesOrder => "the same lines are written in another order".into(),
+            Change::Path(thread, recorded, forced_branch) => {
+                let thread = forced.trace.name_of_thread(&thread.0);
+                let (now, before) = (taken(forced_branch), taken(recorded));
+                format!("thread {thread} took another path: {now} instead of {before}")
+            }
+            Change::Nothing => "nothing else changed".into(),
+        }
+    }
+}
+
 /// How the forced run differs from the recorded one.
 pub fn compare(recorded: &Run, forced: &Run) -> Difference {
     let fatal = fatal(forced).filter(|end| Some(end) != self::fatal(recorded).as_ref());
@@ -85,61 +191,50 @@ pub fn compare(recorded: &Run, forced: &Run) -> Difference {
     let branch = recorded.path.differences(&forced.path).into_iter().next();
     let status = match (&recorded.end, &forced.end) {
         (RunEnd::Exit(before), RunEnd::Exit(after)) if before != after => {
-            Some(format!("exit status {after} instead of {before}"))
+            Some(Change::Status { before: *before, after: *after })
         }
         _ => None,
     };
     // A run that ends well after one that did not has lost nothing that it should have written.
     let better = self::fatal(recorded).is_some() && self::fatal(forced).is_none();
-    let (effect, sentence) = if let Some((effect, sentence)) = fatal {
-        (effect, sentence)
+    let (effect, change) = if let Some((effect, change)) = fatal {
+        (effect, change)
     } else if let Some(status) = status {
         (Effect::Output, status)
     } else if better {
-        (Effect::Path, "the run ended well, unlike the recorded one".into())
+        (Effect::Path, Change::Better)
     } else if recorded.written != forced.written {
         match same_lines(&recorded.written, &forced.written) {
-            false => (Effect::Output, "the output differs".into()),
-            true => (Effect::Path, "the same lines are written in another order".into()),
+            false => (Effect::Output, Change::Output),
+            true => (Effect::Path, Change::LinesOrder),
         }
     } else if let Some(branch) = &branch {
-        (Effect::Path, path_sentence(&forced.trace, branch))
+        (Effect::Path, Change::path(branch))
     } else {
-        (Effect::None, "nothing else changed".into())
+        (Effect::None, Change::Nothing)
     };
-    let other_path = branch.as_ref().map(|branch| path_sentence(&forced.trace, branch));
-    Difference { effect, sentence, output, branch, other_path }
+    let other_path = branch.as_ref().map(|branch| Change::path(branch).sentence(forced));
+    Difference { output, branch, other_path, ..Difference::new(effect, change, forced) }
 }
 
 /// The end of a run that no user takes for a good one.
-pub fn fatal(run: &Run) -> Option<(Effect, String)> {
+pub fn fatal(run: &Run) -> Option<(Effect, Change)> {
     match (&run.end, run.failed_assertion()) {
-        (_, Some(site)) => {
-            let place = site.map(|site| match site.line {
-                0 if !site.function.is_empty() => format!(" in {}", site.function),
-                _ => format!(" at {}:{}", site.file, site.line),
-            });
-            Some((Effect::Assertion, format!("the assertion{} failed", place.unwrap_or_default())))
+        (_, Some(site)) => Some((Effect::Assertion, Change::Assertion(site.map(SourcePlace::of)))),
+        (RunEnd::Signal(signal), None) => {
+            let place = run.crash.as_ref().map(|crash| SourcePlace::of(&crash.site));
+            Some((Effect::Crash, Change::Signal(*signal, place)))
         }
-        (RunEnd::Signal(_), None) => Some((Effect::Crash, format!("died: {}", run.ended()))),
-        (RunEnd::Deadlock(who), None) => Some((Effect::Hang, format!("hung: {who}"))),
+        (RunEnd::Deadlock(threads), None) => {
+            // Where they stand may differ.
+            let threads = threads.iter().map(|thread| Blocked { event: 0, ..thread.clone() });
+            Some((Effect::Hang, Change::Hang(threads.collect())))
+        }
         (RunEnd::Exit(status), None) if run.is_test && *status != 0 => {
-            Some((Effect::Assertion, format!("the test failed: exit status {status}")))
+            Some((Effect::Assertion, Change::TestFailed(*status)))
         }
         _ => None,
     }
-}
-
-/// Where a thread left the recorded path in the run with this trace, for people.
-fn path_sentence(trace: &Trace, branch: &PathDifference) -> String {
-    let told = |branch: &Option<BranchTaken>| match branch {
-        Some(branch) => branch.to_string(),
-        None => "nothing more".into(),
-    };
-    let (recorded, forced) = (told(&branch.first), told(&branch.second));
-    let sentence =
-        format!("thread {} took another path: {forced} instead of {recorded}", branch.thread);
-    trace.with_thread_names(&sentence)
 }
 
 fn same_lines(one: &Written, other: &Written) -> bool {
@@ -220,7 +315,7 @@ mod tests {
         assert_eq!(effect(RunEnd::Exit(0), "b\na\n", events), Effect::Path, "another order");
         assert_eq!(effect(RunEnd::Exit(0), "a\nc\n", events), Effect::Output);
         assert_eq!(effect(RunEnd::Exit(3), "a\nb\n", events), Effect::Output);
-        assert_eq!(effect(RunEnd::Deadlock("".into()), "", events), Effect::Hang);
+        assert_eq!(effect(RunEnd::Deadlock(Vec::new()), "", events), Effect::Hang);
         assert_eq!(effect(RunEnd::Signal(libc::SIGSEGV), "", events), Effect::Crash);
         assert_eq!(effect(RunEnd::Signal(libc::SIGABRT), "", events), Effect::Crash);
         let failed = "main assert false @ a.c:9";

@@ -14,9 +14,10 @@ use foretell_trace::schedule::Schedule;
 use foretell_trace::{EventId, ObjectId, ObjectKind, Op, SyncOp, Term, Trace};
 
 use crate::beside::{Beside, Class};
-use crate::campaign::{Campaign, Predictor, named_by_its_effect};
+use crate::campaign::{Campaign, named_by_its_effect};
 use crate::canonical;
 use crate::forced::Violation;
+use crate::predictor::Predictor;
 use crate::run::{Run, RunError};
 use crate::session::{Paths, TestError, all_events};
 
@@ -128,7 +129,13 @@ impl Program for Exploring<'_, '_> {
         if number == 0 {
             return std::mem::take(&mut self.others);
         }
-        let class = Class { number, trace: Arc::new(class.clone()), ended };
+        let mut trace = class.clone();
+        if !ended {
+            // What would have followed is asked for by the exploration. That threads wait for ever before it is looked for.
+            trace.metadata.gaps.clear();
+            trace.metadata.cut = true;
+        }
+        let class = Class { number, trace: Arc::new(trace), ended };
         match self.beside.take(class, self.campaign.settled()) {
             Ok(()) => self.predicted(false),
             Err(class) => {
@@ -273,7 +280,7 @@ fn is_claim(trace: &Trace, semaphore: ObjectId) -> bool {
 /// The run as the exploration sees it.
 fn executed(run: Run, forced: usize) -> Executed {
     Executed {
-        followed: run.steps_taken >= forced && !matches!(run.end, RunEnd::Diverged(_)),
+        followed: run.steps_taken >= forced && !matches!(run.end, RunEnd::LeftSchedule(_)),
         ended: matches!(run.end, RunEnd::Exit(_)),
         // `abort` is no access.
         fault: run

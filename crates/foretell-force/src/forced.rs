@@ -31,8 +31,8 @@ pub enum NotFollowed {
 /// Did the run take every step, and did the violation happen there? (That every step was the right
 /// kind of event at the right place in the right order is the recorder's to see.)
 pub fn followed(schedule: &Schedule, violation: Violation, run: &Run) -> Result<(), NotFollowed> {
-    if let RunEnd::Diverged(divergence) = &run.end {
-        let what = run.trace.with_thread_names(&divergence.to_string());
+    if let RunEnd::LeftSchedule(divergence) = &run.end {
+        let what = run.said(&divergence.sentence());
         return Err(NotFollowed::LeftSchedule(format!("the program left the schedule: {what}")));
     }
     // An access that faults leaves no event behind.

@@ -14,7 +14,7 @@
 //! it: an effect `path` or `none` is folded away, as is a data race in a binary, also one that could not be forced. A data race in source code, a use after free, a misuse of a lock
 //! and a torn block that the user marked are bugs whatever came of them.
 
-use foretell_record::RunEnd;
+use foretell_record::{RunEnd, endless};
 use foretell_trace::schedule::Schedule;
 
 use crate::effect::{Difference, Effect, compare, fatal};
@@ -109,7 +109,9 @@ pub fn outcome(
         RunEnd::Refused(why) => return Outcome::NotForced(why.clone()),
         RunEnd::Hang => return Outcome::NotForced("the run was ended by the time limit".into()),
         // It may be a livelock, or only long.
-        RunEnd::Livelock(who) => return Outcome::NotForced(who.clone()),
+        RunEnd::Livelock(threads) => {
+            return Outcome::NotForced(forced.said(&endless(threads)));
+        }
         RunEnd::Stopped => {
             return Outcome::NotForced("the run was ended because foretell had to end".into());
         }
@@ -288,7 +290,7 @@ mod tests {
         let limits = [
             RunEnd::Hang,
             RunEnd::Stopped,
-            RunEnd::Livelock("too many scheduling points".into()),
+            RunEnd::Livelock(Vec::new()),
             RunEnd::Refused("a device".into()),
         ];
         for end in limits {

@@ -25,6 +25,7 @@ pub mod forced;
 pub mod judge;
 pub mod limits;
 mod lost;
+mod predictor;
 pub mod program;
 pub mod replay;
 pub mod run;

@@ -1,6 +1,6 @@
 //! The limits of tests that no option sets. [`crate::session::Options`] has the others.
 
-foretell_guard::limits! {
+foretell_limits::limits! {
     /// scheduling points of a run
     MOST_POINTS: u64 = 20_000_000, costs "memory: a run's events have to fit into it",
         lost "the run is ended, and what it would have done is not covered";

@@ -132,10 +132,7 @@ pub fn replay(
     let limits = limits(schedule, run_time);
     let run = forced_run(&runner, schedule, violation, after, limits).map_err(ReplayError::Run)?;
     let (difference, plain) = match fatal(&run) {
-        Some((effect, sentence)) => {
-            let (output, branch, other_path) = (None, None, None);
-            (Difference { effect, sentence, output, branch, other_path }, None)
-        }
+        Some((effect, change)) => (Difference::new(effect, change, &run), None),
         None => {
             let plain = runner.run(Vec::new(), UNINTERRUPTED, limits).map_err(ReplayError::Run)?;
             (compare(&plain, &run), Some(plain))

@@ -16,11 +16,12 @@ use std::time::{Duration, Instant};
 
 use foretell_guard::PrivateFolder;
 use foretell_record::{
-    Capture, Clients, Crash, Debugger, ExecutionPath, ForkServer, Form, LiveClients, Outside,
-    Policy, RecordError, RecordOptions, RunEnd, Served, Times, record, record_in_memory,
+    Blocked, Capture, Clients, Crash, Debugger, ExecutionPath, ForkServer, Form, LiveClients,
+    Outside, Policy, RecordError, RecordOptions, RunEnd, Sentence, Served, Times, endless, record,
+    record_in_memory, standstill,
 };
 use foretell_store::Store;
-use foretell_trace::schedule::Step;
+use foretell_trace::schedule::{CreationPath, Step};
 use foretell_trace::waiting;
 use foretell_trace::{Event, EventId, Op, Site, Trace};
 use serde::{Deserialize, Serialize};
@@ -106,6 +107,20 @@ impl Run {
         Some(event.site.map(|site| &self.trace.sites[site.index()]))
     }
 
+    /// The sentence with the names of its threads.
+    pub fn said(&self, sentence: &Sentence) -> String {
+        sentence.said(|path| self.trace.name_of_thread(path))
+    }
+
+    /// The threads that could not go on, or did not come to an end.
+    pub fn blocked(&self) -> Vec<BlockedThread> {
+        let (RunEnd::Deadlock(threads) | RunEnd::Livelock(threads)) = &self.end else {
+            return Vec::new();
+        };
+        let named = |path: &CreationPath| self.trace.name_of_thread(&path.0);
+        threads.iter().map(|blocked| BlockedThread::of(blocked, named)).collect()
+    }
+
     /// How it ended, for people: `exit 0`, `signal 6 (SIGABRT) at bank.c:46`.
     pub fn ended(&self) -> String {
         match &self.end {
@@ -124,15 +139,44 @@ impl Run {
                 let place = place.map(|site| format!(" at {}:{}", site.file, site.line));
                 format!("{}{}", signal_name(*number), place.unwrap_or_default())
             }
-            RunEnd::Deadlock(who) => format!("deadlock: {who}"),
-            RunEnd::Diverged(why) => {
-                let why = self.trace.with_thread_names(&why.to_string());
-                format!("left the schedule: {why}")
+            RunEnd::Deadlock(threads) => format!("deadlock: {}", self.said(&standstill(threads))),
+            RunEnd::LeftSchedule(why) => {
+                format!("left the schedule: {}", self.said(&why.sentence()))
             }
             RunEnd::Refused(why) => format!("refused: {why}"),
             RunEnd::Hang => "ended by the time limit".into(),
             RunEnd::Stopped => "ended because foretell had to end".into(),
-            RunEnd::Livelock(who) => format!("livelock: {who}"),
+            RunEnd::Livelock(threads) => format!("livelock: {}", self.said(&endless(threads))),
+        }
+    }
+}
+
+/// A thread of a run that could not go on, or did not come to an end (the JSON contract's `blocked`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockedThread {
+    /// The thread.
+    pub thread: String,
+    /// The index of its next event.
+    pub event: u32,
+    /// What it waits for: a name of [`foretell_record::Awaited`].
+    pub waits_for: String,
+    /// What people call that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The thread that holds it, or whose end it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<String>,
+}
+
+impl BlockedThread {
+    /// With these names of threads.
+    pub fn of(blocked: &Blocked, named: impl Fn(&CreationPath) -> String) -> Self {
+        Self {
+            thread: named(&blocked.thread),
+            event: blocked.event,
+            waits_for: blocked.on.name().into(),
+            name: Some(blocked.name.clone()).filter(|name| !name.is_empty()),
+            held_by: blocked.holder.as_ref().map(named),
         }
     }
 }
@@ -171,7 +215,7 @@ impl From<&RunEnd> for EndKind {
             RunEnd::Signal(_) => EndKind::Signal,
             RunEnd::Deadlock(_) => EndKind::Deadlock,
             RunEnd::Livelock(_) => EndKind::Livelock,
-            RunEnd::Diverged(_) => EndKind::LeftSchedule,
+            RunEnd::LeftSchedule(_) => EndKind::LeftSchedule,
             RunEnd::Refused(_) => EndKind::Refused,
             RunEnd::Hang => EndKind::TimeLimit,
             RunEnd::Stopped => EndKind::Stopped,
@@ -444,13 +488,8 @@ impl<'p> Runner<'p> {
         if let Some(crash) = &mut crash {
             crash.site.file = below_here(&crash.site.file).into();
         }
-        let end = match outcome.end {
-            RunEnd::Deadlock(who) => RunEnd::Deadlock(trace.with_thread_names(&who)),
-            RunEnd::Livelock(who) => RunEnd::Livelock(trace.with_thread_names(&who)),
-            end => end,
-        };
         Ok(Run {
-            end,
+            end: outcome.end,
             is_test: self.program.is_test,
             crash,
             outside: outcome.outside,

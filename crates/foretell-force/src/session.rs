@@ -26,12 +26,13 @@ use foretell_trace::{EventId, Op, Trace};
 
 use crate::campaign::Campaign;
 use crate::control::LONG_TURN;
+use crate::effect::Change;
 use crate::exploring;
 use crate::forced::{Violation, forced_steps};
 use crate::judge::Verdict;
 use crate::limits::{CONFLICTS, EVENTS_PER_SECOND, MOST_POINTS};
 use crate::program::{InputDigest, Program};
-use crate::run::{EndKind, Limits, Run, RunError, Runner};
+use crate::run::{BlockedThread, EndKind, Limits, Run, RunError, Runner};
 
 /// No thread is interrupted, unless it has more events than this in one go.
 pub const UNINTERRUPTED: Policy = Policy::RoundRobin { quantum: LONG_TURN };
@@ -147,6 +148,10 @@ pub struct Tested {
     pub ended: String,
     /// The same as data.
     pub end: EndKind,
+    /// The threads that could not go on then.
+    pub blocked: Vec<BlockedThread>,
+    /// How it went wrong, if it did: runs that went wrong alike have equal ones.
+    pub failure: Option<Change>,
     /// What it wrote to standard error.
     pub stderr: String,
     /// Predictions at the same places with other threads, which were not forced.
@@ -185,8 +190,8 @@ impl Tested {
     /// It happened, and nobody can see it; or it is a race of a binary that could not be tried: a binary's races count
     /// by what comes of them only, and what its order is kept by (a pipe, a signal) may not be seen.
     pub fn is_folded(&self) -> bool {
-        let untold = self.violation == Violation::MachineRace && self.verdict.is_open();
-        (self.verdict.effect().is_some() || untold) && !self.counts()
+        let not_tried = self.violation == Violation::MachineRace && self.verdict.is_open();
+        (self.verdict.effect().is_some() || not_tried) && !self.counts()
     }
 
     /// It could not be tried, and the user has to hear about that.
@@ -278,7 +283,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     if let RunEnd::Refused(why) = &recorded.end {
         return Err(TestError::Trace(format!("the program cannot be controlled: {why}")));
     }
-    if let RunEnd::Diverged(why) = &recorded.end {
+    if let RunEnd::LeftSchedule(why) = &recorded.end {
         return Err(TestError::Strayed(why.to_string()));
     }
     if let Some(fault) = validate(&recorded.trace).first() {
@@ -318,7 +323,7 @@ pub fn test(program: &Program, options: &Options) -> Result<Session, TestError> 
     if let Some(failed) = failed {
         // Predicted from the run, too: the same failure once.
         tested.retain(|other| {
-            other.finding.kind != failed.finding.kind || other.ended != failed.ended
+            other.finding.kind != failed.finding.kind || other.failure != failed.failure
         });
         tested.push(failed);
     }

@@ -12,13 +12,19 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use foretell_record::{Cause, Crash, Divergence, ExecutionPath, Outside, Policy, RunEnd, Times};
+use foretell_record::{
+    Awaited, Blocked, Cause, Crash, ExecutionPath, LeftSchedule, Outside, Piece, Policy, RunEnd,
+    Sentence, Times,
+};
 use foretell_store::{Kind, Reader, Store, Writer};
 use foretell_trace::format::binary;
 use foretell_trace::schedule::{CreationPath, Step};
 use foretell_trace::{Site, Trace};
 
 use crate::run::{Limits, Run, Written};
+
+/// How runs are written. Those that an older foretell wrote otherwise have other names, and are made again.
+const ENCODING: u64 = 2;
 
 /// The runs in a store.
 #[derive(Debug)]
@@ -39,6 +45,7 @@ impl StoredRuns {
             return None;
         }
         let mut writer = Writer::default();
+        writer.number(ENCODING);
         writer.text(&policy.to_string());
         writer.number(limits.points);
         writer.list(steps.iter(), |writer, step| {
@@ -177,16 +184,19 @@ fn put_end(out: &mut Writer, end: &RunEnd) -> Option<()> {
             out.number(number_of(*signal));
             return Some(());
         }
-        RunEnd::Diverged(divergence) => {
+        RunEnd::LeftSchedule(divergence) => {
             out.number(2);
             out.option(divergence.step, |out, step| out.number(step as u64));
             out.option(divergence.expected.as_ref(), put_step);
             out.option(divergence.found.as_ref(), put_step);
-            out.text(&divergence.reason);
+            put_sentence(out, &divergence.reason);
             return Some(());
         }
-        RunEnd::Deadlock(who) => (3, who),
-        RunEnd::Livelock(who) => (4, who),
+        RunEnd::Deadlock(threads) | RunEnd::Livelock(threads) => {
+            out.number(if matches!(end, RunEnd::Deadlock(_)) { 3 } else { 4 });
+            out.list(threads.iter(), put_blocked);
+            return Some(());
+        }
         RunEnd::Refused(why) => (5, why),
         RunEnd::Hang | RunEnd::Stopped => return None,
     };
@@ -199,17 +209,70 @@ fn take_end(from: &mut Reader<'_>) -> Option<RunEnd> {
     Some(match from.number()? {
         0 => RunEnd::Exit(take_signed(from)?),
         1 => RunEnd::Signal(take_signed(from)?),
-        2 => RunEnd::Diverged(Box::new(Divergence {
+        2 => RunEnd::LeftSchedule(Box::new(LeftSchedule {
             step: from.option(Reader::narrow)?,
             expected: from.option(take_step)?,
             found: from.option(take_step)?,
-            reason: from.text()?.into(),
+            reason: take_sentence(from)?,
         })),
-        3 => RunEnd::Deadlock(from.text()?.into()),
-        4 => RunEnd::Livelock(from.text()?.into()),
+        3 => RunEnd::Deadlock(from.list(take_blocked)?),
+        4 => RunEnd::Livelock(from.list(take_blocked)?),
         5 => RunEnd::Refused(from.text()?.into()),
         _ => return None,
     })
+}
+
+fn put_blocked(out: &mut Writer, blocked: &Blocked) {
+    let Blocked { thread, event, on, name, holder, came } = blocked;
+    put_thread(out, thread);
+    out.number((*event).into());
+    out.number((*on as u32).into());
+    out.text(name);
+    out.option(holder.as_ref(), put_thread);
+    out.option(*came, |out, (came, all)| {
+        out.number(came.into());
+        out.number(all.into());
+    });
+}
+
+fn take_blocked(from: &mut Reader<'_>) -> Option<Blocked> {
+    Some(Blocked {
+        thread: take_thread(from)?,
+        event: from.narrow()?,
+        on: Awaited::from_code(from.narrow()?)?,
+        name: from.text()?.into(),
+        holder: from.option(take_thread)?,
+        came: from.option(|from| Some((from.narrow()?, from.narrow()?)))?,
+    })
+}
+
+fn put_sentence(out: &mut Writer, sentence: &Sentence) {
+    out.list(sentence.0.iter(), |out, piece| match piece {
+        Piece::Text(text) => {
+            out.number(0);
+            out.text(text);
+        }
+        Piece::Thread(path) => {
+            out.number(1);
+            put_thread(out, &CreationPath(path.clone()));
+        }
+        Piece::Address(address) => {
+            out.number(2);
+            out.number(*address);
+        }
+    });
+}
+
+fn take_sentence(from: &mut Reader<'_>) -> Option<Sentence> {
+    let piece = |from: &mut Reader<'_>| {
+        Some(match from.number()? {
+            0 => Piece::Text(from.text()?.into()),
+            1 => Piece::Thread(take_thread(from)?.0),
+            2 => Piece::Address(from.number()?),
+            _ => return None,
+        })
+    };
+    from.list(piece).map(Sentence)
 }
 
 fn number_of(signed: i32) -> u64 {
@@ -224,6 +287,10 @@ fn put_thread(out: &mut Writer, thread: &CreationPath) {
     out.list(thread.0.iter(), |out, &child| out.number(child.into()));
 }
 
+fn take_thread(from: &mut Reader<'_>) -> Option<CreationPath> {
+    from.list(Reader::narrow).map(CreationPath)
+}
+
 fn put_step(out: &mut Writer, step: &Step) {
     put_thread(out, &step.thread);
     out.number(step.index.into());
@@ -233,7 +300,7 @@ fn put_step(out: &mut Writer, step: &Step) {
 
 fn take_step(from: &mut Reader<'_>) -> Option<Step> {
     Some(Step {
-        thread: CreationPath(from.list(Reader::narrow)?),
+        thread: take_thread(from)?,
         index: from.narrow()?,
         operation: from.text()?.into(),
         site: from.option(take_site)?,
@@ -297,21 +364,26 @@ mod tests {
         Step { thread, index: 9, operation, site: Some(site(4)) }
     }
 
+    fn blocked(holder: Option<CreationPath>, came: Option<(u32, u32)>) -> Blocked {
+        let thread = CreationPath(vec![0, 1]);
+        Blocked { thread, event: 9, on: Awaited::Mutex, name: "m".into(), holder, came }
+    }
+
     #[test]
     fn a_run_survives_its_bytes() {
-        let diverged = Divergence {
+        let diverged = LeftSchedule {
             step: Some(4),
             expected: Some(step()),
             found: None,
-            reason: "it ended".into(),
+            reason: Sentence::default().thread(&[0]).text(" ended at ").address(16),
         };
         for end in [
             RunEnd::Exit(-1),
             RunEnd::Signal(6),
-            RunEnd::Deadlock("a waits".into()),
-            RunEnd::Livelock("b spins".into()),
+            RunEnd::Deadlock(vec![blocked(Some(CreationPath(vec![])), None)]),
+            RunEnd::Livelock(vec![blocked(None, Some((1, 2)))]),
             RunEnd::Refused("no".into()),
-            RunEnd::Diverged(Box::new(diverged)),
+            RunEnd::LeftSchedule(Box::new(diverged)),
         ] {
             let run = run(end);
             let bytes = run_bytes(&run).expect("it is kept");

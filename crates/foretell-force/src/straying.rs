@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foretell_explore::{Doubt, Executed, Exploration, Probe, Program as _};
 use foretell_predict::{Divergence, divergences};
-use foretell_record::UNKNOWN_LIBRARY;
 use foretell_trace::schedule::{Schedule, Step};
 use foretell_trace::{EventId, Op, SyncOp, ThreadId, Trace};
 
@@ -27,7 +26,7 @@ const WALKS: u64 = 24;
 impl Exploring<'_, '_> {
     /// Tries what reads could see instead, run by run.
     pub(crate) fn stray(&mut self, recorded: &Trace) -> Exploration {
-        if recorded.metadata.gaps.iter().any(|gap| **gap == *UNKNOWN_LIBRARY) {
+        if recorded.metadata.unseen.library {
             self.walks();
         }
         let mut known = HashSet::from([canonical::order(recorded, all_events(recorded))]);

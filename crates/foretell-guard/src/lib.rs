@@ -13,7 +13,6 @@ mod cleanup;
 pub mod descendants;
 mod folder;
 pub mod launch;
-pub mod limits;
 pub mod process;
 mod replace;
 pub mod stop;

@@ -79,6 +79,9 @@ impl FunctionContext<'_> {
         }
         let declared = callee.as_function().filter(|function| function.is_declaration());
         let summary = declared.and_then(|function| library::summary_of(call, &function.name()));
+        if summary.is_some() || library::is_foreign(callee) || library::reports(callee) {
+            self.pin_pointers(call, site);
+        }
         if let Some(number) = summary {
             self.module.builder.place_before(call);
             self.tell_summary(call, number, false, site);
@@ -178,22 +181,24 @@ impl FunctionContext<'_> {
         self.module.builder.place_before(place);
     }
 
+    /// The C library reads where the arguments point to, and what it reads is told of before it is known that it took them:
+    /// another pointer may be null, or lead to what was not freed. (That what is written is of no consequence is another
+    /// matter.)
+    fn pin_pointers(&mut self, call: Value, site: Value) {
+        for position in 0..call.argument_count() {
+            let argument = call.operand(position);
+            if is_pointer(argument) && self.has_shadow(argument) {
+                self.module.builder.place_before(call);
+                self.pin(argument, PinReason::Address, site, call);
+            }
+        }
+    }
+
     /// Leaves the arguments' shadows for the callee; gives whether there are any. Those that cannot
     /// be handed over are pinned. `always`: the callee is to be known by whether it takes them.
     fn hand_over(&mut self, call: Value, callee: Value, site: Value, always: bool) -> bool {
         self.pin_parts(call, PinReason::Argument, call);
         let output_only = library::is_output_only(call);
-        if output_only {
-            // What is written is of no consequence, but where it is read from is: the pointer may be null, or lead to
-            // what was freed.
-            for position in 0..call.argument_count() {
-                let argument = call.operand(position);
-                if is_pointer(argument) && self.has_shadow(argument) {
-                    self.module.builder.place_before(call);
-                    self.pin(argument, PinReason::Address, site, call);
-                }
-            }
-        }
         if self.has_shadow(callee) {
             self.module.builder.place_before(call);
             self.pin(callee, PinReason::Address, site, call);

@@ -69,6 +69,18 @@ const FOREIGN: &[&str] = &[
     "write",
 ];
 
+/// Functions of the runtime that report by themselves what they read.
+const REPORTING: &[&str] = &[
+    "getline", "pwrite", "pwrite64", "qsort", "qsort_r", "send", "sendmsg", "sendto", "strdup",
+    "strndup", "write", "writev",
+];
+
+/// Whether the runtime reports what the function reads, before it is known that nobody took its arguments.
+pub fn reports(callee: Value) -> bool {
+    let function = callee.as_function().filter(|function| function.is_declaration());
+    function.is_some_and(|function| REPORTING.contains(&&*function.name()))
+}
+
 /// Functions of the runtime that leave an expression for their result, where the program looks at it.
 const EXPRESSED: &[&str] = &["pthread_barrier_wait"];
 

@@ -1,6 +1,6 @@
 //! The limits of explanations that no option sets. [`crate::Options`] has the others.
 
-foretell_guard::limits! {
+foretell_limits::limits! {
     /// events of a trace that is explained as a whole
     LARGEST_WHOLE: usize = 5_000, costs "time and memory, more than linear",
         lost "a longer trace is explained in windows around the finding";

@@ -504,8 +504,10 @@ pub fn stuck_goal(subject: &Subject<'_>, instance: &Instance) -> Option<Goal> {
     let mut here = Vec::new();
     let end = ctp.events.iter().map(|event| event.origin).max();
     for (chain, all) in ctp.threads.iter().zip(subject.chains) {
-        // What a thread does behind a window is not known: it can go on.
-        let goes_on = all.last().copied() > end;
+        // What a thread does behind a window, or behind the end of a run that was cut short, is not known: it can go on.
+        let has_ended = |last: &EventId| subject.trace.event(*last).op == Op::ThreadEnd;
+        let goes_on = all.last().copied() > end
+            || subject.trace.metadata.cut && !all.last().is_some_and(has_ended);
         let mut states = match chain.last() {
             Some(&last) if !goes_on => vec![builder.taken(last)],
             Some(_) => Vec::new(),

@@ -1,6 +1,6 @@
 //! The limits of prediction that no option sets. [`crate::Options`] has the others.
 
-foretell_guard::limits! {
+foretell_limits::limits! {
     /// instances of one question
     MOST_INSTANCES: usize = 1 << 16, costs "memory and questions to the solver",
         lost "further instances are not examined, which is said";

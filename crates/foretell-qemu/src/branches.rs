@@ -8,12 +8,12 @@ use std::ffi::c_uint;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use foretell_wire::Kind;
 use foretell_wire::predictor::{Branch, Predictor};
+use foretell_wire::record;
 
 use crate::api::{Pointer, api};
 use crate::cpu::Machine;
-use crate::ring::{Ring, head};
+use crate::ring::Ring;
 use crate::scheduler::{self, scheduler};
 use crate::thread::Thread;
 use crate::thread_of;
@@ -111,15 +111,16 @@ extern "C" fn on_block(cpu: c_uint, data: Pointer) {
     } else {
         let predicted = std::mem::take(&mut path.predicted);
         scheduler::meet(scheduler(), behind);
-        let words = [head(Kind::Mispredicted, 0, behind), went.into(), predicted];
-        scheduler().ring.put(&words);
+        let record = record::Mispredicted { outcome: went.into(), predicted_before: predicted };
+        scheduler().ring.record(0, behind, &record);
     }
 }
 
 /// The thread has no more branches.
 pub fn end_of(ring: &mut Ring, thread: &mut Thread) {
     if let Some(path) = thread.branches.take() {
-        ring.put(&[head(Kind::PathEnd, 0, 0), thread.number.into(), path.predicted]);
+        let (thread, predicted_since) = (thread.number, path.predicted);
+        ring.record(0, 0, &record::PathEnd { thread, predicted_since });
     }
 }
 

@@ -10,6 +10,7 @@ mod waits;
 use std::ffi::c_uint;
 
 use foretell_wire::Kind;
+use foretell_wire::record::{Record, Renew};
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
@@ -19,7 +20,6 @@ use crate::cpu::{self, Machine, machine};
 use crate::debugger;
 use crate::heap;
 use crate::modules::{self, Origin};
-use crate::ring::head;
 use crate::scheduler::{self, scheduler};
 use crate::terms;
 use crate::thread::Thread;
@@ -51,6 +51,11 @@ impl Call<'_> {
     pub fn event(&mut self, kind: Kind, detail: u8, words: &[u64]) {
         terms::flush(self.me);
         scheduler::event(self.me, kind, detail, self.place, words);
+    }
+
+    /// Appends an event with its fields.
+    pub fn record<const N: usize, R: Record<N>>(&mut self, detail: u8, record: &R) {
+        self.event(R::KIND, detail, &record.words());
     }
 
     /// A scheduling point.
@@ -232,7 +237,7 @@ pub fn begin_thread(me: &mut Thread) {
     know_stack(me, cpu::stack_pointer(me.cpu));
     let (begin, size) = (me.stack.start, me.stack.end - me.stack.start);
     if size > 0 {
-        scheduler().ring.put(&[head(Kind::Renew, 0, 0), begin, size]);
+        scheduler().ring.record(0, 0, &Renew { address: begin, size });
     }
 }
 

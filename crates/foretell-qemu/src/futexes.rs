@@ -9,7 +9,7 @@
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use foretell_wire::UNKNOWN_LIBRARY;
+use foretell_wire::gap;
 
 use crate::accesses;
 use crate::api::Id;
@@ -23,7 +23,12 @@ static ON: AtomicBool = AtomicBool::new(false);
 /// From now on threads wait by their futexes.
 pub fn turn_on() {
     ON.store(true, Relaxed);
-    scheduler().ring.gap(UNKNOWN_LIBRARY);
+    scheduler().ring.lacks(
+        gap::UNKNOWN_LIBRARY,
+        "locks, conditions and joins, as the functions of the program's C library are not recognised: all of its code \
+         is recorded, a lock is the atomic accesses that it is made of, and who waits is seen by futexes; torn blocks \
+         and races are not looked for",
+    );
 }
 
 /// Whether threads wait by their futexes.

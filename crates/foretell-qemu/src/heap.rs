@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use foretell_wire::{FREED_IN_USE, Kind};
+use foretell_wire::gap;
+use foretell_wire::record::Renew;
 use rustc_hash::FxHashMap;
 
-use crate::ring::head;
 use crate::scheduler::scheduler;
 
 /// See the module's text.
@@ -56,9 +56,13 @@ pub fn taken_by_others(begin: u64, size: u64) {
     if begin == 0 {
         return;
     }
-    scheduler().ring.put(&[head(Kind::Renew, 0, 0), begin, size]);
+    scheduler().ring.record(0, 0, &Renew { address: begin, size });
     if scheduler().heap.take(begin, size) {
-        scheduler().gap_once(FREED_IN_USE);
+        scheduler().lacks_once(
+            gap::FREED_IN_USE,
+            "which memory that the program had freed the C library has taken for itself: where the recorded run itself \
+             uses freed memory is not looked for",
+        );
     }
 }
 

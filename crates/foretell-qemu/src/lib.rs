@@ -30,6 +30,7 @@ mod ring;
 mod scheduler;
 mod shadow;
 mod signatures;
+mod standing;
 mod system;
 mod terms;
 mod thread;
@@ -40,6 +41,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
+use foretell_wire::limits::MOST_THREADS_OF_BINARY;
 use foretell_wire::{CONTRACT, parse_turns};
 
 use api::{Id, Info, api};
@@ -59,12 +61,9 @@ pub static qemu_plugin_version: c_int = 1;
 #[allow(non_upper_case_globals)]
 pub static foretell_contract: u64 = CONTRACT;
 
-/// Virtual CPUs at the same time, at most.
-const MOST_CPUS: usize = 4096;
-
 /// The thread of each virtual CPU.
-static THREADS: [AtomicPtr<Thread>; MOST_CPUS] =
-    [const { AtomicPtr::new(std::ptr::null_mut()) }; MOST_CPUS];
+static THREADS: [AtomicPtr<Thread>; MOST_THREADS_OF_BINARY] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; MOST_THREADS_OF_BINARY];
 
 thread_local! {
     /// The thread of the program that this thread of QEMU's runs.
@@ -75,7 +74,7 @@ thread_local! {
 #[inline(always)]
 fn thread_of(cpu: c_uint) -> &'static mut Thread {
     // SAFETY: set before the CPU runs; threads are never freed, and a CPU runs on one thread.
-    unsafe { &mut *THREADS[cpu as usize % MOST_CPUS].load(Relaxed) }
+    unsafe { &mut *THREADS[cpu as usize % MOST_THREADS_OF_BINARY].load(Relaxed) }
 }
 
 /// The thread that calls, if it has been seen.
@@ -175,8 +174,9 @@ unsafe extern "C" {
 
 /// A virtual CPU comes into being, in the system call of the thread that creates it.
 extern "C" fn on_cpu(_id: Id, number: c_uint) {
-    if number as usize >= MOST_CPUS {
-        scheduler::stop(foretell_wire::End::Refused, "the program has more than 4096 threads");
+    if number as usize >= MOST_THREADS_OF_BINARY {
+        let why = "the program has more than 4096 threads";
+        scheduler::stop(foretell_wire::End::Refused, &why.into());
     }
     let cpu = (api().qemu_get_cpu)(number as c_int);
     let parent = current();

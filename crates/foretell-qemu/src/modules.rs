@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Mutex, PoisonError};
 
-use foretell_wire::{Kind, instrumented};
+use foretell_wire::{instrumented, record};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind, elf};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -20,7 +20,7 @@ use crate::accesses;
 use crate::calls;
 use crate::cpu::{Machine, guest_base, machine};
 use crate::futexes;
-use crate::ring::{Ring, head};
+use crate::ring::Ring;
 use crate::signatures::{self, Signature};
 
 /// A file of the program's.
@@ -149,11 +149,12 @@ pub fn define(ring: &mut Ring, place: u64) {
         module.defined = true;
         if module.origin == Origin::Program {
             let symbolic = if crate::terms::is_on() { instrumented::SYMBOLIC } else { 0 };
-            ring.put(&[head(Kind::Instrumented, instrumented::MACHINE_CODE | symbolic, 0)]);
+            ring.record(instrumented::MACHINE_CODE | symbolic, 0, &record::Instrumented {});
         }
         for code in &module.code {
-            let words = [head(Kind::DefineModule, 0, 0), module.base, code.start, code.end];
-            ring.put_text(&words, module.path.to_string_lossy().as_bytes());
+            let (load_address, first, end) = (module.base, code.start, code.end);
+            let file = module.path.to_string_lossy();
+            ring.record(0, 0, &record::DefineModule { load_address, first, end, file: &*file });
         }
     });
 }

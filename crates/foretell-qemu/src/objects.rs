@@ -1,11 +1,13 @@
 //! The synchronisation objects as the scheduler models them: who holds what. As in
 //! `foretell-runtime`, the program's own objects in memory are not touched.
 
+use foretell_wire::ObjectKind;
 use foretell_wire::condition::Condition;
-use foretell_wire::{Kind, ObjectKind};
+use foretell_wire::record::DefineObject;
+use foretell_wire::standing::Awaited;
 use rustc_hash::FxHashMap;
 
-use crate::ring::{Ring, head};
+use crate::ring::Ring;
 
 /// The state of an object.
 pub enum Model {
@@ -59,8 +61,8 @@ impl Objects {
     pub fn define(&mut self, ring: &mut Ring, address: u64, model: Model) -> u32 {
         let number = self.all.len() as u32;
         let (kind, amount) = model.kind();
-        let what = u64::from(number) | u64::from(kind as u32) << 32;
-        ring.put(&[head(Kind::DefineObject, 0, 0), what, address, amount.into()]);
+        let (kind, amount) = (kind as u32, amount.into());
+        ring.record(0, 0, &DefineObject { object: number, kind, address, amount });
         self.all.push((address, model));
         self.by_address.insert(address, number);
         number
@@ -81,18 +83,18 @@ impl Objects {
         &mut self.all[number as usize].1
     }
 
-    /// For people: what it is, and who holds it by number.
-    pub fn describe(&self, number: u32) -> (String, Option<u32>) {
+    /// What a thread waits for that waits for the object, its address, and who holds it by number.
+    pub fn awaited(&self, number: u32) -> (Awaited, u64, Option<u32>) {
         let (address, model) = &self.all[number as usize];
         let (what, holder) = match model {
-            Model::Mutex(_, owner, _) => ("mutex", *owner),
+            Model::Mutex(_, owner, _) => (Awaited::Mutex, *owner),
             Model::ReaderWriter(writer, readers) => {
-                ("reader-writer lock", writer.or(readers.first().copied()))
+                (Awaited::ReaderWriterLock, writer.or(readers.first().copied()))
             }
-            Model::Condition(_) => ("condition", None),
-            Model::Semaphore(_) => ("semaphore", None),
-            Model::Barrier(..) => ("barrier", None),
+            Model::Condition(_) => (Awaited::Condition, None),
+            Model::Semaphore(_) => (Awaited::Semaphore, None),
+            Model::Barrier(..) => (Awaited::Barrier, None),
         };
-        (format!("{what} {address:#x}"), holder)
+        (what, *address, holder)
     }
 }

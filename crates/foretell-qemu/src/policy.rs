@@ -4,7 +4,8 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use foretell_wire::base::{Base, Candidate, Chosen, Clock};
-use foretell_wire::{ANY, Expected, Kind, Turn, format_path, is_local};
+use foretell_wire::standing::Sentence;
+use foretell_wire::{ANY, Expected, Kind, Turn, is_local};
 
 use crate::thread::{State, Thread, Wait};
 
@@ -20,7 +21,7 @@ pub enum Choice {
     /// No thread can run.
     Nobody,
     /// The program cannot do what the schedule says.
-    Diverged(String),
+    LeftSchedule(Sentence),
 }
 
 /// A schedule, and what comes after it.
@@ -162,8 +163,8 @@ impl Policy {
 
     fn diverged(&self, reason: &str) -> Choice {
         let Some(turn) = self.turns.get(self.done) else { return Choice::Nobody };
-        let (path, until) = (format_path(&turn.path), turn.until);
-        Choice::Diverged(format!("thread {path} should run up to its event {until} but {reason}"))
+        let should = format!(" should run up to its event {} but {reason}", turn.until);
+        Choice::LeftSchedule(Sentence::default().thread(&turn.path).text(&should))
     }
 
     /// The thread is about to run: at which index must it ask again?
@@ -198,11 +199,13 @@ impl Policy {
 
     /// An event of the thread was recorded; it is the last that `thread.index` counts. Says in what it
     /// differs from the schedule.
-    pub fn check(&mut self, thread: &Thread, kind: Kind, detail: u8) -> Option<String> {
+    pub fn check(&mut self, thread: &Thread, kind: Kind, detail: u8) -> Option<Sentence> {
         let index = thread.index - 1;
         let keyword = kind.keyword(detail);
-        let shown =
-            || format!("event {index} of thread {} is {keyword}", format_path(&thread.path));
+        let shown = || {
+            let event = Sentence::from(&*format!("event {index} of "));
+            event.thread(&thread.path).text(&format!(" is {keyword}"))
+        };
         let all = self.expected.iter_mut().find(|(path, _)| *path == thread.path);
         if let Some((_, all)) = all {
             while all.last().is_some_and(|next| next.index < index) {
@@ -213,7 +216,7 @@ impl Policy {
                 && next.keyword != ANY
                 && next.keyword != keyword
             {
-                return Some(format!("{}, not {}", shown(), next.keyword));
+                return Some(shown().text(&format!(", not {}", next.keyword)));
             }
         }
         let (number, until) = self.turn?;
@@ -222,7 +225,7 @@ impl Policy {
         let past = number != thread.number || index >= until && !last;
         (past && !is_local(keyword)).then(|| {
             let why = "it is one step of the machine with what came first";
-            format!("{}, though its turn ends before: {why}", shown())
+            shown().text(", though its turn ends before: ").text(why)
         })
     }
 }
@@ -251,7 +254,7 @@ mod tests {
         assert_eq!(policy.check(&main, Kind::Read, 0), None);
         assert_eq!(policy.choose(&[&main, &worker], 0), Choice::Run(1));
         main.index = 5;
-        let wrong = policy.check(&main, Kind::Write, 0).expect("not its turn");
+        let wrong = policy.check(&main, Kind::Write, 0).expect("not its turn").to_string();
         assert!(wrong.contains("its turn ends before"), "{wrong}");
         assert!(!policy.is_last_step(&worker));
         worker.index = 2;
@@ -264,15 +267,17 @@ mod tests {
     fn what_cannot_be_followed_diverges() {
         let mut policy = Policy::new(vec![Turn::new(vec![1], 2)], "os").expect("a policy");
         let main = thread(0, &[], 0);
-        let Choice::Diverged(why) = policy.choose(&[&main], 0) else { panic!("no such thread") };
-        assert!(why.contains("has not been created"), "{why}");
+        let Choice::LeftSchedule(why) = policy.choose(&[&main], 0) else {
+            panic!("no such thread")
+        };
+        assert!(why.to_string().contains("has not been created"), "{why}");
         policy.finished(&thread(1, &[1], 1));
-        let Choice::Diverged(why) = policy.choose(&[&main], 0) else { panic!("it is over") };
-        assert!(why.contains("ended after 1 events"), "{why}");
+        let Choice::LeftSchedule(why) = policy.choose(&[&main], 0) else { panic!("it is over") };
+        assert!(why.to_string().contains("ended after 1 events"), "{why}");
         let expected = Expected { index: 0, keyword: "write".into(), line: 0, column: 0 };
         let turns = vec![Turn { expected: vec![expected], ..Turn::new(vec![], 1) }];
         let mut policy = Policy::new(turns, "os").expect("a policy");
         let wrong = policy.check(&thread(0, &[], 1), Kind::Read, 0).expect("another event");
-        assert!(wrong.ends_with("is read, not write"), "{wrong}");
+        assert!(wrong.to_string().ends_with("is read, not write"), "{wrong}");
     }
 }

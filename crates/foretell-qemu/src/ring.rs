@@ -9,9 +9,12 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use foretell_wire::again::Again;
+pub use foretell_wire::record::head;
+use foretell_wire::record::{self, Record, Text};
+use foretell_wire::standing::Sentence;
 use foretell_wire::{
-    ATTACHED, CHUNK_BYTES, CHUNKS, CONTRACT, End, HEADER_BYTES, HELD_FIXED, Header, Kind, MAGIC,
-    MAX_RECORD, MAX_TEXT, MESSAGE_BYTES, OTHER_BUILD, RING_BYTES, VERSION,
+    ATTACHED, CHUNK_BYTES, CHUNKS, CONTRACT, End, HEADER_BYTES, Header, Kind, MAGIC, MAX_TEXT,
+    MESSAGE_BYTES, OTHER_BUILD, RECORD_BYTES, RING_BYTES, VERSION, gap,
 };
 use rustc_hash::FxHashSet;
 
@@ -30,12 +33,6 @@ pub struct Ring {
     recorder: u32,
     on: bool,
     ended: bool,
-}
-
-/// The first word of a record.
-#[inline(always)]
-pub fn head(kind: Kind, detail: u8, place: u64) -> u64 {
-    u64::from(kind as u8) | u64::from(detail) << 8 | place << 16
 }
 
 impl Ring {
@@ -121,7 +118,7 @@ impl Ring {
     #[inline(always)]
     fn has_room(&mut self) -> bool {
         // SAFETY: within the chunk.
-        let full = unsafe { self.base.byte_add(CHUNK_BYTES - MAX_RECORD) };
+        let full = unsafe { self.base.byte_add(CHUNK_BYTES - RECORD_BYTES) };
         if self.on && self.next >= full {
             self.change_chunk();
         }
@@ -172,21 +169,38 @@ impl Ring {
         }
     }
 
-    /// Appends a record that ends in a text.
-    pub fn put_text(&mut self, words: &[u64], text: &[u8]) {
+    /// Appends a record; its texts are cut at [`MAX_TEXT`].
+    pub fn record<const N: usize, R: Record<N>>(&mut self, detail: u8, place: u64, record: &R) {
         if !self.has_room() {
             return;
         }
-        self.note(words[0]);
-        let text = &text[..text.len().min(MAX_TEXT)];
-        let mut record = words.to_vec();
-        record.push(text.len() as u64);
-        record.extend(text.chunks(8).map(|part| {
-            let mut word = [0; 8];
-            word[..part.len()].copy_from_slice(part);
-            u64::from_le_bytes(word)
-        }));
-        self.write(&record);
+        let head = head(R::KIND, detail, place);
+        self.note(head);
+        let mut texts = record.texts().peekable();
+        if texts.peek().is_none() {
+            // SAFETY: there is room for the longest record.
+            unsafe {
+                self.next.write(head);
+                self.next.add(1).copy_from_nonoverlapping(record.words().as_ptr(), N);
+                self.advance(self.next.add(1 + N));
+            }
+            return;
+        }
+        let mut words = vec![head];
+        words.extend(record.words());
+        for text in texts {
+            let bytes = text.bytes();
+            record::put_text(&mut words, &bytes[..bytes.len().min(MAX_TEXT)]);
+        }
+        self.write(&words);
+    }
+
+    /// Why the run leaves its schedule: with threads and addresses as data, as the recorder has their names.
+    pub fn why_it_left(&mut self, why: &Sentence) {
+        for piece in &why.0 {
+            let (detail, content) = piece.record();
+            self.record(detail, 0, &record::Said { content });
+        }
     }
 
     /// Some records the reader wants to see at once.
@@ -229,7 +243,7 @@ impl Ring {
     pub fn turn(&mut self, thread: u32) {
         if self.turn != thread {
             self.turn = thread;
-            self.put(&[head(Kind::Turn, 0, 0), thread.into()]);
+            self.record(0, 0, &record::Turn { thread });
         }
         let turns = &self.header().turns;
         turns.store(turns.load(Relaxed).wrapping_add(1), Relaxed);
@@ -237,12 +251,17 @@ impl Ring {
 
     /// A sentence on what the trace lacks.
     pub fn gap(&mut self, what: &str) {
-        self.put_text(&[head(Kind::Gap, 0, 0), 1], what.as_bytes());
+        self.lacks(gap::ANY, what);
+    }
+
+    /// The same, with what follows from it: one of [`gap`].
+    pub fn lacks(&mut self, detail: u8, what: &str) {
+        self.record(detail, 0, &record::Gap { count: 1, what });
     }
 
     /// A sentence on what was taken as it is.
     pub fn restriction(&mut self, what: &str) {
-        self.put_text(&[head(Kind::Gap, HELD_FIXED, 0), 1], what.as_bytes());
+        self.lacks(gap::HELD_FIXED, what);
     }
 
     /// Says how the run will have ended if nothing more is heard, or takes that back.

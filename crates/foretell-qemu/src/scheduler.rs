@@ -9,7 +9,10 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use foretell_wire::{End, Kind, STOPPED_STATUS, format_path, format_standstill};
+use foretell_wire::limits::{PATIENCE_AT_END, PATIENCE_FOR_CALL, POINTS_AT_END};
+use foretell_wire::record;
+use foretell_wire::standing::Sentence;
+use foretell_wire::{End, Kind, STOPPED_STATUS, gap};
 
 use crate::api::{Pointer, away};
 use crate::branches;
@@ -22,6 +25,7 @@ use crate::objects::Objects;
 use crate::policy::{Choice, Policy};
 use crate::ring::{Ring, futex_wait, futex_wake, head};
 use crate::shadow::Shadow;
+use crate::standing;
 use crate::thread::{Handle, State, Thread, Wait};
 
 /// What the thread with the turn may touch.
@@ -68,15 +72,8 @@ static AWAITED: AtomicU32 = AtomicU32::new(0);
 /// How often QEMU has thrown away its translated code.
 pub static FLUSHES: AtomicU64 = AtomicU64::new(0);
 
-/// Scheduling points that the other threads get when a thread is about to end the process.
-const POINTS_AT_END: u64 = 100_000;
 /// How long the real world is waited for before the threads are looked at again, in nanoseconds.
 const LOOK_AGAIN: u64 = 1_000_000;
-/// How long threads in system calls are waited for at the end of the process.
-const PATIENCE_AT_END: u64 = 1_000_000_000;
-/// So many nanoseconds the thread whose turn it is may be in a system call before others may help.
-const PATIENCE: u64 = 1_000_000_000;
-
 /// The scheduler. Only for the thread that has the turn, and not while another reference is used.
 #[allow(clippy::mut_from_ref)] // the turn makes it exclusive
 pub fn scheduler() -> &'static mut Scheduler {
@@ -110,9 +107,14 @@ pub fn install(ring: Ring, policy: Policy, follows: Followed, points: u64) {
 impl Scheduler {
     /// Says once what the trace lacks.
     pub fn gap_once(&mut self, what: &'static str) {
+        self.lacks_once(gap::ANY, what);
+    }
+
+    /// The same, with what follows from it: one of [`gap`].
+    pub fn lacks_once(&mut self, detail: u8, what: &'static str) {
         if !self.said.contains(&what) {
             self.said.push(what);
-            self.ring.gap(what);
+            self.ring.lacks(detail, what);
         }
     }
 
@@ -145,7 +147,7 @@ pub fn create(parent: Option<&mut Thread>, cpu: Pointer) -> *mut Thread {
     new.cpu = cpu;
     new.follows = scheduler.follows.cursor(&new.path);
     let bytes: Vec<u8> = new.path.iter().flat_map(|&part| u64::from(part).to_le_bytes()).collect();
-    scheduler.ring.put_text(&[head(Kind::DefineThread, 0, 0), new.number.into()], &bytes);
+    scheduler.ring.record(0, 0, &record::DefineThread { thread: new.number, path: bytes });
     match parent {
         Some(parent) => {
             parent.children += 1;
@@ -204,7 +206,7 @@ pub fn access_with(
 pub fn meet(scheduler: &mut Scheduler, place: u64) {
     if scheduler.ring.is_new_place(place) {
         modules::define(&mut scheduler.ring, place);
-        scheduler.ring.put(&[head(Kind::DefinePlace, 0, place)]);
+        scheduler.ring.record(0, place, &record::DefinePlace {});
     }
 }
 
@@ -216,7 +218,7 @@ fn count(me: &mut Thread, kind: Kind, detail: u8) {
     if scheduler.policy.is_forced()
         && let Some(difference) = scheduler.policy.check(me, kind, detail)
     {
-        stop(End::Diverged, &difference);
+        stop(End::LeftSchedule, &difference);
     }
     if debugger::is_on() {
         me.is_shown = scheduler.policy.is_last_step(me);
@@ -268,8 +270,9 @@ fn wait_for_turn(me: &mut Thread) {
             took_turn(me);
             stop(
                 End::Refused,
-                "QEMU threw away its translated code while a thread waited inside it; the program \
-                 has too much code for this QEMU to be controlled",
+                &"QEMU threw away its translated code while a thread waited inside it; the program \
+                  has too much code for this QEMU to be controlled"
+                    .into(),
             );
         }
     } else {
@@ -348,7 +351,8 @@ fn choose(me: *mut Thread) -> Next {
             }
             // Perhaps another thread is to wake it by a system call, which is no event.
             Choice::Await(position)
-                if waited < PATIENCE && scheduler.policy.helper(&threads, position).is_some() =>
+                if waited < PATIENCE_FOR_CALL
+                    && scheduler.policy.helper(&threads, position).is_some() =>
             {
                 waited += LOOK_AGAIN;
                 sleep(LOOK_AGAIN);
@@ -371,9 +375,9 @@ fn choose(me: *mut Thread) -> Next {
                     AWAITED.store(0, SeqCst);
                     return Next::Free;
                 }
-                None => stop(End::Deadlock, &standstill(scheduler)),
+                None => stop(End::Deadlock, &standing::standstill(scheduler)),
             },
-            Choice::Diverged(message) => stop(End::Diverged, &message),
+            Choice::LeftSchedule(message) => stop(End::LeftSchedule, &message),
         }
     }
 }
@@ -392,13 +396,12 @@ fn spend_points(scheduler: &mut Scheduler, me: *mut Thread) {
     if scheduler.points > 0 {
         return;
     }
-    let mut text = String::from("the run did not end within its limit of scheduling points");
+    let text = Sentence::from("the run did not end within its limit of scheduling points");
     let mut by_itself = false;
     for &thread in &scheduler.threads {
         // SAFETY: live threads.
         let thread = unsafe { &*thread };
-        let (path, index) = (format_path(&thread.path), thread.index);
-        text.push_str(&format!("; thread {path} is at event {index}"));
+        scheduler.ring.record(0, 0, &standing::stands(&scheduler.objects, thread));
         by_itself |= thread.state == State::External || thread.deadline.is_some();
     }
     stop(if by_itself { End::Busy } else { End::Livelock }, &text)
@@ -406,27 +409,6 @@ fn spend_points(scheduler: &mut Scheduler, me: *mut Thread) {
 
 fn sleep(nanoseconds: u64) {
     std::thread::sleep(std::time::Duration::from_nanos(nanoseconds));
-}
-
-/// Who waits for what.
-fn standstill(scheduler: &Scheduler) -> String {
-    // SAFETY: threads are never freed.
-    let threads = || scheduler.threads.iter().map(|&thread| unsafe { &*thread });
-    let name = |number: u32| match threads().find(|thread| thread.number == number) {
-        Some(thread) => format!("thread {}", format_path(&thread.path)),
-        None => format!("thread number {number}"),
-    };
-    let what = |thread: &Thread| match thread.wait {
-        Wait::Object(number) => {
-            let (what, holder) = scheduler.objects.describe(number);
-            let holder = holder.map(|number| format!(" held by {}", name(number)));
-            what + &holder.unwrap_or_default()
-        }
-        Wait::Thread(number) => format!("the end of {}", name(number)),
-        Wait::Futex(address) => format!("futex {address:#x}"),
-        other => other.describe().into(),
-    };
-    format_standstill(threads().map(|thread| (&*thread.path, what(thread))))
 }
 
 /// Lets the turn lie free for a thread that comes back from a system call.
@@ -472,7 +454,7 @@ pub fn pause(me: &mut Thread) {
         return; // the debugger has to stop this thread before others go on
     }
     if me.index == u32::MAX - 1 {
-        stop(End::Refused, "a thread has more than four billion events");
+        stop(End::Refused, &"a thread has more than four billion events".into());
     }
     pass_turn(me);
 }
@@ -590,11 +572,14 @@ pub fn end(how: End, message: &str) {
 }
 
 /// Ends the program: it cannot go on under the scheduler.
-pub fn stop(how: End, message: &str) -> ! {
+pub fn stop(how: End, why: &Sentence) -> ! {
     if scheduler().is_child {
-        eprintln!("foretell: {message}");
+        eprintln!("foretell: {why}");
     }
-    end(how, message);
+    if how == End::LeftSchedule {
+        scheduler().ring.why_it_left(why);
+    }
+    end(how, &why.to_string());
     // SAFETY: ends the process at once; nothing of QEMU's needs to be cleaned up.
     unsafe { libc::_exit(STOPPED_STATUS) }
 }

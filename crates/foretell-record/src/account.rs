@@ -3,12 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use foretell_trace::Site;
+use foretell_trace::{Site, Unseen};
 use foretell_wire::outside::Cause;
-use foretell_wire::{HELD_FIXED, Kind, format_path, instrumented};
+use foretell_wire::record::{self, put};
+use foretell_wire::standing::{Piece, Sentence};
+use foretell_wire::{format_path, gap, instrumented};
 
+use crate::limits::MOST_FUNCTIONS;
 use crate::outside::{Noted, Outside};
-use crate::words::{Words, put_head, put_text};
+use crate::words::text;
 
 /// Where the records of a program stop making sense.
 pub const NO_SENSE: &str =
@@ -17,8 +20,11 @@ pub const NO_SENSE: &str =
 /// See the module's text.
 #[derive(Default)]
 pub struct Account {
+    /// Sentences on what the trace lacks and on what was held fixed, each with how often.
     gaps: BTreeMap<String, u64>,
     restrictions: BTreeMap<String, u64>,
+    /// What the analysis has to know of the gaps.
+    unseen: Unseen,
     /// Instrumented modules, and those of them that have no expressions.
     modules: u32,
     concrete_modules: u32,
@@ -29,15 +35,16 @@ pub struct Account {
     /// What the scheduler did not control, with how often.
     noted: BTreeMap<Noted, u64>,
     /// Creation paths of the threads, by number.
-    paths: Vec<String>,
+    paths: Vec<Vec<u32>>,
+    /// Where the threads of a run stood that the runtime ended.
+    stands: Vec<record::Stands>,
+    /// Why it left its schedule.
+    said: Sentence,
     /// The kernel's numbers of the threads, with ours.
     tasks: BTreeMap<u32, u32>,
     /// The run was ended while it waited.
     ended_waiting: bool,
 }
-
-/// So many functions that are not instrumented are named one by one.
-const MOST_FUNCTIONS: usize = 2;
 
 impl Account {
     /// Notes something that the scheduler did not control.
@@ -47,18 +54,42 @@ impl Account {
         }
     }
 
-    /// A thread has this creation path, eight bytes a step; the next number is its.
-    pub fn thread(&mut self, path: &[u8]) {
-        let step = |part: &[u8]| part.try_into().map_or(0, u64::from_le_bytes) as u32;
-        let path: Vec<u32> = path.chunks_exact(8).map(step).collect();
-        self.paths.push(if path.is_empty() { "main".into() } else { format_path(&path) });
+    /// A thread has this creation path; the next number is its.
+    pub fn thread(&mut self, path: &[u32]) {
+        self.paths.push(path.to_vec());
     }
 
-    /// A [`Kind::Task`]: what follows its first word.
-    pub fn task_record(&mut self, words: &mut Words) -> Option<()> {
-        let (thread, task) = words.pair()?;
-        self.tasks.insert(task, thread);
+    /// The creation path of the thread with this number.
+    pub fn path(&self, thread: u32) -> &[u32] {
+        self.paths.get(thread as usize).map_or(&[], Vec::as_slice)
+    }
+
+    /// The kernel's number of a thread.
+    pub fn task(&mut self, task: record::Task) {
+        self.tasks.insert(task.task, task.thread);
+    }
+
+    /// Where a thread stands at the end.
+    pub fn stands(&mut self, stands: record::Stands) -> Option<()> {
+        stands.on()?;
+        self.stands.push(stands);
         Some(())
+    }
+
+    /// Where the threads stood when the runtime ended the run.
+    pub fn standing(&self) -> &[record::Stands] {
+        &self.stands
+    }
+
+    /// A piece of the sentence that says why the run left its schedule.
+    pub fn said(&mut self, detail: u8, said: record::Said<Vec<u8>>) -> Option<()> {
+        self.said.0.push(Piece::from_record(detail, &said.content)?);
+        Some(())
+    }
+
+    /// Why the run left its schedule.
+    pub fn why_it_left(&self) -> &Sentence {
+        &self.said
     }
 
     /// The thread with this number in the kernel.
@@ -79,13 +110,17 @@ impl Account {
             if noted.awaited && !self.ended_waiting {
                 continue;
             }
-            let thread = self.paths.get(noted.thread as usize).cloned().unwrap_or_default();
+            let thread = match self.paths.get(noted.thread as usize) {
+                Some(path) if path.is_empty() => "main".into(),
+                Some(path) => format_path(path),
+                None => String::new(),
+            };
             let place = if noted.place == 0 { None } else { site(noted.place) };
             let outside = noted.named(thread, place, times);
             match outside.cause {
                 Cause::HeldOutcome => {
                     let once = Outside { times: 1, ..outside.clone() };
-                    self.count(HELD_FIXED, once.to_string(), times);
+                    self.count(gap::HELD_FIXED, once.to_string(), times);
                 }
                 Cause::Foreign => foreign.push(outside.clone()),
                 _ => self.gap(&outside.to_string()),
@@ -98,20 +133,17 @@ impl Account {
 
     /// Notes something that the trace lacks.
     pub fn gap(&mut self, what: &str) {
-        self.count(0, what.to_owned(), 1);
+        self.count(gap::ANY, what.to_owned(), 1);
     }
 
-    /// A [`Kind::Gap`]: what follows its first word.
-    pub fn gap_record(&mut self, detail: u8, words: &mut Words) -> Option<()> {
-        let count = words.next()?;
-        let what = words.text()?;
+    /// The runtime says what the trace lacks, or what was held fixed.
+    pub fn gap_record(&mut self, detail: u8, gap: record::Gap<Vec<u8>>) {
         if !self.closed {
-            self.count(detail, what, count);
+            self.count(detail, text(gap.what), gap.count);
         }
-        Some(())
     }
 
-    /// A [`Kind::Instrumented`].
+    /// An instrumented module was loaded.
     pub fn instrumented_record(&mut self, detail: u8) {
         if !self.closed {
             self.modules += 1;
@@ -121,12 +153,20 @@ impl Account {
     }
 
     fn count(&mut self, detail: u8, what: String, count: u64) {
+        match detail {
+            gap::UNKNOWN_LIBRARY => (self.unseen.library, self.unseen.locks) = (true, true),
+            gap::UNKNOWN_LOCKS => self.unseen.locks = true,
+            gap::FREED_IN_USE => self.unseen.freed = true,
+            _ => {}
+        }
         let sentences = match detail {
-            HELD_FIXED => &mut self.restrictions,
+            gap::HELD_FIXED => &mut self.restrictions,
             _ => &mut self.gaps,
         };
-        let so_far = sentences.entry(what).or_insert(0);
-        *so_far = so_far.saturating_add(count);
+        if count > 0 {
+            let so_far = sentences.entry(what).or_insert(0);
+            *so_far = so_far.saturating_add(count);
+        }
     }
 
     /// Records that come from now on say nothing new.
@@ -136,20 +176,27 @@ impl Account {
 
     /// Appends records that say the same.
     pub fn put(&self, words: &mut Vec<u64>) {
-        for (detail, sentences) in [(0, &self.gaps), (HELD_FIXED, &self.restrictions)] {
-            for (what, &count) in sentences {
-                put_head(words, Kind::Gap, detail, 0);
-                words.push(count);
-                put_text(words, what);
-            }
+        let mut put_gap = |detail: u8, count: u64, what: &str| {
+            put(words, detail, 0, &record::Gap { count, what });
+        };
+        for (detail, sentences) in [(gap::ANY, &self.gaps), (gap::HELD_FIXED, &self.restrictions)] {
+            sentences.iter().for_each(|(what, &count)| put_gap(detail, count, what));
         }
+        // Their sentences are among the gaps.
+        let Unseen { library, locks, freed } = self.unseen;
+        let unseen = [
+            (library, gap::UNKNOWN_LIBRARY),
+            (locks, gap::UNKNOWN_LOCKS),
+            (freed, gap::FREED_IN_USE),
+        ];
+        unseen.into_iter().filter(|(is, _)| *is).for_each(|(_, detail)| put_gap(detail, 0, ""));
         for number in 0..self.modules {
             let symbolic = match number < self.concrete_modules {
                 true => 0,
                 false => instrumented::SYMBOLIC,
             };
             let binary = if self.machine_code { instrumented::MACHINE_CODE } else { 0 };
-            put_head(words, Kind::Instrumented, symbolic | binary, 0);
+            put(words, symbolic | binary, 0, &record::Instrumented {});
         }
     }
 
@@ -166,6 +213,11 @@ impl Account {
     /// The recording is of a binary that nobody compiled for it.
     pub fn is_machine_code(&self) -> bool {
         self.machine_code
+    }
+
+    /// What the analysis has to know of what it lacks.
+    pub fn unseen(&self) -> Unseen {
+        self.unseen
     }
 
     /// What the trace lacks, each with how often.
@@ -211,12 +263,8 @@ fn sentences(counted: &BTreeMap<String, u64>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foretell_wire::measure;
-
-    #[test]
-    fn what_a_binary_lacks_is_the_same_sentence_on_both_sides() {
-        assert_eq!(foretell_wire::FREED_IN_USE, foretell_trace::FREED_IN_USE);
-    }
+    use foretell_wire::record::Words;
+    use foretell_wire::{Kind, measure};
 
     /// Takes the records of an account.
     fn read(words: &[u64]) -> Account {
@@ -226,7 +274,9 @@ mod tests {
             let (kind, detail, length) = measure(&words[at..]).expect("a whole record");
             let mut rest = Words::new(&words[at + 1..at + length]);
             match kind {
-                Kind::Gap => account.gap_record(detail, &mut rest).expect("whole"),
+                Kind::Gap => {
+                    account.gap_record(detail, record::Gap::from_words(&mut rest).expect("whole"))
+                }
                 Kind::Instrumented => account.instrumented_record(detail),
                 other => panic!("{other:?}"),
             }
@@ -240,7 +290,8 @@ mod tests {
         let mut account = Account::default();
         account.gap("a");
         account.gap("a");
-        account.count(HELD_FIXED, "b".into(), 1);
+        account.count(gap::HELD_FIXED, "b".into(), 1);
+        account.count(gap::UNKNOWN_LIBRARY, "d".into(), 1);
         account.instrumented_record(instrumented::SYMBOLIC | instrumented::MACHINE_CODE);
         assert!(account.is_symbolic());
         account.instrumented_record(0);
@@ -248,14 +299,20 @@ mod tests {
         account.put(&mut words);
         let mut back = read(&words);
         for _ in 0..2 {
-            assert_eq!(back.gaps(), ["a (2 times)"]);
+            assert_eq!(back.gaps(), ["a (2 times)", "d"]);
+            assert_eq!(back.unseen(), Unseen { library: true, locks: true, freed: false });
             assert_eq!(back.restrictions(), ["b"]);
             assert!(back.is_instrumented() && !back.is_symbolic() && back.is_machine_code());
             back.close();
-            back.gap_record(0, &mut Words::new(&words[1..])).expect("whole");
+            let first = record::Gap::from_words(&mut Words::new(&words[1..])).expect("whole");
+            back.gap_record(gap::ANY, first);
         }
         back.gap("c");
-        assert_eq!(back.gaps(), ["a (2 times)", "c"], "what the reader itself finds still counts");
+        assert_eq!(
+            back.gaps(),
+            ["a (2 times)", "c", "d"],
+            "what the reader itself finds still counts"
+        );
     }
 
     #[test]

@@ -10,11 +10,14 @@ use std::fmt;
 
 use foretell_trace::schedule::{CreationPath, Step};
 use foretell_trace::{Site, ThreadId};
+use foretell_wire::standing::Sentence;
 use foretell_wire::{Expected, Turn, is_local};
+
+use crate::blocked::InSchedules;
 
 /// Where a run left its schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Divergence {
+pub struct LeftSchedule {
     /// The first step that was not taken, counted from 1; `None` when the run followed no schedule
     /// (but a log).
     pub step: Option<usize>,
@@ -22,36 +25,43 @@ pub struct Divergence {
     pub expected: Option<Step>,
     /// The event that came instead, if one did.
     pub found: Option<Step>,
-    /// What else is known, in words; may be empty.
-    pub reason: String,
+    /// What else is known, for people; may be empty.
+    pub reason: Sentence,
 }
 
-impl fmt::Display for Divergence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let separator = if self.reason.is_empty() { "" } else { ": " };
-        let (Some(step), Some(expected)) = (self.step, &self.expected) else {
-            return f.write_str(&self.reason);
+impl LeftSchedule {
+    /// The whole, for people.
+    pub fn sentence(&self) -> Sentence {
+        let reason = self.reason.clone();
+        let (Some(step), Some(expected)) = (self.step, &self.expected) else { return reason };
+        let sentence = Sentence::from(&*format!("step {step} should be ")).then(shown(expected));
+        let sentence = match &self.found {
+            Some(found) => sentence.text(", but was ").then(shown(found)),
+            None => sentence.text(", but did not happen"),
         };
-        write!(f, "step {step} should be {}, ", shown(expected))?;
-        match &self.found {
-            Some(found) => write!(f, "but was {}", shown(found))?,
-            None => f.write_str("but did not happen")?,
+        match reason.is_empty() {
+            true => sentence,
+            false => sentence.text(": ").then(reason),
         }
-        write!(f, "{separator}{}", self.reason)
+    }
+}
+
+impl fmt::Display for LeftSchedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        InSchedules(&self.sentence()).fmt(f)
     }
 }
 
 /// `write of thread 0.1 (its event 7) at bank.c:12:5`
-fn shown(step: &Step) -> String {
-    let mut text =
-        format!("{} of thread {} (its event {})", step.operation, step.thread, step.index);
+fn shown(step: &Step) -> Sentence {
+    let mut text = format!(" (its event {})", step.index);
     if let Some(Site { file, line, column, .. }) = &step.site {
         text.push_str(&format!(" at {file}:{line}"));
         if *column > 0 {
             text.push_str(&format!(":{column}"));
         }
     }
-    text
+    Sentence::from(&*step.operation).text(" of ").thread(&step.thread.0).text(&text)
 }
 
 /// The turns of a schedule. A turn does not end at a step that other threads cannot see (a branch,
@@ -182,13 +192,13 @@ impl Comparison {
 
     /// Where the run left the schedule. `reason`: what the runtime said, if it ended the run.
     /// `over`: the program came to its own end, so that every step must have been taken.
-    pub fn divergence(&self, reason: Option<String>, over: bool) -> Option<Divergence> {
+    pub fn divergence(&self, reason: Option<Sentence>, over: bool) -> Option<LeftSchedule> {
         if let Some((place, found, why)) = &self.difference {
-            return Some(Divergence {
+            return Some(LeftSchedule {
                 step: Some(place + 1),
                 expected: Some(self.steps[*place].clone()),
                 found: Some(found.clone()),
-                reason: why.to_string(),
+                reason: (*why).into(),
             });
         }
         let reason = match reason {
@@ -204,7 +214,7 @@ impl Comparison {
             return None;
         }
         let missing = missing.or_else(|| self.taken.iter().position(|&taken| !taken));
-        Some(Divergence {
+        Some(LeftSchedule {
             step: missing.map(|place| place + 1),
             expected: missing.map(|place| self.steps[place].clone()),
             found: None,
@@ -291,7 +301,7 @@ mod tests {
         run.event(ThreadId(1), 1, "read", None);
         let found = run.divergence(None, false).expect("the write should come first");
         assert_eq!(found.step, Some(5));
-        assert_eq!(found.reason, "it came too early");
+        assert_eq!(found.reason, "it came too early".into());
     }
 
     #[test]

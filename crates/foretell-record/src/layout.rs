@@ -13,14 +13,14 @@ use std::process::Command;
 
 use foretell_wire::environment;
 
+use crate::limits::LARGEST_ENVIRONMENT;
+
 /// The block has a multiple of so many bytes, and at least [`LEAST_BYTES`].
 const BYTES: usize = 16 << 10;
 const LEAST_BYTES: usize = 32 << 10;
 /// The environment has a multiple of so many variables, and at least [`LEAST_VARIABLES`].
 const VARIABLES: usize = 64;
 const LEAST_VARIABLES: usize = 128;
-/// A block of this size is left as it is: the kernel takes no more than a quarter of the stack.
-const MOST_BYTES: usize = 1 << 20;
 
 /// Fills up the environment of a command that runs the file `executable` under the name `called`.
 pub fn fix(command: &mut Command, called: &Path, executable: &Path) {
@@ -44,7 +44,7 @@ pub fn fix(command: &mut Command, called: &Path, executable: &Path) {
 
 /// Variables that fill up a block with so many bytes and variables.
 fn filling(bytes: usize, variables: usize) -> Vec<(String, String)> {
-    if bytes > MOST_BYTES {
+    if bytes > LARGEST_ENVIRONMENT {
         return Vec::new();
     }
     // One at least, which takes the bytes that are missing.
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_block_that_is_too_large_is_left_as_it_is() {
-        assert_eq!(filling(MOST_BYTES + 1, 3), []);
+        assert_eq!(filling(LARGEST_ENVIRONMENT + 1, 3), []);
     }
 
     #[test]

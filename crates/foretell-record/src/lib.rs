@@ -6,6 +6,7 @@
 //! [`read`] converts) or is converted at once, see [`Form`].
 
 mod account;
+mod blocked;
 mod clients;
 mod convert;
 mod debugger;
@@ -14,6 +15,7 @@ mod emulator;
 mod find;
 mod forced;
 mod layout;
+pub mod limits;
 mod log;
 mod logger;
 mod memory;
@@ -48,13 +50,17 @@ use std::time::Duration;
 use foretell_trace::format::ReadError;
 use foretell_trace::schedule::Step;
 
+use crate::limits::SIZE_LIMIT;
+
 pub use account::not_instrumented;
+pub use blocked::{Awaited, Blocked, InSchedules, endless, standstill};
 pub use clients::{Clients, LiveClients, Ready, Served, check_traffic};
 pub use convert::Crash;
 pub use debugger::Debugger;
 pub use find::{build_id, program as find_program, runtime_library};
-pub use forced::Divergence;
-pub use foretell_wire::{UNKNOWN_LIBRARY, UNKNOWN_LOCKS};
+pub use forced::LeftSchedule;
+pub use foretell_wire::limits::TABLE as PROGRAM_LIMITS;
+pub use foretell_wire::standing::{Piece, Sentence};
 pub use outside::{Cause, Outside};
 pub use path::{BranchTaken, ExecutionPath, PathDifference};
 pub use read::{convert, info, mended, read, read_log, read_opened};
@@ -212,7 +218,7 @@ pub struct RecordOptions {
     pub policy: Policy,
     /// Steps to take, exactly, before the base schedule begins (a forced run). An event that is
     /// another one than the step's, or a step that cannot be taken, ends the run as
-    /// [`RunEnd::Diverged`]. Indices that a thread's steps leave out may be anything. What follows
+    /// [`RunEnd::LeftSchedule`]. Indices that a thread's steps leave out may be anything. What follows
     /// is the same each time if `policy` is: [`Policy::AFTER`] is the one to take.
     pub steps: Vec<Step>,
     /// A log of [`record_sync_only`] whose order and inputs the run shall follow.
@@ -277,9 +283,6 @@ impl Capture {
     }
 }
 
-/// No recording is larger than this unless somebody asks for it: it could not be predicted from.
-const SIZE_LIMIT: u64 = 4 << 30;
-
 impl RecordOptions {
     /// Records `program` into the trace `output`, as the operating system runs it, without limits.
     pub fn new(program: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
@@ -319,13 +322,13 @@ pub enum RunEnd {
     Exit(i32),
     /// It died of this signal.
     Signal(i32),
-    /// No thread could run any more; who waits for what.
-    Deadlock(String),
+    /// No thread could run any more.
+    Deadlock(Vec<Blocked>),
     /// Threads could run but went on for more scheduling points than allowed: a livelock, or a long
-    /// run; who and where.
-    Livelock(String),
+    /// run.
+    Livelock(Vec<Blocked>),
     /// It did not follow the schedule; where and how.
-    Diverged(Box<Divergence>),
+    LeftSchedule(Box<LeftSchedule>),
     /// The runtime could not go on; why.
     Refused(String),
     /// It did nothing for too long, or ran too long; we ended it.

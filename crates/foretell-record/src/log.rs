@@ -36,12 +36,13 @@
 use std::path::PathBuf;
 
 use foretell_trace::format::{LOG_MAGIC, Position, ReadError};
+use foretell_wire::record::{self, Words, put_text};
 use foretell_wire::{Kind, LOG_VERSION, measure};
 
 use crate::convert::Converter;
 use crate::output::Output;
 use crate::symbols::{Named, Stored, Symbols};
-use crate::words::{Words, put_text};
+use crate::words::{site, text};
 
 /// Bytes of the file's header.
 pub const FILE_HEADER_BYTES: usize = 16;
@@ -119,21 +120,21 @@ impl About {
     /// As the words of [`Part::Preamble`].
     pub fn words(&self) -> Vec<u64> {
         let mut words = Vec::new();
-        put_text(&mut words, &self.executable.to_string_lossy());
-        put_text(&mut words, self.build_id.as_deref().unwrap_or_default());
+        put_text(&mut words, self.executable.to_string_lossy().as_bytes());
+        put_text(&mut words, self.build_id.as_deref().unwrap_or_default().as_bytes());
         for word in &self.command {
-            put_text(&mut words, word);
+            put_text(&mut words, word.as_bytes());
         }
         words
     }
 
     fn read(words: &[u64]) -> Option<About> {
         let mut words = Words::new(words);
-        let executable = words.text()?.into();
-        let build_id = Some(words.text()?).filter(|id| !id.is_empty());
+        let executable = text(words.bytes()?).into();
+        let build_id = Some(text(words.bytes()?)).filter(|id| !id.is_empty());
         let mut command = Vec::new();
         while words.at < words.words.len() {
-            command.push(words.text()?);
+            command.push(text(words.bytes()?));
         }
         Some(About { executable, build_id, command })
     }
@@ -291,7 +292,10 @@ impl<'a> Log<'a> {
             let (&events, records) = words.split_first().ok_or_else(fault)?;
             said = Some(events);
             each_record(records, |kind, detail, words| match kind {
-                Kind::Gap => converter.account.gap_record(detail, words),
+                Kind::Gap => {
+                    converter.account.gap_record(detail, record::Gap::from_words(words)?);
+                    Some(())
+                }
                 Kind::Instrumented => {
                     converter.account.instrumented_record(detail);
                     Some(())
@@ -319,17 +323,18 @@ impl<'a> Log<'a> {
         each_record(&chunk.words()?, |kind, _, words| {
             match kind {
                 Kind::DefineModule => {
-                    words.at += 3; // where it lies, the records say too
-                    module = words.text()?.into();
+                    // Where it lies, the records say too.
+                    module = text(record::DefineModule::from_words(words)?.file).into();
                 }
                 Kind::DefineGlobal => {
-                    let (address, size) = (words.next()?, words.next()?);
-                    let named = Named { address, size, name: words.text()?.into() };
+                    let record::DefineGlobal { address, size, name } =
+                        record::DefineGlobal::from_words(words)?;
+                    let named = Named { address, size, name: text(name).into() };
                     stored.names.entry(module.clone()).or_default().push(named);
                 }
                 Kind::DefineSite => {
                     let place = words.words[0] >> 16;
-                    stored.sites.insert(place, words.site()?);
+                    stored.sites.insert(place, site(record::DefineSite::from_words(words)?));
                 }
                 _ => return None,
             }
@@ -344,7 +349,7 @@ impl<'a> Log<'a> {
 /// anything else or `take` says so.
 pub fn each_record(
     mut words: &[u64],
-    mut take: impl FnMut(Kind, u8, &mut Words) -> Option<()>,
+    mut take: impl FnMut(Kind, u8, &mut Words<'_>) -> Option<()>,
 ) -> Option<()> {
     while !words.is_empty() {
         let (kind, detail, length) = measure(words)?;
@@ -380,17 +385,17 @@ mod tests {
     use crate::logger::Logger;
     use crate::read_log;
     use crate::ring::{self, memory_file};
-    use crate::words::put_head;
     use foretell_trace::Trace;
-    use foretell_trace::format::{Mapped, text};
-    use foretell_wire::{HELD_FIXED, access};
+    use foretell_trace::format::{Mapped, text as format};
+    use foretell_wire::record::{head, put};
+    use foretell_wire::{access, gap};
 
     /// Where the hook of ThreadSanitizer's ABI was called from.
     const PLACE: u64 = 0x5555_5555_5123;
 
     fn as_text(trace: &Trace) -> String {
         let mut bytes = Vec::new();
-        text::write(trace, &mut bytes).expect("a vector takes everything");
+        format::write(trace, &mut bytes).expect("a vector takes everything");
         String::from_utf8(bytes).expect("text is UTF-8")
     }
 
@@ -405,25 +410,18 @@ mod tests {
     /// Two chunks of records, in words: a thread that reads the same place twice.
     fn chunks() -> [Vec<u64>; 2] {
         let mut first = Vec::new();
-        put_head(&mut first, Kind::DefineThread, 0, 0);
-        first.extend([0, 0]);
-        put_head(&mut first, Kind::Turn, 0, 0);
-        first.push(0);
-        put_head(&mut first, Kind::ThreadBegin, 0, 0);
-        put_head(&mut first, Kind::Instrumented, 0, 0);
-        put_head(&mut first, Kind::DefinePlace, 0, PLACE);
-        put_head(&mut first, Kind::Read, access::detail(4, 0), PLACE);
-        first.extend([0x4000, 7]);
+        put(&mut first, 0, 0, &record::DefineThread { thread: 0, path: "" });
+        put(&mut first, 0, 0, &record::Turn { thread: 0 });
+        put(&mut first, 0, 0, &record::ThreadBegin {});
+        put(&mut first, 0, 0, &record::Instrumented {});
+        put(&mut first, 0, PLACE, &record::DefinePlace {});
+        first.extend([head(Kind::Read, access::detail(4, 0), PLACE), 0x4000, 7]);
         let mut second = Vec::new();
-        put_head(&mut second, Kind::Gap, 0, 0);
-        second.push(2);
-        put_text(&mut second, "a child process was not followed");
-        put_head(&mut second, Kind::Gap, HELD_FIXED, 0);
-        second.push(1);
-        put_text(&mut second, "floats");
-        put_head(&mut second, Kind::Write, access::detail(4, 0), PLACE);
-        second.extend([0x4000, 8]);
-        put_head(&mut second, Kind::ThreadEnd, 0, 0);
+        let what = "a child process was not followed";
+        put(&mut second, gap::ANY, 0, &record::Gap { count: 2, what });
+        put(&mut second, gap::HELD_FIXED, 0, &record::Gap { count: 1, what: "floats" });
+        second.extend([head(Kind::Write, access::detail(4, 0), PLACE), 0x4000, 8]);
+        put(&mut second, 0, 0, &record::ThreadEnd {});
         [first, second]
     }
 
@@ -519,7 +517,7 @@ main end
         let checksum = crc32fast::hash(&bytes[..12]);
         bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
         let error = read_log(&bytes).unwrap_err().to_string();
-        assert!(error.contains("version 2") && error.contains("foretell trace convert"), "{error}");
+        assert!(error.contains("version 3") && error.contains("foretell trace convert"), "{error}");
     }
 
     #[test]
@@ -553,16 +551,14 @@ main end
         let [first, _] = chunks();
         let preamble = about().words();
         let mut module = Vec::new();
-        put_head(&mut module, Kind::DefineModule, 0, 0);
-        module.extend([0x1000, PLACE - 1, PLACE + 1]);
-        put_text(&mut module, "");
+        let put_module = |words: &mut Vec<u64>, first: u64, end: u64, file: &str| {
+            put(words, 0, 0, &record::DefineModule { load_address: 0x1000, first, end, file });
+        };
+        put_module(&mut module, PLACE - 1, PLACE + 1, "");
         let mut definitions = Vec::new();
-        put_head(&mut definitions, Kind::DefineModule, 0, 0);
-        definitions.extend([0, 0, 0]);
-        put_text(&mut definitions, "/nowhere/bank");
-        put_head(&mut definitions, Kind::DefineGlobal, 0, 0);
-        definitions.extend([0x3ff0, 32]);
-        put_text(&mut definitions, "balances");
+        put_module(&mut definitions, 0, 0, "/nowhere/bank");
+        let (address, size, name) = (0x3ff0, 32, "balances");
+        put(&mut definitions, 0, 0, &record::DefineGlobal { address, size, name });
         let site = foretell_trace::Site {
             file: "bank.c".into(),
             line: 13,

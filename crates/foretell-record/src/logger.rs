@@ -13,21 +13,19 @@ use std::path::PathBuf;
 
 use foretell_trace::format::Mapped;
 use foretell_wire::Kind;
+use foretell_wire::record::{self, Words, put};
 
 use crate::account::{Account, NO_SENSE};
 use crate::convert::{Crash, Summary};
 use crate::find::LIBRARY;
+use crate::limits::MOST_NAMES;
 use crate::log::{About, CHUNK_HEADER_BYTES, FILE_HEADER_BYTES, Log, Part};
 use crate::log::{bytes_of, chunk_header, each_record, file_header};
 use crate::output::TraceInMemory;
 use crate::outside::{Noted, Outside};
 use crate::ring::Chunk;
 use crate::symbols::{Symbols, data_symbols};
-use crate::words::{Words, put_head, put_site, put_text};
-
-/// Names of data that are taken along at most. Of a program with more, those of the executable and
-/// of modules that were seen to do something come first; the rest is told by its address.
-const MOST_NAMES: usize = 1 << 16;
+use crate::words::{path, put_site, text};
 
 /// An executable segment of a module.
 #[derive(Clone)]
@@ -131,28 +129,36 @@ impl Logger {
         events
     }
 
-    fn notable(&mut self, kind: Kind, detail: u8, words: &mut Words) -> Option<()> {
+    fn notable(&mut self, kind: Kind, detail: u8, words: &mut Words<'_>) -> Option<()> {
         let place = words.words[0] >> 16;
         match kind {
             Kind::DefineThread => {
                 self.threads += 1;
-                words.next()?;
-                self.account.thread(&words.bytes()?);
+                self.account.thread(&path(&record::DefineThread::from_words(words)?.path));
             }
-            Kind::Task => self.account.task_record(words)?,
-            Kind::Outside => self.account.outside(Noted::read(detail, place, words)?),
+            Kind::Task => self.account.task(record::Task::from_words(detail, words)?),
+            Kind::Outside => {
+                self.account.outside(Noted::of(
+                    detail,
+                    place,
+                    record::Outside::from_words(words)?,
+                )?);
+            }
+            Kind::Stands => self.account.stands(record::Stands::from_words(detail, words)?)?,
+            Kind::Said => self.account.said(detail, record::Said::from_words(words)?)?,
             Kind::DefineModule => {
-                let (base, first, end) = (words.next()?, words.next()?, words.next()?);
-                let path = words.text()?;
+                let record::DefineModule { load_address: base, first, end, file } =
+                    record::DefineModule::from_words(words)?;
+                let file = text(file);
                 let path =
-                    if path.is_empty() { self.executable.clone() } else { PathBuf::from(path) };
+                    if file.is_empty() { self.executable.clone() } else { PathBuf::from(file) };
                 self.segments.push(Segment { base, first, end, path });
             }
             Kind::DefinePlace => self.places.push(place),
-            Kind::Gap => self.account.gap_record(detail, words)?,
+            Kind::Gap => self.account.gap_record(detail, record::Gap::from_words(words)?),
             Kind::Crash => {
-                let (signal, address) = (words.next()? as i32, words.next()?);
-                self.crash = Some((signal, address, place));
+                let record::Crash { signal, address } = record::Crash::from_words(detail, words)?;
+                self.crash = Some((signal as i32, address, place));
             }
             Kind::Instrumented => self.account.instrumented_record(detail),
             _ => {}
@@ -175,17 +181,14 @@ impl Logger {
         self.events
     }
 
-    /// The text with names in place of the addresses that have one. Blocks of the heap are known
+    /// What people call the memory at these addresses. Blocks of the heap are known
     /// only to who has seen all events; they are asked for only when a run cannot go on.
-    pub fn with_names(&self, text: &str) -> String {
-        let named = || {
-            let bytes = self.file.try_clone().and_then(Mapped::of).ok()?;
-            let bytes = bytes.get(..usize::try_from(self.bytes).ok()?)?;
-            let log = Log::new(bytes).ok()?;
-            let mut converter = log.converter(TraceInMemory::default(), Symbols::default()).ok()?;
-            Some(converter.with_names(text))
-        };
-        if text.is_empty() { String::new() } else { named().unwrap_or_else(|| text.into()) }
+    pub fn names(&self, addresses: &[u64]) -> Option<Vec<String>> {
+        let bytes = self.file.try_clone().and_then(Mapped::of).ok()?;
+        let bytes = bytes.get(..usize::try_from(self.bytes).ok()?)?;
+        let log = Log::new(bytes).ok()?;
+        let mut converter = log.converter(TraceInMemory::default(), Symbols::default()).ok()?;
+        Some(addresses.iter().map(|&address| converter.name(address)).collect())
     }
 
     /// Ends the log. When the disk is full, chunks are given up until there is room.
@@ -201,9 +204,7 @@ impl Logger {
             let mut end = vec![events];
             self.account.put(&mut end);
             if let Some(lost) = &lost {
-                put_head(&mut end, Kind::Gap, 0, 0);
-                end.push(1);
-                put_text(&mut end, lost);
+                put(&mut end, 0, 0, &record::Gap { count: 1, what: lost.as_str() });
             }
             let Err(error) = self.close(&definitions, &end) else {
                 if self.broken {
@@ -291,13 +292,12 @@ impl Logger {
             if path.ends_with(LIBRARY) || !done.insert(path) {
                 continue;
             }
-            put_head(words, Kind::DefineModule, 0, 0);
-            words.extend([base, first, end]);
-            put_text(words, &path.to_string_lossy());
+            let file = path.to_string_lossy();
+            let (load_address, first, end) = (*base, *first, *end);
+            put(words, 0, 0, &record::DefineModule { load_address, first, end, file: &*file });
             for named in data_symbols(*base, path).into_iter().take(room) {
-                put_head(words, Kind::DefineGlobal, 0, 0);
-                words.extend([named.address, named.size]);
-                put_text(words, &named.name);
+                let (address, size) = (named.address, named.size);
+                put(words, 0, 0, &record::DefineGlobal { address, size, name: &*named.name });
                 room -= 1;
             }
         }

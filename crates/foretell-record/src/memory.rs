@@ -6,6 +6,8 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
+use crate::limits::MOST_ZEROS;
+
 /// Eight bytes of memory.
 #[derive(Clone, Copy, Default)]
 struct Granule {
@@ -35,9 +37,6 @@ impl Granule {
         (number != 0 && self.shapes[half] == shape(address, size)).then(|| number - 1)
     }
 }
-
-/// See [`Memory::know_zeros`].
-const MOST_ZEROS: u64 = 1 << 20;
 
 const GRANULES: usize = 512;
 type Page = [Granule; GRANULES];

@@ -22,7 +22,7 @@ use foretell_trace::format::binary::{
 };
 use foretell_trace::{
     Access, Condition, Event, Object, ObjectId, Op, Operator, Site, SiteId, Sort, TermId, Thread,
-    ThreadId, Trace, Value, Variable, VariableId,
+    ThreadId, Trace, Unseen, Value, Variable, VariableId,
 };
 
 /// What takes the events and definitions of a trace.
@@ -66,6 +66,8 @@ pub struct Ending<'a> {
     pub symbolic: bool,
     /// See [`foretell_trace::Metadata::machine_code`].
     pub machine_code: bool,
+    /// See [`foretell_trace::Metadata::unseen`].
+    pub unseen: Unseen,
     /// The program and its arguments.
     pub command: &'a [String],
     /// The program's build.
@@ -286,8 +288,8 @@ impl Output for TraceFile {
 
 impl Ending<'_> {
     fn properties(&self) -> Properties {
-        let &Self { symbolic, machine_code, .. } = self;
-        Properties { symbolic, observed_order: true, machine_code }
+        let &Self { symbolic, machine_code, unseen, .. } = self;
+        Properties { symbolic, observed_order: true, machine_code, unseen }
     }
 
     fn write(&self, encoder: &mut ChunkEncoder, records: &mut Vec<u8>) {

@@ -6,10 +6,11 @@ use std::fmt;
 use foretell_trace::Site;
 use foretell_wire::outside::AWAITED;
 pub use foretell_wire::outside::Cause;
+use foretell_wire::record;
 
 use crate::names;
 use crate::syscalls;
-use crate::words::Words;
+use crate::words::text;
 
 /// One cause, at one place, in one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,12 +47,11 @@ impl Noted {
         Noted { cause, thread: u32::MAX, awaited: false, number, text, place: 0 }
     }
 
-    /// What follows the first word of the record.
-    pub fn read(detail: u8, place: u64, words: &mut Words) -> Option<Noted> {
-        let (thread, flags) = words.pair()?;
-        let (number, text) = (words.next()?, words.text()?);
-        let cause = Cause::from_code(detail)?;
-        Some(Noted { cause, thread, awaited: flags & AWAITED != 0, number, text, place })
+    /// As the record says.
+    pub fn of(detail: u8, place: u64, record: record::Outside<Vec<u8>>) -> Option<Noted> {
+        let record::Outside { thread, flags, number, text: what } = record;
+        let (cause, awaited) = (Cause::from_code(detail)?, flags & AWAITED != 0);
+        Some(Noted { cause, thread, awaited, number, text: text(what), place })
     }
 
     /// With names.

@@ -14,8 +14,7 @@ use foretell_trace::Site;
 use foretell_trace::schedule::CreationPath;
 use foretell_wire::predictor::{Branch, Predictor};
 
-/// Mispredictions that are kept of a run; what comes after is not known.
-const MOST_KEPT: usize = 1 << 22;
+use crate::limits::MOST_MISPREDICTIONS;
 
 /// The branches of a run.
 #[derive(Clone, Debug, Default)]
@@ -225,7 +224,7 @@ impl ExecutionPath {
         branch: Branch,
     ) -> Option<()> {
         let thread = self.threads.get_mut(thread as usize)?;
-        if self.kept < MOST_KEPT && !thread.cut {
+        if self.kept < MOST_MISPREDICTIONS && !thread.cut {
             self.kept += 1;
             thread.missed.push((predicted, branch));
         } else {

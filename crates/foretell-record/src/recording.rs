@@ -17,11 +17,13 @@ use foretell_guard::process::Owned;
 use foretell_guard::{Keep, Replacement};
 use foretell_trace::Trace;
 use foretell_trace::format::ReadError;
+use foretell_wire::standing::Sentence;
 use foretell_wire::{End, environment, format_turns};
 
+use crate::blocked::{self, InSchedules};
 use crate::clients::{Clients, Serving};
 use crate::emulator::Emulator;
-use crate::forced::{self, Comparison, Divergence};
+use crate::forced::{self, Comparison, LeftSchedule};
 use crate::log::About;
 use crate::outside::{Cause, Noted};
 use crate::process_end::ProcessEnd;
@@ -196,13 +198,17 @@ fn recorded(
     drop(passing);
     let converting = Instant::now();
     let (said, message) = ring.end();
-    let replaced_by = message.clone();
-    let message = sink.with_names(&message);
-    let diverged = |message: Option<String>, over: bool| {
-        sink.schedule().and_then(|schedule| schedule.divergence(message, over))
+    let (threads, why_it_left) = (blocked::threads(&mut sink), blocked::why_it_left(&mut sink));
+    let diverged = |reason: Option<Sentence>, over: bool| {
+        sink.schedule().and_then(|schedule| schedule.divergence(reason, over))
     };
-    let unscheduled = |reason: String| {
-        RunEnd::Diverged(Box::new(Divergence { step: None, expected: None, found: None, reason }))
+    let unscheduled = |reason: Sentence| {
+        RunEnd::LeftSchedule(Box::new(LeftSchedule {
+            step: None,
+            expected: None,
+            found: None,
+            reason,
+        }))
     };
     let own_end = match (said, status.code(), status.signal()) {
         _ if matches!(ended, Some(Ended::Late(_) | Ended::TooLarge(_) | Ended::TooLong(_))) => {
@@ -211,11 +217,12 @@ fn recorded(
         _ if matches!(ended, Some(Ended::Asked)) => RunEnd::Stopped,
         (End::Busy, ..) => RunEnd::Hang,
         (End::Deadlock, ..) if options.replay.is_some() => {
-            unscheduled(format!("the log cannot be followed: {message}"))
+            let why = Sentence::from("the log cannot be followed: ");
+            unscheduled(why.then(blocked::standstill(&threads)))
         }
-        (End::Deadlock, ..) => RunEnd::Deadlock(message.clone()),
-        (End::Livelock, ..) => RunEnd::Livelock(message.clone()),
-        (End::Diverged, ..) => unscheduled(message.clone()),
+        (End::Deadlock, ..) => RunEnd::Deadlock(threads),
+        (End::Livelock, ..) => RunEnd::Livelock(threads),
+        (End::LeftSchedule, ..) => unscheduled(why_it_left.clone()),
         (End::Refused, ..) => RunEnd::Refused(message.clone()),
         (_, Some(code), _) => RunEnd::Exit(code),
         (_, None, Some(signal)) if was_told(signal) => RunEnd::Exit(0),
@@ -223,10 +230,12 @@ fn recorded(
         (_, None, None) => RunEnd::Exit(-1),
     };
     let over = matches!(own_end, RunEnd::Exit(_)) && options.debugger.is_none();
-    let end = match diverged((said == End::Diverged && ended.is_none()).then_some(message), over) {
-        Some(divergence) => RunEnd::Diverged(Box::new(divergence)),
-        None => own_end,
-    };
+    let end =
+        match diverged((said == End::LeftSchedule && ended.is_none()).then_some(why_it_left), over)
+        {
+            Some(divergence) => RunEnd::LeftSchedule(Box::new(divergence)),
+            None => own_end,
+        };
     if ring.is_refused() {
         return Err(RecordError::OtherBuild(program.clone()));
     }
@@ -245,7 +254,7 @@ fn recorded(
         );
     }
     if said == End::Replaced && ended.is_none() {
-        sink.account().outside(Noted::of_process(Cause::Image, 0, replaced_by));
+        sink.account().outside(Noted::of_process(Cause::Image, 0, message));
     }
     match ended {
         Some(Ended::TooLarge(limit)) => {
@@ -267,11 +276,15 @@ fn recorded(
         RunEnd::Signal(signal) => sink.gap(&format!(
             "the run ended by signal {signal}: nothing is known of what would have followed"
         )),
-        RunEnd::Deadlock(who) => {
-            sink.gap(&format!("the run itself came to a stand: {who}"));
+        RunEnd::Deadlock(threads) => {
+            let who = blocked::standstill(threads);
+            sink.gap(&format!("the run itself came to a stand: {}", InSchedules(&who)));
         }
-        RunEnd::Livelock(who) => sink.gap(&format!("the run was ended: {who}")),
-        RunEnd::Exit(_) | RunEnd::Diverged(_) | RunEnd::Refused(_) => {}
+        RunEnd::Livelock(threads) => {
+            let who = blocked::endless(threads);
+            sink.gap(&format!("the run was ended: {}", InSchedules(&who)));
+        }
+        RunEnd::Exit(_) | RunEnd::LeftSchedule(_) | RunEnd::Refused(_) => {}
     }
     if let Some(server) = server {
         server.has_run();

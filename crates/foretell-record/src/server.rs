@@ -21,7 +21,7 @@ use foretell_guard::descendants::Mark;
 use foretell_guard::launch::{Launch, in_lasting_thread};
 use foretell_guard::process::Owned;
 use foretell_wire::environment;
-use foretell_wire::server::{DESCRIPTORS, Hello, MOST_BYTES, Request};
+use foretell_wire::server::{DESCRIPTORS, Hello, PACKET_BYTES, Request};
 
 use crate::clients::Clients;
 use crate::processor::{self, Processor, Seat};
@@ -191,7 +191,7 @@ impl Server {
             })
         });
         let server = Self { socket, _process: process.map_err(failed)? };
-        let mut packet = [0; MOST_BYTES];
+        let mut packet = [0; PACKET_BYTES];
         let length = server.receive(&mut packet).map_err(failed)?;
         match Hello::read(&packet[..length]) {
             Some(Hello { threads: 1, descriptors: open }) if open == descriptors => Ok(server),
@@ -206,7 +206,7 @@ impl Server {
     /// Has a copy made; gives its number.
     fn fork(&self, request: &Request, files: [i32; DESCRIPTORS]) -> io::Result<i32> {
         self.send(request.text().as_bytes(), files)?;
-        let mut packet = [0; MOST_BYTES];
+        let mut packet = [0; PACKET_BYTES];
         let length = self.receive(&mut packet)?;
         match packet[..length].try_into().map(i32::from_le_bytes) {
             Ok(number) if number > 0 => Ok(number),

@@ -109,11 +109,15 @@ impl Sink {
         either!(&self.form, converter => converter.events(), logger => logger.events())
     }
 
-    /// The text with names in place of the addresses that have one.
-    pub fn with_names(&mut self, text: &str) -> String {
-        either!(&mut self.form,
-            converter => converter.with_names(text),
-            logger => logger.with_names(text))
+    /// What people call the memory at these addresses.
+    pub fn names(&mut self, addresses: &[u64]) -> Vec<String> {
+        let names = match addresses {
+            [] => Some(Vec::new()),
+            _ => either!(&mut self.form,
+                converter => Some(addresses.iter().map(|&address| converter.name(address)).collect()),
+                logger => logger.names(addresses)),
+        };
+        names.unwrap_or_else(|| addresses.iter().map(|address| format!("{address:#x}")).collect())
     }
 
     /// The schedule that the run is to obey.

@@ -20,12 +20,10 @@ use foretell_wire::environment;
 use foretell_wire::sync_log::{self, BLOCK_HEAD, BLOCK_WORDS, FIRST_BLOCK, Window};
 
 use crate::find;
+use crate::limits::LARGEST_WINDOW;
 use crate::recording::{library, preload, streams};
 use crate::signals::{Requests, SignalsPassOn};
 use crate::{OnRecorderDeath, RecordError, RecordOptions, RunEnd};
-
-/// A window is much smaller, unless the program itself wrote into it.
-const LARGEST_WINDOW: u64 = 1 << 26;
 
 /// What a sync-only recording gave.
 #[derive(Clone, Debug)]

@@ -8,6 +8,7 @@ pub mod fingerprint;
 pub mod html;
 pub mod junit;
 pub mod limits;
+pub mod markdown;
 pub mod perfetto;
 pub mod report;
 pub mod sarif;

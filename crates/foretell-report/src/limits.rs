@@ -1,6 +1,6 @@
 //! The limits of what a report shows.
 
-foretell_guard::limits! {
+foretell_limits::limits! {
     /// events that all timelines of a report have together
     TIMELINE_EVENTS: usize = 50_000, costs "size of reports, and time to open them",
         lost "later timelines show the events around the violation only";

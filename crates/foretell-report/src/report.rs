@@ -8,8 +8,9 @@
 
 use std::collections::BTreeMap;
 
+pub use foretell_explore::Doubt;
 pub use foretell_force::effect::Effect;
-pub use foretell_force::run::EndKind;
+pub use foretell_force::run::{BlockedThread, EndKind};
 pub use foretell_predict::FindingKind;
 use serde::{Deserialize, Serialize};
 
@@ -131,6 +132,9 @@ pub struct Part {
 /// Questions that are open for the same reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenQuestions {
+    /// Why, as data (closed list).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Doubt>,
     /// Why, for people.
     pub reason: String,
     /// How many.
@@ -359,6 +363,9 @@ pub struct ForcedRun {
     /// How it ended, as data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<EndKind>,
+    /// The threads that could not go on then, or did not come to an end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked: Vec<BlockedThread>,
     /// How often the schedule was forced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<u32>,

@@ -91,12 +91,14 @@ fn statistics(session: &Session) -> TestStatistics {
 fn exploration(session: &Session) -> Exploration {
     let explored = &session.exploration;
     let reason = |(doubt, &questions): (&Doubt, &usize)| OpenQuestions {
+        kind: Some(*doubt),
         reason: doubt.to_string(),
         questions,
     };
     let mut reasons: Vec<OpenQuestions> = explored.open.iter().map(reason).collect();
     if session.counts.undecided > 0 {
         reasons.push(OpenQuestions {
+            kind: Some(Doubt::Undecided),
             reason: "the solver did not decide whether something goes wrong on another path".into(),
             questions: session.counts.undecided,
         });
@@ -142,6 +144,7 @@ fn judged(finding: &mut Finding, tested: &Tested) {
     finding.forced = Some(ForcedRun {
         ended: tested.ended.clone(),
         end: Some(tested.end),
+        blocked: tested.blocked.clone(),
         runs: None,
         runs_before: Some(tested.runs_before),
         first_differing_branch: branch.map(|branch| {

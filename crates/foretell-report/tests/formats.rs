@@ -1,4 +1,4 @@
-//! SARIF, JUnit and Perfetto: valid by other people's definitions, and saying what was found.
+//! SARIF, JUnit, Markdown and Perfetto: valid by other people's definitions, and saying what was found.
 
 mod common;
 
@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use foretell_report::report::{Status, Suppressed};
-use foretell_report::{Report, junit, perfetto, sarif, story};
+use foretell_report::{Report, junit, markdown, perfetto, sarif, story};
 use serde_json::Value;
 
 const SARIF_SCHEMA: &str = include_str!("../schema/sarif-2.1.0.schema.json");
@@ -107,6 +107,18 @@ fn junit_counts_what_it_says() {
 }
 
 #[test]
+fn markdown_has_a_row_and_a_section_for_each_finding() {
+    let report = report();
+    let text = String::from_utf8(rendered(markdown::render, &report)).unwrap();
+    let entries = story::entries(&report);
+    assert_eq!(text.lines().filter(|line| line.starts_with("## ")).count(), entries.len() + 1);
+    let rows = text.split("\n\n").nth(1).unwrap().lines().count();
+    assert_eq!(rows, entries.len() + 2, "{text}");
+    assert!(text.contains("```diff\n") && text.contains("## What limits the result"), "{text}");
+    assert!(text.contains("- alice waits for mutex m, held by bob"), "{text}");
+}
+
+#[test]
 fn an_absent_or_hostile_name_breaks_no_format() {
     let mut report = report();
     for finding in &mut report.findings {
@@ -120,6 +132,8 @@ fn an_absent_or_hostile_name_breaks_no_format() {
     assert_eq!(common::schema::faults(&schema, &sarif_of(&report)), Vec::<String>::new());
     let text = String::from_utf8(rendered(junit::render, &report)).unwrap();
     let control = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+    assert!(!text.contains(control) && !text.contains("<&>"), "{text}");
+    let text = String::from_utf8(rendered(markdown::render, &report)).unwrap();
     assert!(!text.contains(control) && !text.contains("<&>"), "{text}");
 }
 

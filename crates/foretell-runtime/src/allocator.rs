@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::sys;
 
-const SMALLEST: u32 = 4;
-const LARGEST: u32 = 16;
-const CLASSES: usize = (LARGEST - SMALLEST + 1) as usize;
+const FIRST_CLASS: u32 = 4;
+const LAST_CLASS: u32 = 16;
+const CLASSES: usize = (LAST_CLASS - FIRST_CLASS + 1) as usize;
 const REGION: usize = 1 << 20;
 
 /// See the module's text.
@@ -43,9 +43,9 @@ static HEAP: Heap = Heap {
 
 /// The class that a layout belongs to; `None` for large blocks.
 fn class(layout: Layout) -> Option<u32> {
-    let size = layout.size().max(layout.align()).max(1 << SMALLEST);
+    let size = layout.size().max(layout.align()).max(1 << FIRST_CLASS);
     let class = size.next_power_of_two().trailing_zeros();
-    (class <= LARGEST).then_some(class)
+    (class <= LAST_CLASS).then_some(class)
 }
 
 fn whole_pages(bytes: usize) -> usize {
@@ -82,7 +82,7 @@ unsafe impl GlobalAlloc for Heap {
         };
         let size = 1 << class;
         self.with(|state| {
-            let list = &mut state.free[(class - SMALLEST) as usize];
+            let list = &mut state.free[(class - FIRST_CLASS) as usize];
             if !list.is_null() {
                 let block = *list;
                 // SAFETY: a free block's first word is the next free block.
@@ -128,7 +128,7 @@ unsafe impl GlobalAlloc for Heap {
             return;
         };
         self.with(|state| {
-            let list = &mut state.free[(class - SMALLEST) as usize];
+            let list = &mut state.free[(class - FIRST_CLASS) as usize];
             // SAFETY: the block is ours again and holds at least a word.
             unsafe { *block.cast::<*mut u8>() = *list };
             *list = block;

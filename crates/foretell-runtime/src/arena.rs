@@ -22,6 +22,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8};
 use crate::sys;
 use crate::turn::TurnCell;
 
+use foretell_wire::limits::MOST_KEPT_BLOCKS;
+
 /// Where the memory of all threads begins: far from what the loader and the kernel use.
 const BEGIN: u64 = 1 << 44;
 /// So much address space for each thread.
@@ -56,8 +58,6 @@ const PAGE: u64 = 4096;
 /// A thread's memory grows by so much, about as glibc's does.
 const STEP: u64 = 128 << 10;
 const OPEN: i32 = libc::PROT_READ | libc::PROT_WRITE;
-/// So many blocks of one size that others allocated may a thread keep.
-const MOST_KEPT: u32 = 4096;
 
 /// The memory of one thread; lies at the beginning of its slot.
 #[repr(C)]
@@ -308,7 +308,7 @@ pub fn release(slot: Option<u32>, block: *mut u8) -> Result<(), Misuse> {
         }
         // SAFETY: as above.
         if unsafe { arena(keeper) }
-            .is_none_or(|arena| keeper != owner && arena.kept[class] >= MOST_KEPT)
+            .is_none_or(|arena| keeper != owner && arena.kept[class] >= MOST_KEPT_BLOCKS)
         {
             keeper = owner;
         }

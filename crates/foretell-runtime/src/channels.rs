@@ -15,14 +15,16 @@ pub mod ipc;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use foretell_wire::limits::SENT_COMPARED;
 use foretell_wire::outside::Cause;
+use foretell_wire::record;
 use foretell_wire::{Kind, ObjectKind, channel};
 use libc::{c_int, c_void};
 
 use crate::clients;
 use crate::objects::{self, Model};
 use crate::outside;
-use crate::recorder::{Text, head, recorder};
+use crate::recorder::recorder;
 use crate::scheduler;
 use crate::sys;
 use crate::thread::{Session, Wait};
@@ -130,9 +132,9 @@ fn object(key: u64, kind: ObjectKind, name: &str) -> u32 {
         let number = names.entry(name.to_owned()).or_insert(0);
         *number += 1;
         let name = if *number == 1 { name.to_owned() } else { format!("{name} #{number}") };
-        let text = [Text::Bytes(name.as_bytes())];
+        let record = record::DefineGlobal { address, size: 1, name: &*name };
         // SAFETY: as above.
-        unsafe { recorder() }.put_texts([head(Kind::DefineGlobal, 0, 0), address, 1], &text);
+        unsafe { recorder() }.record(0, 0, &record);
         Model::Channel(kind)
     };
     objects::get(turn, address, fits, make).number
@@ -143,9 +145,8 @@ pub fn variable(words: &[u64], name: &str) -> u64 {
     let address = (key(words) ^ key(&[sort::VARIABLE])) & !7 | 1 << 63;
     // SAFETY: callers have the turn.
     if unsafe { known() }.variables.get_or_insert_default().insert(address) {
-        let text = [Text::Bytes(name.as_bytes())];
         // SAFETY: as above.
-        unsafe { recorder() }.put_texts([head(Kind::DefineGlobal, 0, 0), address, 8], &text);
+        unsafe { recorder() }.record(0, 0, &record::DefineGlobal { address, size: 8, name });
     }
     address
 }
@@ -370,7 +371,7 @@ impl Drop for Errno {
 
 fn send(session: &mut Session, channel: u32, amount: u64, content: u64) {
     scheduler::wake(Wait::Look(channel));
-    session.event(Kind::Send, 0, [channel.into(), amount, content]);
+    session.record(0, &record::Send { channel, amount, content });
 }
 
 /// A file, or its name, is another one now.
@@ -405,9 +406,6 @@ pub unsafe fn pieces<'a>(vectors: *const libc::iovec, count: usize) -> Vec<&'a [
     }
 }
 
-/// Only so much of what is sent is compared.
-const COMPARED: usize = 4096;
-
 /// The pieces were sent, `result` bytes of them; to `address` where one was given.
 pub fn sent(
     session: &mut Session,
@@ -428,7 +426,7 @@ pub fn sent(
         None => ends.send,
     };
     let Some(channel) = channel else { return };
-    let mut left = result.min(COMPARED);
+    let mut left = result.min(SENT_COMPARED);
     let mut content = digest(SEED, &result.to_le_bytes());
     for piece in pieces {
         let piece = &piece[..piece.len().min(left)];
@@ -437,7 +435,7 @@ pub fn sent(
     }
     let content = match ends.unit {
         Unit::Counter => 0,
-        _ if result > COMPARED => unique(),
+        _ if result > SENT_COMPARED => unique(),
         _ => content.max(1),
     };
     let amount = match ends.unit {
@@ -517,7 +515,7 @@ pub fn received(
         if drained { channel::DRAINED } else { 0 } | if by_try { channel::BY_TRY } else { 0 };
     if amount > 0 {
         heard_of_children(session);
-        session.event(Kind::Receive, detail, [channel.into(), amount]);
+        session.record(detail, &record::Receive { channel, amount });
     }
 }
 
@@ -693,7 +691,7 @@ pub fn accepted(session: &mut Session, listening: c_int, socket: c_int, by_try: 
         return;
     }
     let detail = if by_try { channel::BY_TRY } else { 0 };
-    session.event(Kind::Receive, detail, [channel.into(), 1]);
+    session.record(detail, &record::Receive { channel, amount: 1 });
     // SAFETY: callers have the turn.
     let asking = unsafe { known() }.asking.get_or_insert_default();
     let first = asking.get_mut(&name).and_then(VecDeque::pop_front);

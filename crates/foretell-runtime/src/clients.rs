@@ -21,6 +21,7 @@ mod sockets;
 use std::collections::{BTreeMap, VecDeque};
 
 use foretell_wire::ObjectKind;
+use foretell_wire::limits::{LONGEST_CLIENT_LINE, MOST_WAITS};
 use foretell_wire::traffic::{Act, Script, Seen, Step};
 use libc::c_int;
 
@@ -96,9 +97,6 @@ struct Connection {
 
 /// Ports that programs wanted, by descriptor, until they listen.
 static WANTED: TurnCell<BTreeMap<c_int, u16>> = TurnCell::new(BTreeMap::new());
-
-/// Time may pass so often without a step of a client before one is made anyway.
-const MOST_WAITS: u32 = 50;
 
 /// # Safety
 /// Only for the thread that has the turn.
@@ -483,7 +481,7 @@ impl Connection {
                 b'\n' => self.show_rest(number, output),
                 byte => self.line.push(byte),
             }
-            if self.line.len() >= LONGEST_LINE {
+            if self.line.len() >= LONGEST_CLIENT_LINE {
                 self.show_rest(number, output);
             }
         }
@@ -498,9 +496,6 @@ impl Connection {
         }
     }
 }
-
-/// What clients get is shown in lines of at most so many bytes.
-const LONGEST_LINE: usize = 4096;
 
 /// Makes every step that is due, in the name of the thread that has the turn.
 fn advance(session: &mut Session) {

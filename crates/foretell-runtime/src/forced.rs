@@ -10,7 +10,9 @@
 
 use std::ffi::CStr;
 
-use foretell_wire::{ANY, End, Expected, Kind, Turn, format_path, is_local};
+use foretell_wire::limits::MOST_WAKES;
+use foretell_wire::standing::Sentence;
+use foretell_wire::{ANY, End, Expected, Kind, Turn, is_local};
 
 use crate::channels::ipc;
 use crate::policy::{Choice, Policy, Threads};
@@ -30,11 +32,6 @@ pub struct Forced {
     woken: (u32, u32, u32),
     after: Box<dyn Policy>,
 }
-
-/// A thread that sleeps on a futex and is to run next is woken so often without getting anywhere.
-/// Locks of libraries spin and test a few times before they sleep again; nothing that they look at
-/// changes in between, because nobody else runs.
-const MOST_WAKES: u32 = 64;
 
 /// What [`check`] knows.
 struct Checks {
@@ -109,13 +106,10 @@ impl Forced {
         times <= MOST_WAKES
     }
 
-    fn diverged(&self, reason: &str) -> Choice {
+    fn diverged(&self, reason: Sentence) -> Choice {
         let Some(turn) = self.turns.get(self.done) else { return Choice::Nobody };
-        Choice::Diverged(format!(
-            "thread {} should run up to its event {} but {reason}",
-            format_path(&turn.path),
-            turn.until,
-        ))
+        let until = format!(" should run up to its event {} but ", turn.until);
+        Choice::LeftSchedule(Sentence::default().thread(&turn.path).text(&until).then(reason))
     }
 }
 
@@ -131,7 +125,7 @@ impl Policy for Forced {
                 unsafe { recorder() }.set_checked(false);
                 return self.after.choose(threads, current);
             }
-            Err(reason) => return self.diverged(&reason),
+            Err(reason) => return self.diverged(Sentence::from(&*reason)),
         };
         let thread = threads.get(position);
         checks.turn = Some((thread.number, self.turns[self.done].until));
@@ -155,8 +149,8 @@ impl Policy for Forced {
                 Choice::Await(position)
             }
             State::Blocked | State::Finished => {
-                let what = scheduler::waits_for(thread);
-                self.diverged(&format!("waits at event {} for {what}", thread.slots.index))
+                let waits = format!("waits at event {} for ", thread.slots.index);
+                self.diverged(Sentence::from(&*waits).then(scheduler::waits_for(thread)))
             }
         }
     }
@@ -265,10 +259,7 @@ fn shown(keyword: &str, (line, column): (u32, u32)) -> String {
 fn stop(thread: u32, index: u32, keyword: &str, position: Option<(u32, u32)>, why: &str) -> ! {
     // SAFETY: callers have the turn.
     unsafe { recorder() }.set_checked(false);
-    let message = format!(
-        "event {index} of {} is {}{why}",
-        scheduler::thread_name(thread),
-        shown(keyword, position.unwrap_or_default()),
-    );
-    scheduler::stop(End::Diverged, &message)
+    let is = format!(" is {}{why}", shown(keyword, position.unwrap_or_default()));
+    let event = Sentence::from(&*format!("event {index} of "));
+    scheduler::stop(End::LeftSchedule, &event.thread(&scheduler::path_of(thread)).text(&is))
 }

@@ -15,6 +15,7 @@ use foretell_abi::{
     RmwKind, Site, Source, Unseen,
 };
 use foretell_wire::outside::Cause;
+use foretell_wire::record::{self, ReadModifyWrite};
 use foretell_wire::{Kind, access, await_mark};
 use libc::c_char;
 
@@ -108,7 +109,7 @@ fn note_write<const SITE: bool>(
 
 /// The expression had to have this value.
 fn note_pin(session: &mut Session, place: u64, width: u32, shadow: u32, value: u64) {
-    session.me.event([head(Kind::Pin, width as u8, place), shadow.into(), value]);
+    session.me.record(width as u8, place, &record::Pin { shadow, value });
 }
 
 /// The hooks that come most often: each first tries to do without a session.
@@ -151,7 +152,7 @@ pub(crate) mod often {
     ) -> u32 {
         let Some(mut session) = Session::begin_hook() else { return 0 };
         let shadow = note_read::<true>(&mut session, place, detail, at, value, to);
-        session.recorder().tell(head(Kind::Read, detail, place), to != 0, met);
+        session.recorder().grant(head(Kind::Read, detail, place), to != 0, met);
         session.point();
         shadow
     }
@@ -192,7 +193,7 @@ pub(crate) mod often {
         if let Some(mut session) = Session::begin_hook() {
             note_write::<true>(&mut session, place, detail, at, value, shadows);
             let kind = if shadows == 0 { Kind::Write } else { Kind::WriteShadow };
-            session.recorder().tell(head(kind, detail, place), shadows != 0, met);
+            session.recorder().grant(head(kind, detail, place), shadows != 0, met);
             session.point();
         }
     }
@@ -218,7 +219,7 @@ pub(crate) mod often {
     extern "C" fn branch_in_session(head: u64, shadow: u32, met: *mut Met) {
         if let Some(mut session) = Session::begin_hook() {
             session.me.access::<true, 0>(head, 0, shadow.into(), []);
-            session.recorder().tell(head, false, met);
+            session.recorder().grant(head, false, met);
         }
     }
 
@@ -297,10 +298,9 @@ hooks! {
         let symbolic = wanted(info.has(AccessInfo::SYMBOLIC));
         let operand = (operand_shadow, operand);
         let written = if symbolic { modified(info.rmw(), width, (read, old), operand) } else { 0 };
-        let shadows = u64::from(written) | u64::from(address_shadow) << 32;
-        session.me.event([
-            head(Kind::ReadModifyWrite, detail(info), place), address as u64, old, new, shadows,
-        ]);
+        let address = address as u64;
+        let record = ReadModifyWrite { address, old, new, shadow: written, address_shadow };
+        session.me.record(detail(info), place, &record);
         if symbolic && written == 0 && info.rmw() != RmwKind::Exchange {
             count_pin(PinReason::Other as u32);
             note_pin(&mut session, place, width, read, old);
@@ -326,10 +326,9 @@ hooks! {
             0
         };
         let new = if success != 0 { desired } else { old };
-        let shadows = u64::from(written) | u64::from(address_shadow) << 32;
-        session.me.event([
-            head(Kind::ReadModifyWrite, detail(info), place), address as u64, old, new, shadows,
-        ]);
+        let address = address as u64;
+        let record = ReadModifyWrite { address, old, new, shadow: written, address_shadow };
+        session.me.record(detail(info), place, &record);
         session.point();
         if symbolic { read } else { 0 }
     }
@@ -430,7 +429,7 @@ hooks! {
         let held = (outcome ^ wanted ^ 1) & 1;
         let negated = (wanted & 1) ^ 1;
         let detail = (held | negated << 1) as u8;
-        session.me.event([head(Kind::Assert, detail, place), shadow.into()]);
+        session.me.record(detail, place, &record::Assert { shadow });
         if held == 0 {
             session.me.fails();
         }
@@ -461,7 +460,7 @@ hooks! {
         session.me.library_frames.push(frame);
         let recorder = session.recorder();
         recorder.meet(caller as u64);
-        recorder.put([head(Kind::Library, 1, caller as u64)]);
+        recorder.record(1, caller as u64, &record::Library {});
         &raw mut session.me.slots
     }
 
@@ -556,8 +555,7 @@ hooks! {
 
     fn __foretell_region_begin(session, name: *const c_char, site: *const Site) => {
         let place = session.recorder().site(site);
-        session.recorder().put_texts([head(Kind::RegionBegin, 0, place)], &[Text::C(name)]);
-        session.me.slots.index += 1;
+        session.me.record(0, place, &record::RegionBegin { name: Text::C(name) });
     }
 
     fn __foretell_region_end(session, site: *const Site) => {
@@ -610,8 +608,8 @@ pub unsafe extern "C" fn __foretell_summary_of(function: *const u8) -> u32 {
     foreign::summary_of(function as u64)
 }
 
-/// The slots of a thread that has no session: its own if it has any, so that a signal handler does
-/// not mix up what it interrupted.
+/// The slots of code that runs without a session: shared ones, so that a signal handler that interrupted the runtime does not
+/// change the slots of its own thread.
 fn slots_outside() -> *mut CallSlots {
     NO_SLOTS.0.get()
 }
@@ -622,7 +620,7 @@ fn leave_calls(session: &mut Session, over: impl Fn(u64) -> bool) {
         let frame = session.me.frames.pop();
         if session.me.library_frames.last() == frame.as_ref() {
             session.me.library_frames.pop();
-            session.recorder().put([head(Kind::Library, 0, 0)]);
+            session.recorder().record(0, 0, &record::Library {});
         } else {
             session.me.event([head(Kind::Return, 0, 0)]);
         }
@@ -808,7 +806,7 @@ pub fn resized(session: &mut Session, block: u64, moved: u64, size: u64, kept: u
         shadows.push(note_read::<false>(session, place, detail, block + at, value, 0));
     }
     session.event(Kind::Free, 0, [block]);
-    session.event(Kind::Alloc, 0, [moved, size]);
+    session.record(0, &record::Alloc { address: moved, size });
     for ((at, size), shadow) in pieces().zip(shadows) {
         // SAFETY: as above.
         let value = unsafe { peek(moved + at, size) };
@@ -835,7 +833,7 @@ unsafe fn register(session: &mut Session, module: &Module) {
     if module.flags & MODULE_RUST != 0 {
         crate::wrappers::rust::IS_RUST.store(true, Relaxed);
     }
-    recorder.put_notable([head(Kind::Instrumented, symbolic.into(), 0)]);
+    recorder.record(symbolic.into(), 0, &record::Instrumented {});
     // SAFETY: the module's own tables.
     unsafe {
         modules::announce();
@@ -846,23 +844,23 @@ unsafe fn register(session: &mut Session, module: &Module) {
         }
         for index in 0..module.global_count {
             let global = &*module.globals.add(index as usize);
-            recorder.put_texts(
-                [head(Kind::DefineGlobal, 0, 0), global.address as u64, global.size],
-                &[Text::C(global.name)],
-            );
+            let (address, size) = (global.address as u64, global.size);
+            let name = Text::C(global.name);
+            recorder.record(0, 0, &record::DefineGlobal { address, size, name });
             if module.abi_version == ABI_VERSION && *global.layout != 0 {
-                recorder.put_texts(
-                    [head(Kind::DefineDescription, 0, global.address as u64), global.size],
-                    &[Text::C(global.name), Text::Bytes(b""), Text::C(global.layout)],
-                );
-                let place = global.address as u64;
-                recorder.put([head(Kind::Describe, 0, place), place]);
+                let record = record::DefineDescription {
+                    size,
+                    name: Text::C(global.name),
+                    function: Text::Bytes(b""),
+                    layout: Text::C(global.layout),
+                };
+                recorder.record(0, address, &record);
+                recorder.record(0, address, &record::Describe { address });
             }
             // Large arrays are left out: their first read tells.
             let known = global.size.min(foretell_wire::MAX_TEXT as u64) as usize;
             let bytes = std::slice::from_raw_parts(global.address, known);
-            recorder
-                .put_texts([head(Kind::Image, 0, 0), global.address as u64], &[Text::Bytes(bytes)]);
+            recorder.record(0, 0, &record::Image { address, bytes });
         }
     }
 }

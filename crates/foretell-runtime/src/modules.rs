@@ -1,9 +1,9 @@
 //! The executable parts of the program and its libraries, for the recorder to find source lines.
 
-use foretell_wire::Kind;
+use foretell_wire::record::DefineModule;
 use libc::{c_int, c_void};
 
-use crate::recorder::{Text, head, recorder};
+use crate::recorder::{Text, recorder};
 use crate::turn::TurnCell;
 
 /// An executable segment.
@@ -77,10 +77,8 @@ unsafe extern "C" fn visit(
             let libc = LIBC.iter().any(|beginning| file.starts_with(beginning.as_bytes()));
             let openmp = OPENMP.iter().any(|name| file.starts_with(name));
             segments().push(Segment { first, end, pass: false, libc, openmp });
-            recorder().put_texts(
-                [head(Kind::DefineModule, 0, 0), info.dlpi_addr, first, end],
-                &[Text::C(info.dlpi_name)],
-            );
+            let (load_address, file) = (info.dlpi_addr, Text::C(info.dlpi_name));
+            recorder().record(0, 0, &DefineModule { load_address, first, end, file });
         }
     }
     0

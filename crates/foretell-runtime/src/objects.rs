@@ -7,10 +7,11 @@
 use std::cell::{Cell, RefCell};
 
 use foretell_wire::condition::Condition;
-use foretell_wire::{Kind, ObjectKind, of_variable};
+use foretell_wire::record::{self, Stands};
+use foretell_wire::standing::Awaited;
+use foretell_wire::{ObjectKind, of_variable};
 
-use crate::recorder::{head, recorder};
-use crate::scheduler;
+use crate::recorder::recorder;
 use crate::turn::{Turn, TurnCell};
 
 /// Spreads the bits of an address for tables whose size is a power of two.
@@ -245,9 +246,10 @@ pub fn define(turn: Turn, address: u64, model: Model) -> &'static Object {
         Model::Barrier(barrier) => (ObjectKind::Barrier, barrier.parties),
         Model::Channel(kind) => (*kind, 0),
     };
-    let what = u64::from(number) | u64::from(kind as u32) << 32;
+    let (kind, amount) = (kind as u32, amount.into());
+    let record = record::DefineObject { object: number, kind, address, amount };
     // SAFETY: the token; nobody else has the recorder here.
-    unsafe { recorder() }.put([head(Kind::DefineObject, 0, 0), what, address, amount.into()]);
+    unsafe { recorder() }.record(0, 0, &record);
     let (shared, buried) = (Cell::new(false), Cell::new(false));
     let object: &'static Object =
         Box::leak(Box::new(Object { number, address, model, shared, buried }));
@@ -337,30 +339,30 @@ const OWNER_DIED: u32 = 0x4000_0000;
 /// Of the first word of a reader-writer lock.
 const WRITE_LOCKED: u32 = 2;
 
-/// For people.
-pub fn describe(turn: Turn, number: u32) -> String {
+/// The address of what a thread waits for, without the marks of what belongs to a variable. (A channel's key has none.)
+pub fn without_marks(on: Awaited, subject: u64) -> u64 {
+    match on {
+        Awaited::Mutex | Awaited::Condition => subject & !of_variable::ANY,
+        _ => subject,
+    }
+}
+
+/// Where a thread stands that waits for the object.
+pub fn awaited(turn: Turn, number: u32, thread: u32, event: u32) -> Stands {
     let object = by_number(turn, number);
-    let holder = |owner: Option<u32>| match owner {
-        Some(owner) => format!(" held by {}", scheduler::thread_name(owner)),
-        None => String::new(),
-    };
-    // A channel's is none.
-    let address = object.address & !of_variable::ANY;
+    let stands = |on: Awaited| Stands::new(thread, event, on, object.address);
     match &object.model {
-        Model::Mutex(mutex) => format!("mutex {address:#x}{}", holder(mutex.owner.get())),
+        Model::Mutex(mutex) => stands(Awaited::Mutex).held_by(mutex.owner.get()),
         Model::ReaderWriter(lock) => {
             let owner = lock.writer.get().or_else(|| lock.readers.borrow().first().copied());
-            format!("reader-writer lock {:#x}{}", object.address, holder(owner))
+            stands(Awaited::ReaderWriterLock).held_by(owner)
         }
-        Model::Condition(_) => format!("condition {address:#x}"),
-        Model::Semaphore(_) => format!("semaphore {:#x}", object.address),
-        Model::Channel(_) => format!("channel {:#x}", object.address),
-        Model::Barrier(barrier) => format!(
-            "barrier {:#x} ({} of {} came)",
-            object.address,
-            barrier.arrived.get(),
-            barrier.parties
-        ),
+        Model::Condition(_) => stands(Awaited::Condition),
+        Model::Semaphore(_) => stands(Awaited::Semaphore),
+        Model::Channel(_) => stands(Awaited::Channel),
+        Model::Barrier(barrier) => {
+            stands(Awaited::Barrier).of_whom(barrier.arrived.get(), barrier.parties)
+        }
     }
 }
 

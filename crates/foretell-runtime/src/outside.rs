@@ -8,14 +8,14 @@
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use foretell_wire::Kind;
 use foretell_wire::outside::{AWAITED, Cause};
+use foretell_wire::record;
 use libc::c_int;
 
 use crate::channels;
 use crate::clients;
 use crate::objects::{self, Model};
-use crate::recorder::{Text, head, recorder};
+use crate::recorder::recorder;
 use crate::sys;
 use crate::thread::{Session, State, Thread, Wait};
 use crate::turn::{Turn, TurnCell};
@@ -55,12 +55,7 @@ fn put(thread: u32, flags: u32, cause: Cause, number: u64, text: &str, place: u6
     // SAFETY: callers have the turn.
     let recorder = unsafe { recorder() };
     recorder.meet(place);
-    let words = [
-        head(Kind::Outside, cause as u8, place),
-        u64::from(thread) | u64::from(flags) << 32,
-        number,
-    ];
-    recorder.put_texts(words, &[Text::Bytes(text.as_bytes())]);
+    recorder.record(cause as u8, place, &record::Outside { thread, flags, number, text });
 }
 
 /// In a forked child: the parent is the outside world, and no timer is inherited.

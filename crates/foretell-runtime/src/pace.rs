@@ -12,6 +12,7 @@
 //! other things than that.
 
 use foretell_wire::again::Short;
+use foretell_wire::limits::LONGEST_LOOP;
 use foretell_wire::{Kind, measure};
 
 use crate::recorder::Recorder;
@@ -31,9 +32,6 @@ const LOOK_AFTER: u32 = 256;
 const LEAST_OF_A_TURN: u64 = 64;
 /// Records that are compared.
 const COMPARED: usize = 48;
-/// Records of a loop that spins, at most.
-const LONGEST_LOOP: usize = 16;
-
 /// The deadline to which time jumps though threads can run, if it does. `real`: somebody waits for the
 /// outside, so that the time has to be over there, too.
 pub fn deadline(threads: &[*mut Thread], work: u64, real: impl FnOnce() -> bool) -> Option<u64> {

@@ -9,11 +9,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use foretell_abi::Site;
-use foretell_wire::Kind;
 use foretell_wire::predictor::{Branch, Predictor};
+use foretell_wire::record;
 
 use crate::local;
-use crate::recorder::{Recorder, head, recorder};
+use crate::recorder::{Recorder, recorder};
 use crate::scheduler::scheduler;
 
 /// Whether paths are recorded.
@@ -56,7 +56,8 @@ impl Path {
         // SAFETY: a thread of ours that runs has the turn.
         let recorder = unsafe { recorder() };
         let place = recorder.site(site);
-        recorder.put([head(Kind::Mispredicted, 0, place), outcome, self.predicted]);
+        let predicted_before = self.predicted;
+        recorder.record(0, place, &record::Mispredicted { outcome, predicted_before });
         self.predicted = 0;
     }
 }
@@ -117,6 +118,7 @@ pub fn end(recorder: &mut Recorder) {
 /// The thread has no more branches.
 pub fn end_of(recorder: &mut Recorder, thread: u32, path: &mut Option<Path>) {
     if let Some(path) = path.take() {
-        recorder.put([head(Kind::PathEnd, 0, 0), thread.into(), path.predicted]);
+        let predicted_since = path.predicted;
+        recorder.record(0, 0, &record::PathEnd { thread, predicted_since });
     }
 }

@@ -5,6 +5,7 @@
 //! thread runs on without any cost but one comparison.
 
 use foretell_wire::base::{Base, Candidate, Chosen, Clock};
+use foretell_wire::standing::Sentence;
 
 use crate::sys;
 use crate::thread::{State, Thread};
@@ -36,7 +37,7 @@ pub enum Choice {
     /// No thread can run.
     Nobody,
     /// The program cannot do what the schedule says.
-    Diverged(String),
+    LeftSchedule(Sentence),
 }
 
 /// An oracle.

@@ -12,9 +12,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, compiler_fence};
 
 use foretell_abi::{Cursor, Met, NEVER};
 use foretell_wire::again::{Again, Short};
+pub use foretell_wire::record::head;
+use foretell_wire::record::{self, Record};
+use foretell_wire::standing::Sentence;
 use foretell_wire::{
-    ATTACHED, CHUNK_BYTES, CHUNKS, CONTRACT, End, HEADER_BYTES, Header, Kind, MAGIC, MAX_RECORD,
-    MAX_TEXT, MESSAGE_BYTES, OTHER_BUILD, RING_BYTES, TERM_SHADOW, VERSION, access,
+    ATTACHED, CHUNK_BYTES, CHUNKS, CONTRACT, End, HEADER_BYTES, Header, Kind, MAGIC, MAX_TEXT,
+    MESSAGE_BYTES, OTHER_BUILD, RECORD_BYTES, RING_BYTES, TERM_SHADOW, VERSION, access, gap,
 };
 
 use crate::sys;
@@ -44,10 +47,10 @@ pub struct Recorder {
     /// Every event is shown to `forced::check`: the limit is such that each record is looked at.
     checked: bool,
     again: Again,
-    /// The instruction that was told to be met, by the number of its entry in `again`.
-    met: [*mut Met; Again::WAYS],
-    /// Instructions are told so; not while a library is being unloaded.
-    tells: bool,
+    /// The instruction that may append short records itself, by the number of its entry in `again`.
+    granted: [*mut Met; Again::WAYS],
+    /// Instructions may do so; not while a library is being unloaded.
+    grants: bool,
     sites: SeenSites,
 }
 
@@ -66,8 +69,8 @@ static RECORDER: TurnCell<Recorder> = TurnCell::new(Recorder {
     on: false,
     checked: false,
     again: Again::new(),
-    met: [null_mut(); Again::WAYS],
-    tells: true,
+    granted: [null_mut(); Again::WAYS],
+    grants: true,
     sites: SeenSites { cache: [0; SeenSites::WAYS], all: Vec::new(), count: 0 },
 });
 
@@ -93,23 +96,17 @@ pub unsafe fn recorder() -> &'static mut Recorder {
     unsafe { RECORDER.get() }
 }
 
-/// The first word of a record.
-#[inline(always)]
-pub fn head(kind: Kind, detail: u8, place: u64) -> u64 {
-    u64::from(kind as u8) | u64::from(detail) << 8 | place << 16
-}
-
 /// The same for a record that has `N` words more, see `foretell_wire::access::MORE`.
 #[inline(always)]
 fn with_more<const N: usize>(head: u64) -> u64 {
     if N > 0 { head | u64::from(access::MORE) << 8 } else { head }
 }
 
-/// Whether a record with this first word has so many words and texts.
-fn fits(head: u64, words: usize, texts: usize) -> bool {
+/// Whether a record with this first word has so many words, and no texts.
+fn fits(head: u64, words: usize) -> bool {
     Kind::from_code(head as u8).is_some_and(|kind| {
         let layout = kind.layout();
-        (words, texts) == (layout.fixed((head >> 8) as u8), layout.texts.len())
+        (words, 0) == (layout.fixed((head >> 8) as u8), layout.texts.len())
     })
 }
 
@@ -128,15 +125,14 @@ pub enum Text<'a> {
     C(*const libc::c_char),
 }
 
-impl Text<'_> {
+impl record::Text for Text<'_> {
     fn bytes(&self) -> &[u8] {
-        let bytes = match *self {
+        match *self {
             Text::Bytes(bytes) => bytes,
             Text::C(pointer) if pointer.is_null() => &[],
             // SAFETY: instrumented code passes strings that end in NUL.
             Text::C(pointer) => unsafe { std::ffi::CStr::from_ptr(pointer).to_bytes() },
-        };
-        &bytes[..bytes.len().min(MAX_TEXT)]
+        }
     }
 }
 
@@ -236,7 +232,7 @@ impl Recorder {
 
     fn full_at(&self) -> *mut u64 {
         // SAFETY: within the chunk.
-        unsafe { self.base.byte_add(CHUNK_BYTES - MAX_RECORD) }
+        unsafe { self.base.byte_add(CHUNK_BYTES - RECORD_BYTES) }
     }
 
     fn set_limit(&mut self) {
@@ -375,7 +371,7 @@ impl Recorder {
         if self.next() >= self.limit && !self.make_room() {
             return;
         }
-        self.untell(Again::way(head));
+        self.revoke(Again::way(head));
         self.again.enter(head, address);
         // SAFETY: below the limit there is room for the longest record.
         unsafe {
@@ -389,7 +385,7 @@ impl Recorder {
     /// Appends a record of fixed size.
     #[inline(always)]
     pub fn put<const N: usize>(&mut self, words: [u64; N]) {
-        debug_assert!(fits(words[0], N, 0));
+        debug_assert!(fits(words[0], N));
         if self.next() >= self.limit && !self.make_room() {
             return;
         }
@@ -402,49 +398,42 @@ impl Recorder {
         }
     }
 
-    /// Appends a record of fixed size that the recorder outside wants to see at once.
-    pub fn put_notable<const N: usize>(&mut self, words: [u64; N]) {
-        self.put(words);
-        if self.on {
-            self.note();
-        }
-    }
-
     /// The chunk has something that the recorder outside wants to see at once.
     fn note(&self) {
         // SAFETY: the header lives as long as the process.
         unsafe { &(*self.header).notable[self.chunk % CHUNKS] }.store(1, Relaxed);
     }
 
-    /// Appends a record that ends in texts.
-    pub fn put_texts<const N: usize>(&mut self, words: [u64; N], texts: &[Text]) {
-        debug_assert!(fits(words[0], N, texts.len()));
+    /// Appends a record; its texts are cut at [`MAX_TEXT`].
+    #[inline(always)]
+    pub fn record<const N: usize, R: Record<N>>(&mut self, detail: u8, place: u64, record: &R) {
         if self.next() >= self.limit && !self.make_room() {
             return;
         }
-        if Kind::from_code(words[0] as u8).is_some_and(Kind::is_notable) {
+        if R::KIND.is_notable() {
             self.note();
         }
+        let head = head(R::KIND, detail, place);
         // SAFETY: below the limit there is room for the longest record.
         unsafe {
-            for (i, word) in words.into_iter().enumerate() {
-                self.next().add(i).write(word);
+            self.next().write(head);
+            for (i, word) in record.words().into_iter().enumerate() {
+                self.next().add(1 + i).write(word);
             }
-            let mut at = N;
-            for text in texts {
-                let bytes = text.bytes();
+            let mut at = 1 + N;
+            for text in record.texts() {
+                let bytes = record::Text::bytes(text);
+                let bytes = &bytes[..bytes.len().min(MAX_TEXT)];
                 self.next().add(at).write(bytes.len() as u64);
                 at += 1;
-                let length = bytes.len().div_ceil(8);
-                for i in 0..length {
+                for part in bytes.chunks(8) {
                     let mut word = [0; 8];
-                    let part = &bytes[i * 8..bytes.len().min(i * 8 + 8)];
                     word[..part.len()].copy_from_slice(part);
-                    self.next().add(at + i).write(u64::from_le_bytes(word));
+                    self.next().add(at).write(u64::from_le_bytes(word));
+                    at += 1;
                 }
-                at += length;
             }
-            self.publish(at, words[0]);
+            self.publish(at, head);
         }
     }
 
@@ -466,17 +455,16 @@ impl Recorder {
         unsafe { (*self.cursor).next = next };
     }
 
-    /// Tells an instruction that what it does was met, so that it can append the next record by
-    /// itself; `head` is the first word of the long form, without the mark of what has a word `more`.
-    pub fn tell(&mut self, head: u64, more: bool, met: *mut Met) {
+    /// Lets an instruction append its next records by itself, in their short form; `head` is the first word of the long form, without the mark of what has a word `more`.
+    pub fn grant(&mut self, head: u64, more: bool, met: *mut Met) {
         let head = if more { with_more::<1>(head) } else { head };
         let way = Again::way(head);
-        let owner = self.met[way];
-        if met.is_null() || !self.tells || (owner != met && !owner.is_null()) {
+        let owner = self.granted[way];
+        if met.is_null() || !self.grants || (owner != met && !owner.is_null()) {
             return;
         }
         if let Some(begin) = self.again.begin(head) {
-            self.met[way] = met;
+            self.granted[way] = met;
             // SAFETY: it belongs to a module that is loaded.
             unsafe {
                 (*met).word = Again::begin_of_short(way, more);
@@ -485,22 +473,22 @@ impl Recorder {
         }
     }
 
-    /// The entry with this number becomes another one.
-    fn untell(&mut self, way: usize) {
-        let met = std::mem::replace(&mut self.met[way], null_mut());
+    /// The entry with this number becomes another one: its instruction appends nothing by itself any more.
+    fn revoke(&mut self, way: usize) {
+        let met = std::mem::replace(&mut self.granted[way], null_mut());
         if !met.is_null() {
             // SAFETY: it belongs to a module that is loaded.
             unsafe { (*met).begin = NEVER };
         }
     }
 
-    /// No place was met: a library is being unloaded, and what is loaded next may take its place.
-    /// With `quiet` no instruction will be told.
+    /// Forgets all places: a library is being unloaded, and what is loaded next may take its place.
+    /// With `quiet` no instruction appends records by itself from now on.
     pub fn forget_places(&mut self, quiet: bool) {
-        self.tells = !quiet;
+        self.grants = !quiet;
         self.again.forget();
         for way in 0..Again::WAYS {
-            self.untell(way);
+            self.revoke(way);
         }
         self.sites.forget();
     }
@@ -514,7 +502,7 @@ impl Recorder {
         self.began = thread.slots.index;
         if self.turn != thread.number {
             self.turn = thread.number;
-            self.put([head(Kind::Turn, 0, 0), thread.number.into()]);
+            self.record(0, 0, &record::Turn { thread: thread.number });
         }
     }
 
@@ -584,7 +572,7 @@ impl Recorder {
     #[inline(never)]
     fn define_place(&mut self, place: u64) {
         if !self.sites.has(place) && self.sites.insert(place | SeenSites::COUNTER) {
-            self.put_notable([head(Kind::DefinePlace, 0, place)]);
+            self.record(0, place, &record::DefinePlace {});
         }
         self.sites.cache[SeenSites::way(place)] = place;
     }
@@ -597,11 +585,9 @@ impl Recorder {
         if self.sites.insert(place) {
             // SAFETY: sites are constants of the instrumented module.
             let site = unsafe { &*site };
-            let position = u64::from(site.line) | u64::from(site.column) << 32;
-            self.put_texts(
-                [head(Kind::DefineSite, 0, place), position],
-                &[Text::C(site.file), Text::C(site.function)],
-            );
+            let (file, function) = (Text::C(site.file), Text::C(site.function));
+            let foretell_abi::Site { line, column, .. } = *site;
+            self.record(0, place, &record::DefineSite { line, column, file, function });
         }
     }
 
@@ -611,12 +597,15 @@ impl Recorder {
         if self.sites.insert(place) {
             // SAFETY: descriptions are constants of the instrumented module.
             let what = unsafe { &*what };
-            self.put_texts(
-                [head(Kind::DefineDescription, 0, place), what.size],
-                &[Text::C(what.name), Text::C(what.function), Text::C(what.layout)],
-            );
+            let record = record::DefineDescription {
+                size: what.size,
+                name: Text::C(what.name),
+                function: Text::C(what.function),
+                layout: Text::C(what.layout),
+            };
+            self.record(0, place, &record);
         }
-        self.put([head(Kind::Describe, 0, place), address]);
+        self.record(0, place, &record::Describe { address });
     }
 
     /// The shadow of the next term to be defined; 0 when there are too many.
@@ -633,14 +622,21 @@ impl Recorder {
 
     /// A sentence on what the trace lacks.
     pub fn gap(&mut self, count: u64, what: &str) {
-        self.put_texts([head(Kind::Gap, 0, 0), count], &[Text::Bytes(what.as_bytes())]);
+        self.record(gap::ANY, 0, &record::Gap { count, what });
     }
 
     /// A sentence on what was held at its recorded value: it restricts what can be predicted to the
     /// recorded path, as a branch does, and loses nothing of it.
     pub fn restriction(&mut self, count: u64, what: &str) {
-        let head = head(Kind::Gap, foretell_wire::HELD_FIXED, 0);
-        self.put_texts([head, count], &[Text::Bytes(what.as_bytes())]);
+        self.record(gap::HELD_FIXED, 0, &record::Gap { count, what });
+    }
+
+    /// Why the run leaves its schedule: with threads and addresses as data, as the recorder outside has their names.
+    pub fn why_it_left(&mut self, why: &Sentence) {
+        for piece in &why.0 {
+            let (detail, content) = piece.record();
+            self.record(detail, 0, &record::Said { content });
+        }
     }
 
     /// Counts a turn, so that the recorder outside sees that the program lives.

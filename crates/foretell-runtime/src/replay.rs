@@ -39,7 +39,7 @@ pub fn cursor(path: &[u32]) -> Cursor {
 pub fn peek(me: &Thread, kinds: &[Kind]) -> Option<(Kind, u32)> {
     let (kind, number) = me.replay.next()?;
     if !kinds.contains(&kind) {
-        scheduler::stop(End::Diverged, &me.replay.strays(&me.path, kinds[0], me.slots.index));
+        scheduler::stop(End::LeftSchedule, &me.replay.strays(&me.path, kinds[0], me.slots.index));
     }
     Some((kind, number))
 }

@@ -21,8 +21,11 @@
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::SeqCst;
 
+use foretell_wire::limits::{LONGEST_TURN, PATIENCE_AT_END, PATIENCE_OUTSIDE, POINTS_AT_END};
 use foretell_wire::outside::Cause;
-use foretell_wire::{End, Kind, format_path, format_standstill};
+use foretell_wire::record::{self, Stands};
+use foretell_wire::standing::{self, Awaited, Piece, Sentence};
+use foretell_wire::{End, Kind};
 
 use crate::channels;
 use crate::clients;
@@ -152,7 +155,7 @@ pub fn start(policy: Box<dyn Policy>) {
 pub fn define_task(me: &Thread) {
     // SAFETY: the thread has the turn.
     let recorder = unsafe { recorder() };
-    recorder.put_notable([head(Kind::Task, 0, 0), u64::from(me.number) | u64::from(me.task) << 32]);
+    recorder.record(0, 0, &record::Task { thread: me.number, task: me.task });
 }
 
 /// A new thread, child of `parent`; it is runnable and waits for its first turn.
@@ -179,10 +182,7 @@ pub fn create(parent: Option<&mut Thread>) -> *mut Thread {
         let path = &(*thread).path;
         forced::born(path);
         let bytes: Vec<u8> = path.iter().flat_map(|&part| u64::from(part).to_le_bytes()).collect();
-        recorder().put_texts(
-            [head(Kind::DefineThread, 0, 0), (*thread).number.into()],
-            &[crate::recorder::Text::Bytes(&bytes)],
-        );
+        recorder().record(0, 0, &record::DefineThread { thread: (*thread).number, path: bytes });
     }
     thread
 }
@@ -211,7 +211,7 @@ fn took_turn(me: &mut Thread) {
     // Before its first event a thread has not begun: what was sent to it then is noted at its next turn.
     if me.slots.index > 0 {
         for channel in std::mem::take(&mut me.handled_signals) {
-            me.event([head(Kind::Receive, 0, 0), channel.into(), 1]);
+            me.record(0, 0, &record::Receive { channel, amount: 1 });
         }
     }
     if let Some(policy) = &mut scheduler.policy {
@@ -225,9 +225,6 @@ fn took_turn(me: &mut Thread) {
         me.pause_at = 0;
     }
 }
-
-/// A thread asks again at least this often, so that those back from system calls get on.
-const LONGEST_TURN: u32 = 1 << 16;
 
 /// Sleeps until the turn is given to this thread, which is on its home.
 pub fn wait_for_turn(me: &mut Thread) {
@@ -356,19 +353,8 @@ fn spend_points(scheduler: &mut Scheduler, me: *mut Thread) {
         scheduler.points_at_end = scheduler.points_at_end.saturating_sub(spent);
     }
     if scheduler.points == 0 {
-        let mut text = String::from("the run did not end within its limit of scheduling points");
-        for &thread in &scheduler.threads {
-            // SAFETY: live threads.
-            let thread = unsafe { &*thread };
-            text.push_str(&format!(
-                "; thread {} is at event {}",
-                format_path(&thread.path),
-                thread.slots.index
-            ));
-            if thread.state == State::Blocked {
-                text.push_str(&format!(" and waits for {}", waits_for(thread)));
-            }
-        }
+        let text = Sentence::from("the run did not end within its limit of scheduling points");
+        say_where_threads_stand(scheduler);
         if !may_change_by_itself(scheduler) {
             stop(End::Livelock, &text);
         }
@@ -529,12 +515,6 @@ enum Next {
     Free,
 }
 
-/// Scheduling points that the other threads get when a thread is about to end the process. Those that
-/// never end must not keep it alive.
-const POINTS_AT_END: u64 = 100_000;
-/// How long threads in system calls are waited for at the end of the process, in real nanoseconds.
-const PATIENCE_AT_END: u64 = 1_000_000_000;
-
 /// The thread that is about to end the process and waits for the others.
 fn who_ends(scheduler: &Scheduler) -> Option<*mut Thread> {
     scheduler.threads.iter().copied().find(|&thread| {
@@ -546,9 +526,6 @@ fn who_ends(scheduler: &Scheduler) -> Option<*mut Thread> {
 
 /// How long the real world is waited for before the threads are looked at again, in nanoseconds.
 const LOOK_AGAIN: u64 = 1_000_000;
-/// How long a schedule waits for what has to come from outside the program.
-const PATIENCE: u64 = 10_000_000_000;
-
 /// Asks the policy. Ends the program when nobody can ever run again.
 fn choose(me: *mut Thread) -> Next {
     // SAFETY: the caller has the turn.
@@ -639,10 +616,12 @@ fn choose(me: *mut Thread) -> Next {
                 if played && idle && clients::when_idle(&scheduler.threads, false) {
                     continue;
                 }
-                if waited > PATIENCE || played {
-                    let who = format_path(&thread.path);
-                    let what = waits_for(thread);
-                    stop(End::Diverged, &format!("thread {who} waits too long for {what}"));
+                if waited > PATIENCE_OUTSIDE || played {
+                    let who = Sentence::default().thread(&thread.path);
+                    stop(
+                        End::LeftSchedule,
+                        &who.text(" waits too long for ").then(waits_for(thread)),
+                    );
                 }
                 waited += LOOK_AGAIN;
                 if matches!(thread.wait, Wait::Kernel(_)) {
@@ -720,7 +699,7 @@ fn choose(me: *mut Thread) -> Next {
                 // The recorder outside ends the run if this takes too long.
                 sys::sleep(LOOK_AGAIN);
             }
-            Choice::Diverged(message) => stop(End::Diverged, &message),
+            Choice::LeftSchedule(message) => stop(End::LeftSchedule, &message),
         }
     }
 }
@@ -1022,13 +1001,16 @@ pub fn after_fork(me: &mut Thread) {
 }
 
 /// Ends the program: it cannot go on under the scheduler.
-pub fn stop(end: End, message: &str) -> ! {
+pub fn stop(end: End, why: &Sentence) -> ! {
     // SAFETY: the caller has the turn.
     let recorder = unsafe { recorder() };
     if !recorder.is_on() {
-        say(message);
+        say(&why.to_string());
     }
-    recorder.end(end, message);
+    if end == End::LeftSchedule {
+        recorder.why_it_left(why);
+    }
+    recorder.end(end, &why.to_string());
     sys::exit(foretell_wire::STOPPED_STATUS)
 }
 
@@ -1043,44 +1025,79 @@ pub fn say(message: &str) {
     sys::write(2, format!("foretell: {message}\n").as_bytes());
 }
 
-/// Who waits for what.
-fn deadlock(scheduler: &Scheduler) -> String {
-    // SAFETY: live threads.
-    let threads = scheduler.threads.iter().map(|&thread| unsafe { &*thread });
-    format_standstill(threads.map(|thread| (&*thread.path, waits_for(thread))))
-}
-
-/// What the thread waits for, for people.
-pub fn waits_for(thread: &Thread) -> String {
-    match thread.wait {
-        // SAFETY: only who has the turn looks at other threads.
-        Wait::Object(object) => objects::describe(unsafe { Turn::held() }, object),
-        Wait::Thread(number) => format!("the end of {}", thread_name(number)),
-        Wait::Once(address) => format!("the initialisation at {address:#x}"),
-        Wait::Futex(address) => format!("the futex at {address:#x}"),
-        Wait::Files => {
-            let files: Vec<String> = thread.files.iter().map(|file| file.fd.to_string()).collect();
-            format!("something to happen to file {}", files.join(", "))
-        }
-        Wait::Kernel(_) => "a message queue, a semaphore or a lock of the kernel".into(),
-        Wait::Time => "time to pass".into(),
-        Wait::Change => "a change of what it reads again and again".into(),
-        Wait::Look(_) => "a change of the file that it looks at again and again".into(),
-        Wait::Others => "the other threads, to end the process".into(),
-        Wait::None => "nothing".into(),
+/// Tells the recorder where every thread is and what it waits for.
+fn say_where_threads_stand(scheduler: &Scheduler) {
+    for &thread in &scheduler.threads {
+        // SAFETY: live threads, and the caller has the turn.
+        unsafe { stands(&*thread).iter().for_each(|stands| recorder().record(0, 0, stands)) };
     }
 }
 
-/// How people call the thread with this number.
-pub fn thread_name(number: u32) -> String {
+/// Who waits for what; the recorder has it as data.
+fn deadlock(scheduler: &Scheduler) -> Sentence {
+    say_where_threads_stand(scheduler);
+    // SAFETY: live threads.
+    let threads = scheduler.threads.iter().map(|&thread| unsafe { &*thread });
+    standing::standstill(threads.map(|thread| (&*thread.path, waits_for(thread))))
+}
+
+/// Where the thread is and what it waits for: more than one record if these are several files.
+fn stands(thread: &Thread) -> Vec<Stands> {
+    let stands = |on: Awaited, subject: u64| {
+        vec![Stands::new(thread.number, thread.slots.index, on, subject)]
+    };
+    match thread.wait {
+        _ if thread.state == State::Runnable => stands(Awaited::Nothing, 0),
+        Wait::None => stands(Awaited::Nothing, 0),
+        Wait::Object(object) => {
+            // SAFETY: only who has the turn looks at other threads.
+            let turn = unsafe { Turn::held() };
+            vec![objects::awaited(turn, object, thread.number, thread.slots.index)]
+        }
+        Wait::Thread(number) => stands(Awaited::Thread, number.into()),
+        Wait::Once(address) => stands(Awaited::Once, address),
+        Wait::Futex(address) => stands(Awaited::Futex, address),
+        Wait::Files => {
+            let file = |file: i32| Stands {
+                subject: file as u64,
+                ..Stands::new(thread.number, thread.slots.index, Awaited::File, 0)
+            };
+            thread.files.iter().map(|waited| file(waited.fd)).collect()
+        }
+        Wait::Kernel(_) => stands(Awaited::Kernel, 0),
+        Wait::Time => stands(Awaited::Time, 0),
+        Wait::Change => stands(Awaited::Change, 0),
+        Wait::Look(_) => stands(Awaited::FileChange, 0),
+        Wait::Others => stands(Awaited::Others, 0),
+    }
+}
+
+/// What the thread waits for, for people.
+pub fn waits_for(thread: &Thread) -> Sentence {
+    let all = stands(thread);
+    let Some(first) = all.first() else { return Sentence::from("nothing") };
+    let on = first.on().unwrap_or(Awaited::Nothing);
+    let name = match on {
+        Awaited::File => {
+            let files: Vec<String> = all.iter().map(|file| file.subject.to_string()).collect();
+            Piece::Text(files.join(", "))
+        }
+        _ => Piece::Address(objects::without_marks(on, first.subject)),
+    };
+    let holder = first.holder().map(path_of);
+    standing::awaited(on, name, holder.as_deref(), first.came())
+}
+
+/// The creation path of the thread with this number.
+pub fn path_of(number: u32) -> Vec<u32> {
     // SAFETY: the caller has the turn.
     let scheduler = unsafe { scheduler() };
     // SAFETY: the states of threads are never freed.
     let all = scheduler.threads.iter().chain(&scheduler.joinable).map(|&t| unsafe { &*t });
-    match all.into_iter().find(|thread| thread.number == number) {
-        Some(thread) => format!("thread {}", format_path(&thread.path)),
-        None => format!("thread number {number}"),
-    }
+    all.into_iter()
+        .find(|thread| thread.number == number)
+        .map(|t| t.path.clone())
+        .unwrap_or_default()
 }
 
 /// Whether the thread has the turn; for signal handlers, which run at any time.

@@ -7,7 +7,7 @@
 //!
 //! The server ends when the recorder closes the socket, or dies.
 
-use foretell_wire::server::{DESCRIPTORS, Hello, MOST_BYTES, Request};
+use foretell_wire::server::{DESCRIPTORS, Hello, PACKET_BYTES, Request};
 use libc::{c_int, c_void};
 
 use crate::real;
@@ -55,7 +55,7 @@ fn send(socket: c_int, bytes: &[u8]) {
 
 /// The next request with its files; `None` when there will be none.
 fn receive(socket: c_int) -> Option<(Request, [c_int; DESCRIPTORS])> {
-    let mut bytes = [0u8; MOST_BYTES];
+    let mut bytes = [0u8; PACKET_BYTES];
     // A header of 16 bytes, then the descriptors.
     let mut control = [0u64; 8];
     let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };

@@ -5,6 +5,7 @@
 //! keeps one shadow a byte with the byte's place in it, so that parts can be cut out and joined.
 
 use foretell_abi::{BinaryOp, CastOp};
+use foretell_wire::record::{DefineAddress, DefineBinary, DefineCast, DefineSelect, Record};
 use foretell_wire::{Kind, TERM_SHADOW, WIDE_OPERAND};
 use rustc_hash::FxHashMap;
 
@@ -33,13 +34,18 @@ pub fn binary(
     let shadow = recorder.next_term();
     if shadow != 0 {
         let value = if left == 0 { left_value } else { right_value };
-        let operands = u64::from(left) | u64::from(right) << 32;
         let width = u64::from(width);
+        let mut record = DefineBinary { left, right, value: None };
         if value >> 32 == 0 {
-            recorder.put([head(Kind::DefineBinary, op as u8, width | value << 8), operands]);
+            recorder.record(op as u8, width | value << 8, &record);
         } else {
-            let head = head(Kind::DefineBinary, op as u8 | WIDE_OPERAND, width);
-            recorder.put([head, operands, value]);
+            record.value = Some(value);
+            let [operands] = record.words();
+            recorder.put([
+                head(Kind::DefineBinary, op as u8 | WIDE_OPERAND, width),
+                operands,
+                value,
+            ]);
         }
     }
     shadow
@@ -55,7 +61,7 @@ pub fn cast(op: u32, from: u32, to: u32, operand: u32) -> u32 {
     let shadow = recorder.next_term();
     if shadow != 0 {
         let widths = u64::from(from) | u64::from(to) << 8;
-        recorder.put([head(Kind::DefineCast, op as u8, widths), operand.into()]);
+        recorder.record(op as u8, widths, &DefineCast { shadow: operand });
     }
     shadow
 }
@@ -70,7 +76,7 @@ pub fn address(op: u32, width: u32, index: u32, scale: u32, base: u64) -> u32 {
     let shadow = recorder.next_term();
     if shadow != 0 {
         let place = u64::from(width) | u64::from(scale) << 8;
-        recorder.put([head(Kind::DefineAddress, op as u8, place), index.into(), base]);
+        recorder.record(op as u8, place, &DefineAddress { index, base });
     }
     shadow
 }
@@ -84,13 +90,15 @@ pub fn select(width: u32, condition: (u32, u32), then: (u32, u64), otherwise: (u
     let recorder = unsafe { recorder() };
     let shadow = recorder.next_term();
     if shadow != 0 {
-        recorder.put([
-            head(Kind::DefineSelect, 0, width.into()),
-            u64::from(condition.0) | u64::from(then.0) << 32,
-            u64::from(otherwise.0) | u64::from(condition.1) << 32,
-            then.1,
-            otherwise.1,
-        ]);
+        let record = DefineSelect {
+            condition: condition.0,
+            then: then.0,
+            otherwise: otherwise.0,
+            condition_value: condition.1,
+            then_value: then.1,
+            otherwise_value: otherwise.1,
+        };
+        recorder.record(0, width.into(), &record);
     }
     shadow
 }

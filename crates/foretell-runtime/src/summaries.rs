@@ -2,6 +2,7 @@
 
 use foretell_abi::summaries::{Effect, Extent, Goes, Place, SUMMARIES, TOLD};
 use foretell_abi::{COPY_HELD, COPY_SYMBOLIC, Site};
+use foretell_wire::limits::MOST_IN_ARRAY;
 use libc::{c_char, c_int, size_t};
 
 use crate::foreign;
@@ -76,9 +77,6 @@ pub fn is_looked_at(descriptor: c_int) -> bool {
             && status.assume_init().st_mode & libc::S_IFMT == libc::S_IFCHR
     }
 }
-
-/// No list of descriptors is longer.
-const MOST_IN_ARRAY: u64 = 1 << 16;
 
 /// The length of a text of which at most so many bytes are looked at.
 fn length(text: u64, most: Option<u64>) -> u64 {

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, compiler_fence};
 
 use foretell_abi::{CallSlots, RECORDING};
+use foretell_wire::record::Record;
 use foretell_wire::sync_log::Cursor;
 use foretell_wire::{Kind, TERM_SHADOW, access};
 
@@ -415,6 +416,14 @@ impl Thread {
         self.slots.index = self.slots.index.wrapping_add(1);
     }
 
+    /// Appends an event of this thread, see [`Recorder::record`].
+    #[inline(always)]
+    pub fn record<const N: usize, R: Record<N>>(&mut self, detail: u8, place: u64, record: &R) {
+        // SAFETY: events are recorded by the thread that has the turn.
+        unsafe { recorder() }.record(detail, place, record);
+        self.slots.index = self.slots.index.wrapping_add(1);
+    }
+
     /// Appends an access of this thread, see [`Recorder::put_again`].
     #[inline(always)]
     pub fn access<const SITE: bool, const N: usize>(
@@ -705,6 +714,14 @@ impl Session {
         self.event_at(kind, detail, self.place, words);
     }
 
+    /// Appends an event with its fields.
+    #[inline(always)]
+    pub fn record<const N: usize, R: Record<N>>(&mut self, detail: u8, record: &R) {
+        let place = self.place;
+        self.recorder().meet(place);
+        self.me.record(detail, place, record);
+    }
+
     /// Appends an event.
     #[inline(always)]
     pub fn event_at<const N: usize>(
@@ -714,14 +731,11 @@ impl Session {
         place: u64,
         words: [u64; N],
     ) {
-        const { assert!(N <= 4) };
+        const { assert!(N <= 1, "records of several words have fields: `Session::record`") };
         self.recorder().meet(place);
         match words.as_slice() {
             [] => self.me.event([head(kind, detail, place)]),
-            &[a] => self.me.event([head(kind, detail, place), a]),
-            &[a, b] => self.me.event([head(kind, detail, place), a, b]),
-            &[a, b, c] => self.me.event([head(kind, detail, place), a, b, c]),
-            &[a, b, c, d, ..] => self.me.event([head(kind, detail, place), a, b, c, d]),
+            &[a, ..] => self.me.event([head(kind, detail, place), a]),
         }
     }
 

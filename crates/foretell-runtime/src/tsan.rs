@@ -8,6 +8,7 @@ use core::arch::naked_asm;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
+use foretell_wire::record::{self, ReadModifyWrite};
 use foretell_wire::{Kind, access};
 use libc::c_int;
 
@@ -254,7 +255,7 @@ pub extern "C" fn __tsan_init() {
     if let Some(mut session) = Session::begin_hook() {
         // SAFETY: a session has the turn.
         unsafe { crate::modules::announce() };
-        session.recorder().put_notable([head(Kind::Instrumented, 0, 0)]);
+        session.recorder().record(0, 0, &record::Instrumented {});
     }
 }
 
@@ -322,8 +323,11 @@ macro_rules! atomics {
                     (old, location(address).load(SeqCst))
                 };
                 let detail = access::detail($size, order_code(order));
-                let words = [address, old.into(), new.into(), 0];
-                session.event_at(Kind::ReadModifyWrite, detail, place, words);
+                let (old_bits, new_bits) = (old.into(), new.into());
+                session.recorder().meet(place);
+                session.me.record(detail, place, &ReadModifyWrite {
+                    address, old: old_bits, new: new_bits, shadow: 0, address_shadow: 0,
+                });
                 session.point();
                 old
             }

@@ -18,6 +18,7 @@
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, fence};
 
+use foretell_wire::limits::{SPINNING, SPINNING_BESIDE_SLEEPERS};
 use foretell_wire::outside::Cause;
 use libc::{c_int, c_void};
 
@@ -39,10 +40,6 @@ const EXPELLED: u8 = 2;
 
 /// How long a thread sleeps before it looks after the one that has the turn, in nanoseconds.
 pub const LOOK_AFTER: u64 = 20_000_000;
-/// Processor time without an event after which a thread spins, in nanoseconds.
-const SPINNING: u64 = 300_000_000;
-/// The same where others only wait for time or files: it may be at work, and nobody minds.
-const SPINNING_BESIDE_SLEEPERS: u64 = 3_000_000_000;
 /// The signal that makes a thread give its turn away.
 const SIGNAL: c_int = 61;
 

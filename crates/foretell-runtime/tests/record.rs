@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use common::{PATIENCE, build, check, library, options, recorded, run, scratch, steps};
 use foretell_record::{
-    Cause, Policy, RecordError, RecordOptions, RunEnd, record, record_sync_only,
+    Awaited, Cause, InSchedules, Policy, RecordError, RecordOptions, RunEnd, endless, record,
+    record_sync_only, standstill,
 };
 use foretell_trace::schedule::{CreationPath, Step};
 use foretell_trace::{Op, SyncOp, Trace};
@@ -82,10 +83,10 @@ fn a_step_of_a_thread_that_is_not_there_is_a_divergence() {
     options.steps = steps(&trace)[..3].to_vec();
     options.steps.push(any_step(&[7], 1, "write"));
     let (outcome, _) = recorded(&options);
-    let RunEnd::Diverged(found) = outcome.end else { panic!("{:?}", outcome.end) };
+    let RunEnd::LeftSchedule(found) = outcome.end else { panic!("{:?}", outcome.end) };
     assert_eq!((found.step, &found.found), (Some(4), &None));
-    assert!(found.reason.contains("thread 0.7"), "{found}");
-    assert!(found.reason.contains("has not been created"), "{found}");
+    assert!(found.to_string().contains("thread 0.7 should run"), "{found}");
+    assert!(found.reason.to_string().contains("has not been created"), "{found}");
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn another_event_than_expected_is_a_divergence_with_its_line() {
     options.steps = whole.clone();
     options.steps[at].operation = "release".into();
     let (outcome, short) = recorded(&options);
-    let RunEnd::Diverged(found) = outcome.end else { panic!("{:?}", outcome.end) };
+    let RunEnd::LeftSchedule(found) = outcome.end else { panic!("{:?}", outcome.end) };
     assert_eq!(found.step, Some(at + 1));
     let event = found.found.as_ref().expect("a read");
     assert_eq!(&*event.operation, "read");
@@ -113,7 +114,7 @@ fn another_event_than_expected_is_a_divergence_with_its_line() {
     options.steps = whole;
     options.steps[at].site.as_mut().expect("a site").line += 1000;
     let (outcome, _) = recorded(&options);
-    let RunEnd::Diverged(found) = outcome.end else { panic!("{:?}", outcome.end) };
+    let RunEnd::LeftSchedule(found) = outcome.end else { panic!("{:?}", outcome.end) };
     assert_eq!(found.step, Some(at + 1));
     assert_eq!(outcome.steps_taken, at);
 }
@@ -133,9 +134,9 @@ fn a_step_that_waits_for_another_thread_is_a_divergence() {
     let wait = worker.iter().position(|step| &*step.operation == "sem-wait").expect("waits");
     options.steps = main[..=fork].iter().chain(&worker[..=wait]).cloned().collect();
     let (outcome, _) = recorded(&options);
-    let RunEnd::Diverged(found) = outcome.end else { panic!("{:?}", outcome.end) };
+    let RunEnd::LeftSchedule(found) = outcome.end else { panic!("{:?}", outcome.end) };
     assert_eq!(&*found.expected.as_ref().expect("the wait").operation, "sem-wait");
-    assert!(found.reason.contains("semaphore ready"), "{found}");
+    assert!(found.reason.to_string().contains("semaphore ready"), "{found}");
 }
 
 #[test]
@@ -147,9 +148,9 @@ fn a_program_that_ends_before_its_schedule_diverged() {
     let count = options.steps.len();
     options.steps.push(any_step(&[], u32::MAX - 1, "write"));
     let (outcome, _) = recorded(&options);
-    let RunEnd::Diverged(found) = outcome.end else { panic!("{:?}", outcome.end) };
+    let RunEnd::LeftSchedule(found) = outcome.end else { panic!("{:?}", outcome.end) };
     assert_eq!((found.step, outcome.steps_taken), (Some(count + 1), count));
-    assert!(found.reason.contains("ended before"), "{found}");
+    assert!(found.reason.to_string().contains("ended before"), "{found}");
 }
 
 #[test]
@@ -178,7 +179,9 @@ fn a_livelock_is_ended_by_its_budget() {
     options.policy = Policy::RoundRobin { quantum: 3 };
     options.point_limit = Some(20_000);
     let (outcome, _) = recorded(&options);
-    let RunEnd::Livelock(message) = outcome.end else { panic!("{:?}", outcome.end) };
+    let RunEnd::Livelock(threads) = outcome.end else { panic!("{:?}", outcome.end) };
+    assert!(threads.iter().any(|blocked| blocked.thread.0 == [0] && blocked.event > 0));
+    let message = InSchedules(&endless(&threads)).to_string();
     assert!(message.contains("thread 0.0 is at event"), "{message}");
     assert!(outcome.events < 30_000);
 }
@@ -241,7 +244,13 @@ fn as_a_process() {
 fn a_deadlock_is_seen_at_once_and_explained() {
     let Some(program) = build("deadlock") else { return };
     let (outcome, trace) = recorded(&options(&program, &[]));
-    let RunEnd::Deadlock(message) = outcome.end else { panic!("{:?}", outcome.end) };
+    let RunEnd::Deadlock(threads) = outcome.end else { panic!("{:?}", outcome.end) };
+    let main = threads.iter().find(|blocked| blocked.thread.0.is_empty()).expect("it waits");
+    assert_eq!(
+        (main.on, main.holder.as_ref().map(|holder| &*holder.0)),
+        (Awaited::Mutex, Some(&[0][..]))
+    );
+    let message = InSchedules(&standstill(&threads)).to_string();
     assert!(message.contains("thread 0 waits for mutex"), "{message}");
     assert!(message.contains("held by thread 0.0"), "{message}");
     assert!(trace.events.iter().any(|event| matches!(event.op, Op::Sync(_, SyncOp::Acquire(_)))));

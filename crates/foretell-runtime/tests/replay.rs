@@ -107,7 +107,7 @@ fn a_log_of_another_program_is_a_divergence_and_no_log_is_an_error() {
     let mut options = options(&program, &[]);
     options.replay = Some(log.output.clone());
     let (outcome, _) = recorded(&options);
-    assert!(matches!(outcome.end, RunEnd::Diverged(_)), "{:?}", outcome.end);
+    assert!(matches!(outcome.end, RunEnd::LeftSchedule(_)), "{:?}", outcome.end);
 
     options.replay = Some(program.clone());
     let error = record(&options).expect_err("an executable is no log");

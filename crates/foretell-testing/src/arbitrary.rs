@@ -17,7 +17,7 @@ use foretell_trace::term::{
     ArrayValue, Operator, Rational, ScalarSort, Sort, Term, TermStore, Value,
 };
 use foretell_trace::trace::{
-    ChannelKind, Indexer, MemoryRange, ObjectKind, Scope, Site, Trace, Variable,
+    ChannelKind, Indexer, MemoryRange, ObjectKind, Scope, Site, Trace, Unseen, Variable,
 };
 
 use crate::random::Random;
@@ -107,6 +107,8 @@ pub fn recorded(seed: u64, size: usize) -> Trace {
     trace.metadata.observed_order = true;
     trace.metadata.symbolic = random.percent(50);
     trace.metadata.machine_code = seed % 5 == 4;
+    let unseen = [1, 2, 4].map(|bit| (seed / 5) & bit != 0 && seed % 5 == 4);
+    trace.metadata.unseen = Unseen::from_flags(unseen);
     if random.percent(70) {
         trace.metadata.command = vec!["./prog".into(), "--fast".into(), "a b".into()];
         trace.metadata.build_id = Some(format!("{:016x}", random.bits()).into());

@@ -28,6 +28,6 @@ pub use irregular::irregular_locks;
 pub use sync::{SyncKind, SyncOp};
 pub use term::{Operator, Rational, ScalarSort, Sort, Term, TermStore, Value};
 pub use trace::{
-    ChannelKind, FREED_IN_USE, Indexer, MemoryRange, Metadata, Object, ObjectKind, Scope, Site,
-    Thread, Trace, Variable,
+    ChannelKind, Indexer, MemoryRange, Metadata, Object, ObjectKind, Scope, Site, Thread, Trace,
+    Unseen, Variable,
 };

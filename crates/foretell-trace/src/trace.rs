@@ -50,6 +50,11 @@ pub struct Metadata {
     /// It is the recording of a binary that nobody compiled for it: what the C library does by itself, such as
     /// allocating memory, is not in it, and which accesses the source has as atomic ones is not known.
     pub machine_code: bool,
+    /// What the analysis has to know of the gaps.
+    pub unseen: Unseen,
+    /// The run was ended before its end: a thread that had not ended would have gone on. No file says so: readers of files
+    /// find it among the gaps.
+    pub cut: bool,
     /// What was not seen, one sentence each (dropped events, uninstrumented modules, ...).
     pub gaps: Vec<Box<str>>,
     /// What was held at its recorded value, one sentence each (expressions given to uninstrumented
@@ -58,15 +63,38 @@ pub struct Metadata {
     pub restrictions: Vec<Box<str>>,
 }
 
-/// A sentence of [`Metadata::gaps`]: an access of memory that was freed may be of what the C library has put there.
-pub const FREED_IN_USE: &str = "which memory that the program had freed the C library has taken for itself: where the \
-     recorded run itself uses freed memory is not looked for";
+/// What a recording of a binary did not see, as far as it matters for what can be concluded from it. A sentence of
+/// [`Metadata::gaps`] says each of them to people.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unseen {
+    /// The functions of its C library are not recognised: a lock is the atomic accesses that it is made of.
+    pub library: bool,
+    /// Some locks are not seen as such: what is done under a lock looks like what is not.
+    pub locks: bool,
+    /// The C library took memory for itself that the program had freed: an access of freed memory may be of what it put there.
+    pub freed: bool,
+}
+
+impl Unseen {
+    /// The words for it in text traces.
+    pub const WORDS: [&str; 3] = ["unknown-library", "unknown-locks", "freed-in-use"];
+
+    /// In the order of [`Unseen::WORDS`].
+    pub fn flags(self) -> [bool; 3] {
+        [self.library, self.locks, self.freed]
+    }
+
+    /// From what [`Unseen::flags`] gives.
+    pub fn from_flags([library, locks, freed]: [bool; 3]) -> Self {
+        Self { library, locks, freed }
+    }
+}
 
 impl Metadata {
     /// Whether nobody can access memory that is freed and not allocated again in the trace, but by mistake.
     pub fn knows_what_is_freed(&self) -> bool {
         match self.machine_code {
-            true => !self.gaps.iter().any(|sentence| **sentence == *FREED_IN_USE),
+            true => !self.unseen.freed,
             false => self.symbolic,
         }
     }
@@ -290,24 +318,12 @@ impl Trace {
         }
     }
 
-    /// The message with names in place of creation paths: `thread 0.1 waits` becomes
-    /// `thread worker#2 waits`. Threads that the trace does not know stay as they are.
-    pub fn with_thread_names(&self, message: &str) -> String {
-        const WORD: &str = "thread ";
-        let mut parts = message.split(WORD);
-        let mut named = parts.next().unwrap_or_default().to_owned();
-        for part in parts {
-            let end = part.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(part.len());
-            let path = part[..end].trim_end_matches('.');
-            let known = path
-                .parse::<CreationPath>()
-                .ok()
-                .and_then(|path| self.threads.iter().find(|thread| thread.path == path.0));
-            named += WORD;
-            named += known.map_or(path, |thread| &*thread.name);
-            named += &part[path.len()..];
+    /// What people call the thread with this creation path; one that the trace does not know keeps its path.
+    pub fn name_of_thread(&self, path: &[u32]) -> String {
+        match self.threads.iter().find(|thread| thread.path == path) {
+            Some(thread) => thread.name.to_string(),
+            None => CreationPath(path.to_vec()).to_string(),
         }
-        named
     }
 
     /// Do both say the same? Terms are compared by what they are: their numbers, and terms that
@@ -391,9 +407,8 @@ mod tests {
         trace.name_threads_by_function();
         let names: Vec<&str> = trace.threads.iter().map(|thread| &*thread.name).collect();
         assert_eq!(names, ["main", "worker#1", "worker#2", "reader", "3", "named"]);
-        assert_eq!(
-            trace.with_thread_names("thread 0 waits for the end of thread 0.1. thread 0.9"),
-            format!("thread main waits for the end of thread {}. thread 0.9", names[2])
-        );
+        assert_eq!(trace.name_of_thread(&[]), "main");
+        assert_eq!(trace.name_of_thread(&[1]), names[2]);
+        assert_eq!(trace.name_of_thread(&[9]), "0.9");
     }
 }

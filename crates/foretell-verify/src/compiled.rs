@@ -38,13 +38,8 @@ use foretell_wire::is_local;
 
 use crate::counterexample::{Counterexample, Ending, Event};
 use crate::ir::clang::Options;
+use crate::limits::{LONGEST_TURN, POINTS};
 use crate::program::Visible;
-
-/// A thread that runs alone has at most so many events.
-const LONGEST_TURN: u32 = 50_000;
-
-/// Scheduling points of a single run.
-const POINTS: u64 = 1_000_000;
 
 /// The companion's variable that counts the values given; a write of it is the step that takes one.
 const INPUTS_TAKEN: &str = "foretell_inputs_taken";
@@ -390,7 +385,7 @@ fn follow(
 /// How the run of a thread alone ended, for people.
 fn ended(run: &Run) -> String {
     match &run.end {
-        RunEnd::Diverged(divergence) => divergence.reason.clone(),
+        RunEnd::LeftSchedule(divergence) => divergence.reason.to_string(),
         _ => run.ended(),
     }
 }

@@ -18,12 +18,10 @@ use foretell_solve::Sexpr;
 use foretell_trace::{Operator, Sort, Term, TermId, Value, VariableId};
 
 use crate::abstraction::{evaluate, initial_facts, positive};
+use crate::limits::POOL;
 use crate::path::constants;
 use crate::program::{EdgeId, Program, VariableSet, bit};
 use crate::solver::{Answer, Solver, Trouble, print};
-
-/// Atoms in a pool, both signs counted.
-const POOL: usize = 360;
 
 /// What holds at `from` and the event imply what holds at `to`, or false.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -26,6 +26,7 @@ pub mod counterexample;
 pub mod explore;
 pub mod horn;
 pub mod ir;
+pub mod limits;
 pub mod path;
 pub mod program;
 pub mod proof;

@@ -24,21 +24,10 @@ use foretell_trace::{
 use crate::abstraction::{Abstraction, Cube};
 use crate::check::Reduction;
 use crate::horn::{self, Clauses};
+use crate::limits::{LATTICE, NEIGHBOURS, RUN_ON, SAMPLES};
 use crate::path::{Choices, feasible};
 use crate::program::{EdgeId, Location, Program};
 use crate::solver::{Solver, Trouble};
-
-/// Traces refuted together, the counterexample included.
-const SAMPLES: usize = 3;
-
-/// Traces of one neighbourhood that are refuted before the whole program is looked at again.
-const NEIGHBOURS: usize = 40;
-
-/// Events by which a counterexample is run on.
-const RUN_ON: usize = 60;
-
-/// Points of a neighbourhood that are looked at for a trace that remains.
-const LATTICE: usize = 4_000;
 
 /// What a refinement gives.
 pub enum Refined {

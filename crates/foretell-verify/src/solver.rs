@@ -9,11 +9,10 @@ use foretell_solve::{Dialogue, Sexpr, parse_value};
 use foretell_trace::sexpr::print_term;
 use foretell_trace::{Sort, Term, TermId, TermStore, Value};
 
+use crate::limits::RESOURCES;
+
 /// How the solver is started.
 pub const COMMAND: &str = "z3 -in";
-
-/// Z3's resource limit for one question.
-const RESOURCES: u64 = 20_000_000;
 
 /// Why a question has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,10 +30,8 @@ use std::fmt;
 
 use foretell_trace::{Operator, Sort, Term, TermId, TermStore, Value, VariableId};
 
+use crate::limits::DEEPEST_COMMANDS;
 use crate::program::{Builder, Location, Place, Program, less};
-
-/// Deeper nesting than this is refused.
-const DEPTH: usize = 200;
 
 /// Why a text is not a program that can be verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -321,7 +319,7 @@ impl Parser<'_> {
     fn block(&mut self, from: Location) -> Result<Location, InputError> {
         self.expect("{")?;
         self.depth += 1;
-        if self.depth > DEPTH {
+        if self.depth > DEEPEST_COMMANDS {
             return self.error("nested too deeply");
         }
         let mut at = from;
@@ -619,7 +617,7 @@ impl Parser<'_> {
 
     fn unary(&mut self) -> Result<TermId, InputError> {
         self.depth += 1;
-        if self.depth > DEPTH {
+        if self.depth > DEEPEST_COMMANDS {
             return self.error("nested too deeply");
         }
         let term = self.unary_inside();

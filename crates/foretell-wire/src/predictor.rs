@@ -19,7 +19,7 @@ impl Branch {
     #[inline(always)]
     pub fn new(place: u64, outcome: u64) -> Branch {
         // Addresses of a program lie below 2^47.
-        Branch(place << OUTCOME & MASK | outcome.min(MOST_OUTCOME))
+        Branch(place << OUTCOME & MASK | outcome.min(OUTCOME_MASK))
     }
 
     /// The address of the place.
@@ -29,13 +29,13 @@ impl Branch {
 
     /// How it came out.
     pub fn outcome(self) -> u16 {
-        (self.0 & MOST_OUTCOME) as u16
+        (self.0 & OUTCOME_MASK) as u16
     }
 }
 
 /// Bits of an outcome.
 const OUTCOME: u32 = 15;
-const MOST_OUTCOME: u64 = (1 << OUTCOME) - 1;
+const OUTCOME_MASK: u64 = (1 << OUTCOME) - 1;
 
 /// What a branch takes; the two bits above are an entry's confidence.
 const MASK: u64 = (1 << 62) - 1;

@@ -9,7 +9,7 @@
 pub const DESCRIPTORS: usize = 4;
 
 /// The longest packet.
-pub const MOST_BYTES: usize = 256;
+pub const PACKET_BYTES: usize = 256;
 
 /// What the server says first. Both numbers tell whether a library's constructor did something before
 /// the runtime's that a copy would not have, or would share.
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(Hello::read(&hello.bytes()), Some(hello));
         let policy = "random:1:20".to_owned();
         let request = Request { mark: 1 << 62, points: 7, path: true, policy };
-        assert!(request.text().len() < MOST_BYTES);
+        assert!(request.text().len() < PACKET_BYTES);
         assert_eq!(Request::read(request.text().as_bytes()), Some(request));
         assert_eq!(Request::read(b"1 2"), None);
     }

@@ -24,6 +24,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::standing::Sentence;
+
 /// First word of a log file; the last byte is the version.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"FT-SYNC\x02");
 /// First word of a log file of the first version.
@@ -217,14 +219,13 @@ impl Cursor {
 
     /// Why the thread with this creation path, which comes to `wanted` at its event `index`, does not
     /// follow the log.
-    pub fn strays(&self, path: &[u32], wanted: Kind, index: u32) -> String {
-        let path = crate::format_path(path);
+    pub fn strays(&self, path: &[u32], wanted: Kind, index: u32) -> Sentence {
         let next = self.next().map_or_else(|| "nothing".into(), |(kind, _)| format!("{kind:?}"));
         let at = self.at;
-        format!(
-            "thread {path} came to {wanted:?} at its event {index}, but its log has {next} next (entry \
-             {at}); the run has a data race or another input"
-        )
+        Sentence::default().thread(path).text(&format!(
+            " came to {wanted:?} at its event {index}, but its log has {next} next (entry {at}); the run has \
+             a data race or another input"
+        ))
     }
 }
 

@@ -358,6 +358,9 @@ pub struct ReportOutputs {
     /// Write JUnit's XML, for CI systems.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// Write Markdown, for merge requests and summaries of CI jobs.
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
     /// Write a trace for the Perfetto UI.
     #[arg(long, value_name = "FILE")]
     pub perfetto: Option<PathBuf>,
@@ -381,6 +384,7 @@ impl ReportOutputs {
             &self.html,
             &self.sarif,
             &self.junit,
+            &self.markdown,
             &self.perfetto,
             &self.text,
             &self.write_baseline,

@@ -456,7 +456,7 @@ mod tests {
 
     /// Options that run a command or write a file. With [`HARMLESS`] these are all options: whoever
     /// adds one has to think about it.
-    const DANGEROUS: [&str; 21] = [
+    const DANGEROUS: [&str; 22] = [
         "apply",
         "client",
         "dump-smt2",
@@ -464,6 +464,7 @@ mod tests {
         "html",
         "json",
         "junit",
+        "markdown",
         "output",
         "pddl",
         "perfetto",

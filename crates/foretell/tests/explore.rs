@@ -44,7 +44,7 @@ impl Runs<'_> {
         self.note(&run);
         Some(Executed {
             cuts: run.cuts,
-            followed: run.steps_taken == wanted && !matches!(run.end, RunEnd::Diverged(_)),
+            followed: run.steps_taken == wanted && !matches!(run.end, RunEnd::LeftSchedule(_)),
             ended: matches!(run.end, RunEnd::Exit(_)),
             held: 0,
             fault: None,

@@ -47,7 +47,7 @@ pub fn next(me: &mut Thread, kinds: &[Kind]) -> Option<(Kind, u32)> {
     }
     let (kind, number) = me.follows.next()?;
     if !kinds.contains(&kind) {
-        scheduler::stop(End::Diverged, &me.follows.strays(&me.path, kinds[0], me.index));
+        scheduler::stop(End::LeftSchedule, &me.follows.strays(&me.path, kinds[0], me.index));
     }
     Some((kind, number))
 }

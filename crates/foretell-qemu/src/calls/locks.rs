@@ -1,7 +1,8 @@
 //! Mutexes, spin locks and reader-writer locks.
 
+use foretell_wire::record;
 use foretell_wire::sync_log::Kind as Logged;
-use foretell_wire::{Kind, ObjectKind, REAL_MUTEXES, lock};
+use foretell_wire::{Kind, ObjectKind, gap, lock};
 
 use super::{Call, Then, follow};
 use crate::cpu::{Machine, machine, peek};
@@ -162,7 +163,8 @@ fn kind_of(code: u32) -> ObjectKind {
 pub fn is_modelled(address: u64) -> bool {
     let modelled = glibc_kind(address) & (16 | 128) == 0;
     if !modelled {
-        scheduler().gap_once(REAL_MUTEXES);
+        let what = "mutexes that are robust, or shared with other processes: torn blocks and races are not looked for";
+        scheduler().lacks_once(gap::UNKNOWN_LOCKS, what);
     }
     modelled
 }
@@ -266,7 +268,7 @@ pub fn acquire(call: &mut Call<'_>, number: u32, patience: &Patience) -> i32 {
 
 /// Nobody gets the lock.
 fn failed(call: &mut Call<'_>, number: u32, flags: u32, error: i32) -> i32 {
-    call.event(Kind::AcquireFailed, 0, &[u64::from(number) | u64::from(flags) << 32]);
+    call.record(0, &record::AcquireFailed { object: number, flags });
     error
 }
 
@@ -293,7 +295,7 @@ pub fn take(call: &mut Call<'_>, number: u32, patience: &Patience, flags: u32) -
     let (_, owner, depth) = state(number);
     *owner = Some(me);
     *depth += 1;
-    call.event(Kind::Acquire, 0, &[u64::from(number) | u64::from(flags) << 32]);
+    call.record(0, &record::Acquire { object: number, flags });
     0
 }
 
@@ -388,7 +390,7 @@ fn share(call: &mut Call<'_>, shared: bool, patience: Patience) -> Then {
         false => *writer = Some(me),
     }
     follow::done(call.me, number);
-    call.event(Kind::Acquire, 0, &[u64::from(number) | u64::from(flags) << 32]);
+    call.record(0, &record::Acquire { object: number, flags });
     call.point();
     Then::Return(0)
 }
@@ -413,7 +415,7 @@ fn unshare(call: &mut Call<'_>) -> Then {
             return Then::Return(0);
         }
     };
-    call.event(Kind::Release, 0, &[u64::from(number) | u64::from(mode) << 32]);
+    call.record(0, &record::Release { object: number, flags: mode });
     scheduler::wake(Wait::Object(number));
     call.point();
     Then::Return(0)

@@ -1,6 +1,8 @@
 //! Allocation, and the functions that copy and compare memory.
 
 use foretell_wire::Kind;
+use foretell_wire::limits::MOST_NOTED_ZERO;
+use foretell_wire::record::Alloc;
 
 use super::{Call, Then};
 use crate::accesses::touch;
@@ -92,11 +94,11 @@ fn allocated(call: &mut Call<'_>, [size, flags]: [u64; 2], block: u64) {
     if block == 0 {
         return;
     }
-    if flags & ZEROED != 0 && size <= MOST_NOTED {
+    if flags & ZEROED != 0 && size <= MOST_NOTED_ZERO {
         scheduler().shadow.see_bytes(block, &vec![0; size as usize]);
     }
     scheduler().heap.allocate(block, size);
-    call.event(Kind::Alloc, flags as u8, &[block, size]);
+    call.record(flags as u8, &Alloc { address: block, size });
 }
 
 /// What was there is freed, and comes back where there is no room for more.
@@ -124,9 +126,6 @@ pub fn asked_for(name: &str, cpu: Pointer) -> Option<u64> {
         _ => None,
     }
 }
-
-/// So much of a block is noted to be zero.
-const MOST_NOTED: u64 = 1 << 20;
 
 fn freed(call: &mut Call<'_>, block: u64) {
     call.point();

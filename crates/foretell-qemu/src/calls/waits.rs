@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use foretell_wire::condition::Condition;
+use foretell_wire::record;
 use foretell_wire::sync_log::Kind as Logged;
-use foretell_wire::{BY_TRY, Kind, ObjectKind, REAL_SEMAPHORES, wait as detail};
+use foretell_wire::{BY_TRY, Kind, ObjectKind, gap, wait as detail};
 
 use super::locks::{self, Patience, define, destroy};
 use super::{Call, Then, follow};
@@ -47,7 +48,7 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
     ("cnd_broadcast", |call| notify(call, Kind::Broadcast)),
     ("sem_init", |call| {
         if call.integer(1) != 0 {
-            scheduler().gap_once(REAL_SEMAPHORES);
+            scheduler().lacks_once(gap::UNKNOWN_LOCKS, REAL_SEMAPHORES);
             scheduler().objects.forget(call.argument(0));
             return Then::Run;
         }
@@ -191,8 +192,7 @@ fn wait(call: &mut Call<'_>, deadline: Option<u64>) -> Then {
         locks::take(call, lock, &Patience::Until(None), 0);
     }
     let timed = if deadline.is_some() { detail::TIMED } else { 0 };
-    let both = u64::from(number) | u64::from(lock) << 32;
-    call.event(Kind::WaitBegin, 0, &[both]);
+    call.record(0, &record::WaitBegin { condition: number, mutex: lock });
     // Only once: who has a recursive mutex several times sleeps with it.
     let (_, owner, depth) = locks::state(lock);
     *depth -= 1;
@@ -234,7 +234,7 @@ fn wait(call: &mut Call<'_>, deadline: Option<u64>) -> Then {
     *held += 1;
     follow::done(call.me, lock);
     let late = if timed_out { detail::TIMED_OUT } else { 0 };
-    call.event(Kind::WaitEnd, late | timed, &[both]);
+    call.record(late | timed, &record::WaitEnd { condition: number, mutex: lock });
     call.point();
     Then::Return(if logged.unwrap_or(timed_out) { libc::ETIMEDOUT.into() } else { 0 })
 }
@@ -269,12 +269,16 @@ fn count(number: u32) -> &'static mut u32 {
     }
 }
 
+/// What the trace lacks then.
+const REAL_SEMAPHORES: &str =
+    "semaphores that are shared with other processes: torn blocks and races are not looked for";
+
 /// Decrements, waiting if need be. One that fails lets the real function say so: `errno` is the C
 /// library's.
 fn take(call: &mut Call<'_>, patience: Patience) -> Then {
     const WAITS: [Logged; 2] = [Logged::SemaphoreWait, Logged::SemaphoreFailed];
     let Some(number) = semaphore(call.argument(0)) else {
-        scheduler().gap_once(REAL_SEMAPHORES);
+        scheduler().lacks_once(gap::UNKNOWN_LOCKS, REAL_SEMAPHORES);
         return Then::Run;
     };
     call.point();

@@ -8,15 +8,12 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use foretell_abi::{BinaryOp, CastOp};
+use foretell_wire::limits::{DEEPEST_EXPRESSION, MOST_PARTS};
+use foretell_wire::record::{DefineBinary, DefineCast, DefineSelect, Record};
 use foretell_wire::{Kind, TERM_SHADOW, WIDE_OPERAND};
 
 use crate::ring::head;
 use crate::scheduler::scheduler;
-
-/// How deep expressions get before they are told to the recorder.
-const DEEPEST: u32 = 64;
-/// What an opaque node depends on at most; more is held at once.
-const MOST_PARTS: usize = 32;
 
 /// An expression, or what a value depends on.
 pub struct Node {
@@ -124,7 +121,7 @@ impl Value {
             held: Cell::new(false),
             shadow: Cell::new(0),
         });
-        if depth < DEEPEST {
+        if depth < DEEPEST_EXPRESSION {
             return Value { width, bits: Some(bits), term: Some(node) };
         }
         let shadow = guards.shadow(&node);
@@ -375,13 +372,15 @@ impl Guards {
         // Elsewhere is any other address.
         let shadow = next_term();
         if shadow != 0 {
-            scheduler().ring.put(&[
-                head(Kind::DefineSelect, 0, 64),
-                u64::from(all) | u64::from(wide) << 32,
-                0,
-                address,
-                address ^ (1 << 20),
-            ]);
+            let record = DefineSelect {
+                condition: all,
+                then: wide,
+                otherwise: 0,
+                condition_value: 0,
+                then_value: address,
+                otherwise_value: address ^ (1 << 20),
+            };
+            scheduler().ring.record(0, 64, &record);
         }
         shadow
     }
@@ -409,8 +408,15 @@ pub fn unchanged_unless(index: u32, width: u8, old: u64, new: u64) -> u32 {
     let same = binary(BinaryOp::Eq, width, read, 0, old);
     let shadow = next_term();
     if shadow != 0 {
-        let head = head(Kind::DefineSelect, 0, width.into());
-        scheduler().ring.put(&[head, same.into(), read.into(), new, 0]);
+        let record = DefineSelect {
+            condition: same,
+            then: 0,
+            otherwise: read,
+            condition_value: 0,
+            then_value: new,
+            otherwise_value: 0,
+        };
+        scheduler().ring.record(0, width.into(), &record);
     }
     shadow
 }
@@ -432,14 +438,14 @@ fn binary(op: BinaryOp, width: u8, left: u32, right: u32, constant: u64) -> u32 
     }
     let shadow = next_term();
     if shadow != 0 {
-        let operands = u64::from(left) | u64::from(right) << 32;
+        let mut record = DefineBinary { left, right, value: None };
         let ring = &mut scheduler().ring;
         let width = u64::from(width);
         match constant >> 32 {
-            0 => {
-                ring.put(&[head(Kind::DefineBinary, op as u8, width | constant << 8), operands]);
-            }
+            0 => ring.record(op as u8, width | constant << 8, &record),
             _ => {
+                record.value = Some(constant);
+                let [operands] = record.words();
                 let head = head(Kind::DefineBinary, op as u8 | WIDE_OPERAND, width);
                 ring.put(&[head, operands, constant]);
             }
@@ -456,7 +462,7 @@ fn cast(op: CastOp, from: u8, to: u8, operand: u32) -> u32 {
     let shadow = next_term();
     if shadow != 0 {
         let widths = u64::from(from) | u64::from(to) << 8;
-        scheduler().ring.put(&[head(Kind::DefineCast, op as u8, widths), operand.into()]);
+        scheduler().ring.record(op as u8, widths, &DefineCast { shadow: operand });
     }
     shadow
 }

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use foretell_report::Report;
 use foretell_report::report::{
-    Edge, Effect, EndKind, EventName, Explanation, Fix, ForcedRun, Formula, Place, Status,
+    BlockedThread, Edge, Effect, EndKind, EventName, Explanation, Fix, ForcedRun, Formula, Place,
+    Status,
 };
 use foretell_trace::format::text;
 
@@ -66,6 +67,13 @@ pub fn tested(trace: &str) -> Report {
     finding.forced = Some(ForcedRun {
         ended: "signal 6 (SIGABRT)".into(),
         end: Some(EndKind::Signal),
+        blocked: vec![BlockedThread {
+            thread: "alice".into(),
+            event: 4,
+            waits_for: "mutex".into(),
+            name: Some("m".into()),
+            held_by: Some("bob".into()),
+        }],
         ended_before_branch: false,
         runs: Some(3),
         runs_before: Some(1),

@@ -4,8 +4,9 @@ use std::cell::{RefCell, RefMut};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use foretell_wire::ObjectKind;
 use foretell_wire::outside::Cause;
-use foretell_wire::{Kind, ObjectKind};
+use foretell_wire::record;
 use libc::{c_int, c_ushort};
 
 use super::{Errno, SEED, digest, key, object, poll, send, sort, status};
@@ -198,7 +199,7 @@ pub fn received(session: &mut Session, queue: Queue, kind: u64, wanted: Wanted) 
         is_mixed(session, &traffic);
     }
     let channel = queue.channel(kind);
-    session.event(Kind::Receive, 0, [channel.into(), 1]);
+    session.record(0, &record::Receive { channel, amount: 1 });
 }
 
 /// There was no message for a call that does not wait.
@@ -303,7 +304,7 @@ pub fn changed(session: &mut Session, set: c_int, steps: &[(c_ushort, Step)]) {
                 *there = there.saturating_sub(less);
                 drop(there);
                 super::heard_of_children(session);
-                session.event(Kind::Receive, 0, [channel.into(), less]);
+                session.record(0, &record::Receive { channel, amount: less });
             }
             Step::AwaitZero => {
                 drop(there);
@@ -377,7 +378,7 @@ pub fn locked(session: &mut Session, key: u64, lock: Lock) {
     known(session.turn()).locked.get_or_insert_default().insert(key);
     let channel = locks(key);
     match lock {
-        Lock::Taken => session.event(Kind::Receive, 0, [channel.into(), 1]),
+        Lock::Taken => session.record(0, &record::Receive { channel, amount: 1 }),
         Lock::Released => send(session, channel, 1, 0),
     }
 }

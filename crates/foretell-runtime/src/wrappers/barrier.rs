@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use foretell_abi::{BinaryOp, Order};
 use foretell_wire::outside::Cause;
+use foretell_wire::record::ReadModifyWrite;
 use foretell_wire::sync_log::Kind as Logged;
 use foretell_wire::{Kind, access};
 use libc::{c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t};
@@ -12,7 +13,6 @@ use crate::channels;
 use crate::objects::{self, Barrier, Model};
 use crate::outside;
 use crate::real::{interpose, real};
-use crate::recorder::head;
 use crate::replay;
 use crate::scheduler;
 use crate::shadow;
@@ -54,12 +54,10 @@ fn count(session: &mut Session, number: u32) -> (bool, u32) {
     let more = shadow::binary(BinaryOp::Add as u32, 32, read, before, 0, 1);
     let written = shadow::select(32, (is_last, last.into()), (0, 0), (more, before + 1));
     let variable = channels::variable(&[u64::from(number)], "arrivals at a barrier");
-    let head = head(
-        Kind::ReadModifyWrite,
-        access::detail(4, Order::SequentiallyConsistent as u8),
-        session.place,
-    );
-    session.me.event([head, variable, before, after, written.into()]);
+    let detail = access::detail(4, Order::SequentiallyConsistent as u8);
+    let (address, old, new) = (variable, before, after);
+    let record = ReadModifyWrite { address, old, new, shadow: written, address_shadow: 0 };
+    session.me.record(detail, session.place, &record);
     session.point();
     (last, is_last)
 }

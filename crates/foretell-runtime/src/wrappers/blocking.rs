@@ -254,7 +254,8 @@ interpose! {
         clients::read(file, &[got], result);
         look::done(&mut session, look.filter(|_| waits), result as i64);
         if logged.is_some_and(|logged| logged != result as u64) {
-            scheduler::stop(End::Diverged, "a file that the program reads is not what it was");
+            let why = "a file that the program reads is not what it was";
+            scheduler::stop(End::LeftSchedule, &why.into());
         }
         input(&mut session, "read", result as u64);
         written(&mut session, buffer as u64, result.max(0) as usize);

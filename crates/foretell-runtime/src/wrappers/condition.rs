@@ -4,6 +4,7 @@ use std::cell::RefMut;
 
 use foretell_wire::condition::Condition;
 use foretell_wire::outside::Cause;
+use foretell_wire::record;
 use foretell_wire::sync_log::Kind as Logged;
 use foretell_wire::{Kind, wait as detail};
 use libc::{c_int, clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, timespec};
@@ -128,8 +129,7 @@ unsafe fn wait(
 pub fn wait_modelled(mut session: Session, number: u32, lock: u32, deadline: Option<u64>) -> c_int {
     let (me, turn) = (session.me.number, session.turn());
     let timed = if deadline.is_some() { detail::TIMED } else { 0 };
-    let both = u64::from(number) | u64::from(lock) << 32;
-    session.event(Kind::WaitBegin, 0, [both]);
+    session.record(0, &record::WaitBegin { condition: number, mutex: lock });
     let held = mutex::state(turn, lock);
     // Only once: who has a recursive mutex several times sleeps with it, in glibc, too.
     held.give_back();
@@ -172,7 +172,7 @@ pub fn wait_modelled(mut session: Session, number: u32, lock: u32, deadline: Opt
     held.take(me);
     replay::done(session.me, lock);
     let late = if timed_out { detail::TIMED_OUT } else { 0 };
-    session.event(Kind::WaitEnd, late | timed, [both]);
+    session.record(late | timed, &record::WaitEnd { condition: number, mutex: lock });
     session.point();
     super::threads::act_on_cancellation(session);
     if logged.unwrap_or(timed_out) { libc::ETIMEDOUT } else { 0 }

@@ -9,6 +9,8 @@
 use std::collections::BTreeMap;
 
 use foretell_abi::{COPY_HELD, COPY_SYMBOLIC};
+use foretell_wire::limits::MOST_MAPPED;
+use foretell_wire::record;
 use foretell_wire::{Kind, ZEROED, access};
 use libc::{c_char, c_int, c_void, size_t};
 
@@ -146,17 +148,15 @@ unsafe fn reallocate(block: *mut c_void, size: size_t) -> *mut c_void {
 /// Anonymous memory that the program mapped, by address.
 static MAPPED: TurnCell<BTreeMap<u64, u64>> = TurnCell::new(BTreeMap::new());
 
-/// Larger mappings are address space rather than memory.
-const MOST_MAPPED: size_t = 64 << 20;
-
 fn allocated(block: *mut c_void, size: size_t, detail: u8) {
     if !block.is_null()
         && let Some(mut session) = Session::begin()
     {
+        let (address, size) = (block as u64, size as u64);
         if modules::is_libc(session.place) {
-            session.recorder().put([head(Kind::Renew, 0, 0), block as u64, size as u64]);
+            session.recorder().record(0, 0, &record::Renew { address, size });
         } else {
-            session.event(Kind::Alloc, detail, [block as u64, size as u64]);
+            session.record(detail, &record::Alloc { address, size });
         }
     }
 }
@@ -348,7 +348,8 @@ interpose! {
             && !modules::is_libc(session.place)
         {
             MAPPED.get().insert(block as u64, size as u64);
-            session.event(Kind::Alloc, ZEROED, [block as u64, size as u64]);
+            let (address, size) = (block as u64, size as u64);
+            session.record(ZEROED, &record::Alloc { address, size });
         }
         let is_shared = flags & libc::MAP_SHARED != 0 && flags & libc::MAP_ANONYMOUS == 0;
         if is_shared && block != libc::MAP_FAILED && let Some(mut session) = Session::begin() {

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use foretell_wire::outside::Cause;
+use foretell_wire::record;
 use foretell_wire::sync_log::Kind as Logged;
 use foretell_wire::{Kind, ObjectKind, await_mark, lock};
 use libc::{c_int, clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
@@ -99,7 +100,7 @@ pub fn acquire(session: &mut Session, number: u32, patience: Patience) -> c_int 
     };
     let failed = |session: &mut Session, flags: u32, error: c_int| {
         replay::pass(session.me);
-        session.event(Kind::AcquireFailed, 0, [u64::from(number) | u64::from(flags) << 32]);
+        session.record(0, &record::AcquireFailed { object: number, flags });
         session.point();
         error
     };
@@ -148,7 +149,7 @@ pub fn acquire(session: &mut Session, number: u32, patience: Patience) -> c_int 
     }
     state(turn, number).take(me);
     replay::done(session.me, number);
-    session.event(Kind::Acquire, 0, [u64::from(number) | u64::from(flags) << 32]);
+    session.record(0, &record::Acquire { object: number, flags });
     session.point();
     0
 }
@@ -257,8 +258,8 @@ pub unsafe fn acquire_real(
     let by_try = if matches!(patience, Patience::Try) { lock::BY_TRY } else { 0 };
     let failed = |session: &mut Session, error: c_int| {
         if state.owner.get().is_some() {
-            let flags = u64::from(lock::BY_TRY) << 32;
-            session.event(Kind::AcquireFailed, 0, [u64::from(number) | flags]);
+            let flags = lock::BY_TRY;
+            session.record(0, &record::AcquireFailed { object: number, flags });
             session.point();
         }
         error
@@ -268,7 +269,7 @@ pub unsafe fn acquire_real(
             result @ (0 | libc::EOWNERDEAD) => {
                 state.take(me);
                 HELD.store(true, Relaxed);
-                session.event(Kind::Acquire, 0, [u64::from(number) | u64::from(by_try) << 32]);
+                session.record(0, &record::Acquire { object: number, flags: by_try });
                 // SAFETY: as above.
                 if unsafe { is_robust(mutex) } {
                     let left = state.left.get() as u32;

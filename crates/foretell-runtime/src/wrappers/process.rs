@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
 
 use foretell_wire::outside::Cause;
+use foretell_wire::record;
 use foretell_wire::{End, Kind, ObjectKind};
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
 
@@ -14,7 +15,7 @@ use crate::fiber;
 use crate::local;
 use crate::outside;
 use crate::real::{Real, interpose, real};
-use crate::recorder::{head, recorder};
+use crate::recorder::recorder;
 use crate::scheduler;
 use crate::sys;
 use crate::thread::Session;
@@ -74,7 +75,8 @@ unsafe extern "C" fn crash(signal: c_int, information: *mut libc::siginfo_t, con
                     1.. => (*information).si_addr() as u64,
                     _ => 0,
                 };
-                recorder().put_notable([head(Kind::Crash, 0, place), signal as u64, address]);
+                let signal = signal as u64;
+                recorder().record(0, place, &record::Crash { signal, address });
                 recorder().end(End::Crash, "");
             }
         }

@@ -21,6 +21,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use foretell_abi::{BinaryOp, ChannelCall, Order};
 use foretell_wire::outside::Cause;
+use foretell_wire::record::{self, ReadModifyWrite};
 use foretell_wire::{BY_TRY, Kind, ObjectKind, access};
 
 use super::mutex::{self, Patience, unlocked};
@@ -194,9 +195,7 @@ fn cell(channel: u64, what: Count) -> u64 {
 
 /// Holds what the event with this shadow read at the value.
 fn hold(session: &mut Session, read: u32, value: u64) {
-    let place = session.place;
-    session.recorder().meet(place);
-    session.me.event([head(Kind::Pin, 64, place), read.into(), value]);
+    session.record(64, &record::Pin { shadow: read, value });
     session.point();
 }
 
@@ -207,8 +206,8 @@ fn count(session: &mut Session, channel: u64, what: Count) {
     let read = shadow::of_read(session.me.slots.index);
     let written = shadow::binary(BinaryOp::Add as u32, 64, read, old, 0, 1);
     let detail = access::detail(8, Order::AcquireRelease as u8);
-    let words = [cell(channel, what), old, new, written.into()];
-    session.event(Kind::ReadModifyWrite, detail, words);
+    let (address, shadow) = (cell(channel, what), written);
+    session.record(detail, &ReadModifyWrite { address, old, new, shadow, address_shadow: 0 });
     hold(session, read, old);
 }
 

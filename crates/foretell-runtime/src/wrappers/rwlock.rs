@@ -1,8 +1,9 @@
 //! Reader-writer locks. Readers come before waiting writers, as in glibc by default.
 
+use foretell_wire::lock;
 use foretell_wire::outside::Cause;
+use foretell_wire::record;
 use foretell_wire::sync_log::Kind as Logged;
-use foretell_wire::{Kind, lock};
 use libc::{c_int, clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 
 use super::mutex::Patience;
@@ -75,7 +76,7 @@ pub fn acquire(session: &mut Session, number: u32, shared: bool, patience: Patie
     let flags = by_try | mode;
     let failed = |session: &mut Session, flags: u32, error: c_int| {
         replay::pass(session.me);
-        session.event(Kind::AcquireFailed, 0, [u64::from(number) | u64::from(flags) << 32]);
+        session.record(0, &record::AcquireFailed { object: number, flags });
         session.point();
         error
     };
@@ -133,7 +134,7 @@ pub fn acquire(session: &mut Session, number: u32, shared: bool, patience: Patie
         rwlock.writer.set(Some(me));
     }
     replay::done(session.me, number);
-    session.event(Kind::Acquire, 0, [u64::from(number) | u64::from(flags) << 32]);
+    session.record(0, &record::Acquire { object: number, flags });
     session.point();
     0
 }
@@ -144,7 +145,7 @@ pub fn release(session: &mut Session, number: u32) -> c_int {
         return libc::EPERM;
     };
     let flags = if shared { lock::SHARED } else { 0 };
-    session.event(Kind::Release, 0, [u64::from(number) | u64::from(flags) << 32]);
+    session.record(0, &record::Release { object: number, flags });
     scheduler::wake(Wait::Object(number));
     session.point();
     0

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use foretell_wire::Kind;
 use foretell_wire::outside::Cause;
+use foretell_wire::record;
 use libc::{c_char, c_int, c_void, clockid_t, pthread_attr_t, pthread_t, timespec};
 
 use super::blocking::written;
@@ -18,7 +19,7 @@ use crate::fiber;
 use crate::local;
 use crate::outside;
 use crate::real::{interpose, real};
-use crate::recorder::{Text, head, recorder};
+use crate::recorder::{head, recorder};
 use crate::scheduler::{self, scheduler};
 use crate::stacks;
 use crate::sys;
@@ -120,7 +121,7 @@ unsafe extern "C-unwind" fn begin_of_thread(start: *mut c_void) -> *mut c_void {
     if let Some((stack, size)) = sys::stack() {
         // It may have been another thread's, and libc has cleared what lies on it.
         // SAFETY: the thread has the turn.
-        unsafe { recorder() }.put([head(Kind::Renew, 0, 0), stack, size]);
+        unsafe { recorder() }.record(0, 0, &record::Renew { address: stack, size });
     }
     me.event([head(Kind::ThreadBegin, 0, 0)]);
     me.leave();
@@ -485,8 +486,8 @@ interpose! {
             && let Some(thread) = find(session.turn(), handle)
             && !name.is_null()
         {
-            let words = [head(Kind::NameThread, 0, 0), (*thread).number.into()];
-            recorder().put_texts(words, &[Text::C(name)]);
+            let name = std::ffi::CStr::from_ptr(name).to_bytes().to_vec();
+            recorder().record(0, 0, &record::NameThread { thread: (*thread).number, name });
         }
         real!(pthread_setname_np(handle: pthread_t, name: *const c_char) -> c_int)
     }

@@ -5,13 +5,12 @@
 //! only sleepers are left, so a run takes no longer than its work. Processor time and the counter of
 //! cycles are virtual, too: what was used is what has passed.
 
-use foretell_wire::Kind;
+use foretell_wire::record;
 use libc::{c_int, c_uint, c_void, clockid_t, time_t, timespec, timeval};
 
 use super::blocking::written;
 use super::fail;
 use crate::real::{interpose, real};
-use crate::recorder::{Text, head};
 use crate::replay;
 use crate::scheduler::{self, scheduler};
 use crate::sys;
@@ -21,11 +20,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// An event for a value that came from outside.
 pub fn input(session: &mut Session, source: &str, value: u64) {
-    let place = session.place;
-    let text = [Text::Bytes(source.as_bytes())];
-    session.recorder().meet(place);
-    session.recorder().put_texts([head(Kind::Input, 0, place), value], &text);
-    session.me.slots.index += 1;
+    session.record(0, &record::Input { value, source });
 }
 
 /// Where virtual time began on this clock; `None` for clocks that stay real.

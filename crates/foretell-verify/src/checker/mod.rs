@@ -32,11 +32,9 @@ use std::sync::Arc;
 
 use crate::certificate::{Certificate, Property};
 use crate::ir::{Constant, Module, Op, Operand, Type};
+use crate::limits::CHECKED_STATES;
 use memory::{Memory, Object, Value};
 use step::{Checker, End};
-
-/// States that are looked at.
-const MOST_STATES: usize = 200_000;
 
 /// What the checker says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,8 +164,8 @@ pub fn check(module: &Module, proof: &Certificate, asked: &BTreeSet<Property>) -
                     }
                     Err(End::Unknown(place, what)) => return not_checked(place, what),
                 }
-                if seen.len() > MOST_STATES {
-                    return Answer::NotChecked(format!("more than {MOST_STATES} states"));
+                if seen.len() > CHECKED_STATES {
+                    return Answer::NotChecked(format!("more than {CHECKED_STATES} states"));
                 }
             }
         }

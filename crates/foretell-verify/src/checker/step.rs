@@ -11,6 +11,7 @@ use crate::ir::{
     Arithmetic, Cast, Change, Comparison, Constant, Flags, Function, Instruction, Manner, Module,
     Op, Operand, Order, Place, Promises, TagId, Type,
 };
+use crate::limits::{CHECKED_BYTES, CHECKED_CALLS, CHECKED_INSTRUCTIONS};
 
 /// Why a step does not lead to a state.
 pub(super) enum End {
@@ -22,15 +23,6 @@ pub(super) enum End {
 }
 
 pub(super) type Result<T> = std::result::Result<T, End>;
-
-/// Instructions between two steps.
-const LONGEST: usize = 20_000;
-
-/// Calls inside calls.
-const DEEPEST: usize = 100;
-
-/// Bytes of one object.
-const LARGEST: u64 = 1 << 20;
 
 pub(super) fn mask(value: u128, bits: u32) -> u128 {
     if bits >= 128 { value } else { value & ((1 << bits) - 1) }
@@ -239,7 +231,7 @@ impl<'m> Checker<'m> {
     }
 
     pub(super) fn run(&self, state: &mut State, thread: usize) -> Result<()> {
-        for _ in 0..LONGEST {
+        for _ in 0..CHECKED_INSTRUCTIONS {
             if self.is_step(state, thread) {
                 return Ok(());
             }
@@ -560,7 +552,7 @@ impl<'m> Checker<'m> {
             Op::Allocate { content, count, bits, .. } => {
                 let count = self.integer(state, thread, place, count, *bits)? as u64;
                 let size = content.size().and_then(|size| size.checked_mul(count));
-                let Some(size) = size.filter(|size| *size <= LARGEST) else {
+                let Some(size) = size.filter(|size| *size <= CHECKED_BYTES) else {
                     return unknown(place, "a variable of this size");
                 };
                 let depth = state.threads[thread].as_ref().map_or(0, |t| t.frames.len() - 1);
@@ -571,7 +563,7 @@ impl<'m> Checker<'m> {
                 let padding =
                     instruction.result.and_then(|r| self.function(caller).padding.get(&r));
                 state.memory.pad(object, padding);
-                if state.memory.stack(thread) as u64 > LARGEST {
+                if state.memory.stack(thread) as u64 > CHECKED_BYTES {
                     return unknown(place, "a stack of this size");
                 }
                 Value::Pointer(object, 0)
@@ -700,7 +692,7 @@ impl<'m> Checker<'m> {
                             && parameter.by_value.is_none()
                             && argument.by_value.is_none()
                     });
-                if !fits || depth >= DEEPEST {
+                if !fits || depth >= CHECKED_CALLS {
                     return unknown(place, format!("this call of {}", function.name));
                 }
                 let mut values = Vec::new();

@@ -27,22 +27,8 @@ use super::memory::Value;
 use super::state::State;
 use super::terms::{Assignment, Symbol, Terms};
 use crate::ir::{Comparison, Place};
+use crate::limits::{FEW_BITS, INPUT_RESOURCES, MOST_FACTS, MOST_VALUES, SOME_BITS};
 use crate::solver::COMMAND;
-
-/// Facts about inputs that a state may have; a loop that an input bounds adds one in each round.
-const MOST_FACTS: usize = 200;
-
-/// Values of a term that are tried one by one.
-const MOST_VALUES: usize = 64;
-
-/// All values of so many bits of inputs are tried without a solver,
-const FEW_BITS: u32 = 8;
-
-/// and of so many if the solver gives up.
-const SOME_BITS: u32 = 16;
-
-/// Z3's resource limit for one question.
-const RESOURCES: u64 = 20_000_000;
 
 /// What was decided about inputs in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -497,7 +483,9 @@ impl Solver {
                 let started = Dialogue::start(COMMAND).map_err(|error| {
                     format!("it depends on inputs, and {error}; scripts/setup.sh installs z3")
                 })?;
-                text.push_str(&format!("(set-option :rlimit {RESOURCES})\n(set-logic QF_BV)\n"));
+                text.push_str(&format!(
+                    "(set-option :rlimit {INPUT_RESOURCES})\n(set-logic QF_BV)\n"
+                ));
                 self.dialogue.insert(started)
             }
         };

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::machine::{Kind, LARGEST, Machine, Step, Stop};
+use super::machine::{Kind, Machine, Step, Stop};
 use super::memory::{Base, Object, Pointer, Sync, Value};
 use super::promises::Use;
 use super::state::{OWN, State, Status};
@@ -17,6 +17,7 @@ use crate::ir::{
     Argument, Cast, Constant, Copied, Flags, FloatOperation, FunctionId, Instruction, Op, Operand,
     Place, Type, mask, signed,
 };
+use crate::limits::LARGEST_ALLOCATION;
 use crate::program::Visible;
 
 const MUTEX: usize = 40;
@@ -1292,7 +1293,7 @@ impl Call<'_, '_> {
         if name == "calloc" {
             size = size.saturating_mul(self.integer(state, 1)?);
         }
-        if size == 0 || size > LARGEST.into() {
+        if size == 0 || size > LARGEST_ALLOCATION.into() {
             return self.refuse(format!("an allocation of {size} bytes"));
         }
         self.assume(Assumption::MemoryIsAllocated);
@@ -1307,7 +1308,7 @@ impl Call<'_, '_> {
     fn reallocate(&self, state: &mut State) -> Step<Option<Value>> {
         let old = self.pointer(state, 0)?;
         let size = self.integer(state, 1)?;
-        if size == 0 || size > LARGEST.into() {
+        if size == 0 || size > LARGEST_ALLOCATION.into() {
             return self.refuse(format!("an allocation of {size} bytes"));
         }
         self.assume(Assumption::MemoryIsAllocated);

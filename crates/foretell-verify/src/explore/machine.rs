@@ -26,6 +26,7 @@ use crate::ir::{
     Instruction, Manner, Module, Op, Operand, Order, Place, Promises, Register, Type, files, mask,
     signed,
 };
+use crate::limits::{DEEPEST_CALLS, LARGEST_ALLOCATION, LONGEST_STEP, MOST_LOCALS, MOST_THREADS};
 
 /// Why a step does not end in another state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,23 +96,8 @@ impl Kind {
     }
 }
 
-/// Instructions of one step; a thread that computes for longer is interrupted, which changes nothing.
-const LONGEST_STEP: usize = 20_000;
-
-/// Calls inside calls.
-const DEEPEST: usize = 200;
-
-/// Bytes that a program may allocate at once.
-pub(super) const LARGEST: u64 = 1 << 20;
-
 /// Bytes of a local that counts: smaller ones never fill a stack, as few as there can be.
 const LARGE: u64 = 1 << 10;
-
-/// Locals of one call.
-const MOST_LOCALS: usize = 1000;
-
-/// Threads at a time.
-const MOST_THREADS: usize = 32;
 
 /// Executes instructions.
 pub struct Machine<'m> {
@@ -898,12 +884,15 @@ impl<'m> Machine<'m> {
                     return self.refuse(place, "undefined: an array without elements");
                 }
                 let size = content.size().and_then(|size| u128::from(size).checked_mul(count));
-                let Some(size) = size.filter(|size| *size <= LARGEST.into()) else {
+                let Some(size) = size.filter(|size| *size <= LARGEST_ALLOCATION.into()) else {
                     return self.refuse(place, format!("a local of type {}", content.show()));
                 };
                 let frames = state.threads[thread].as_ref().map_or(0, |t| t.frames.len());
-                if size > LARGE.into() && self.stack(state, thread) + size > LARGEST.into() {
-                    return self.refuse(place, format!("more than {LARGEST} bytes of locals"));
+                if size > LARGE.into()
+                    && self.stack(state, thread) + size > LARGEST_ALLOCATION.into()
+                {
+                    return self
+                        .refuse(place, format!("more than {LARGEST_ALLOCATION} bytes of locals"));
                 }
                 let frame = self.top(state, thread);
                 if frame.locals.len() >= MOST_LOCALS {
@@ -1275,8 +1264,9 @@ impl<'m> Machine<'m> {
         result: Option<Register>,
     ) -> Step<()> {
         let depth = state.threads[thread].as_ref().map_or(0, |thread| thread.frames.len());
-        if depth >= DEEPEST {
-            return self.refuse(place, format!("more than {DEEPEST} calls inside each other"));
+        if depth >= DEEPEST_CALLS {
+            return self
+                .refuse(place, format!("more than {DEEPEST_CALLS} calls inside each other"));
         }
         let mut frame = self.frame(id, &values, result);
         for (parameter, value) in self.function(id).parameters.iter().zip(&values) {

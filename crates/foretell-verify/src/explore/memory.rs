@@ -137,7 +137,7 @@ const NUMBER: u8 = 1;
 const FRAGMENT: u8 = 2;
 
 /// Bytes of the longest integer, but one.
-const LONGEST_SYMBOL: u32 = 15;
+const SYMBOL_BYTES: u32 = 15;
 
 impl Object {
     /// Undefined memory.
@@ -288,7 +288,7 @@ impl Object {
         }
         let cut: Vec<(u32, u32)> = self
             .symbols
-            .range((offset as u32).saturating_sub(LONGEST_SYMBOL)..(offset + length) as u32)
+            .range((offset as u32).saturating_sub(SYMBOL_BYTES)..(offset + length) as u32)
             .map(|(&at, &(kept, _))| (at, at + kept))
             .filter(|&(_, end)| end as usize > offset)
             .collect();

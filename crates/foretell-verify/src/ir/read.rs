@@ -16,10 +16,8 @@ use super::{
     FloatOperation, Function, Global, Index, Instruction, Manner, Module, Op, Operand, Order,
     Parameter, Place, Promises, Refusal, Register, Struct, Type,
 };
+use crate::limits::DEEPEST_TYPES;
 use crate::sha256;
-
-/// Nested types and constants.
-const DEPTH: usize = 64;
 
 /// Reads the IR of a source file.
 pub fn read(source: &str, text: &str) -> Result<Module, Refusal> {
@@ -354,7 +352,7 @@ impl<'a> Reader<'a> {
     }
 
     fn kind(&mut self, line: &mut Line<'_>, depth: usize) -> Because<Type> {
-        if depth > DEPTH {
+        if depth > DEEPEST_TYPES {
             return Err("types are nested too deeply".into());
         }
         Ok(match line.next()? {
@@ -690,7 +688,7 @@ impl<'a> Reader<'a> {
     // ---- constants ----
 
     fn constant(&mut self, kind: &Type, line: &mut Line<'_>, depth: usize) -> Because<Constant> {
-        if depth > DEPTH {
+        if depth > DEEPEST_TYPES {
             return Err("constants are nested too deeply".into());
         }
         Ok(match line.next()? {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::limits::LARGEST_TYPE;
+
 /// A type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
@@ -37,9 +39,6 @@ pub struct Struct {
     pub declared: bool,
 }
 
-/// More bytes than this are not a small program.
-const LARGEST: u64 = 1 << 20;
-
 impl Type {
     /// Bytes in memory, padding included; `None` if it has no size here, or too great a one.
     pub fn size(&self) -> Option<u64> {
@@ -54,7 +53,7 @@ impl Type {
             }
             Type::Float { size, .. } => *size,
         };
-        (size <= LARGEST).then_some(size)
+        (size <= LARGEST_TYPE).then_some(size)
     }
 
     /// Its address is a multiple of this.

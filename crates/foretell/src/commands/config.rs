@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::CommandFactory;
-use foretell_guard::limits::Limit;
+use foretell_limits::Limit;
 use serde_json::json;
 
 use crate::cli::Cli;
@@ -46,9 +46,13 @@ pub fn show(config: &Config, output: &mut Output) -> Result<Exit, Failure> {
 }
 
 /// The limits that no option sets, by the part of foretell that they are about.
-const LIMITS: [(&str, &[Limit]); 4] = [
+const LIMITS: [(&str, &[Limit]); 8] = [
+    ("program", foretell_record::PROGRAM_LIMITS),
+    ("record", foretell_record::limits::TABLE),
     ("predict", foretell_predict::limits::TABLE),
     ("test", foretell_force::limits::TABLE),
+    ("explore", foretell_explore::limits::TABLE),
+    ("verify", foretell_verify::limits::TABLE),
     ("explain", foretell_neighbourhood::limits::TABLE),
     ("report", foretell_report::limits::TABLE),
 ];

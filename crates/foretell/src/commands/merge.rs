@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use foretell_explore::LEFT_TO_OTHERS;
+use foretell_explore::Doubt;
 use foretell_report::report::{Exploration, OpenQuestions, Part, Status};
 use foretell_report::{Report, story};
 
@@ -117,14 +117,15 @@ fn merged(parts: Vec<(String, Part, Report)>) -> Report {
         whole.findings.iter().filter(|finding| finding.status == Status::Confirmed).count();
     let untried = counted.untried;
     whole.statistics.test = Some(counted);
-    let mut open: BTreeMap<String, usize> = BTreeMap::new();
-    for reason in explored.iter().flat_map(|part| &part.reasons) {
-        if reason.reason != LEFT_TO_OTHERS {
-            *open.entry(reason.reason.clone()).or_default() += reason.questions;
+    let mut open: BTreeMap<(Option<Doubt>, String), usize> = BTreeMap::new();
+    for OpenQuestions { kind, reason, questions } in explored.iter().flat_map(|part| &part.reasons)
+    {
+        if *kind != Some(Doubt::OtherPart) {
+            *open.entry((*kind, reason.clone())).or_default() += questions;
         }
     }
     if !alike {
-        open.insert("the parts did not begin with the same run".into(), 1);
+        open.insert((None, "the parts did not begin with the same run".into()), 1);
     }
     // That a part is not covered has a reason, or a sentence about what was not seen, or an open finding.
     let covered = open.is_empty()
@@ -141,7 +142,7 @@ fn merged(parts: Vec<(String, Part, Report)>) -> Report {
         walks: explored.iter().map(|part| part.walks).sum(),
         reasons: open
             .into_iter()
-            .map(|(reason, questions)| OpenQuestions { reason, questions })
+            .map(|((kind, reason), questions)| OpenQuestions { kind, reason, questions })
             .collect(),
         digest: Some(digest),
         go_on: None,
@@ -152,5 +153,5 @@ fn merged(parts: Vec<(String, Part, Report)>) -> Report {
 
 /// Is nothing open but what is left to others?
 fn only_left(part: &Exploration) -> bool {
-    !part.reasons.is_empty() && part.reasons.iter().all(|open| open.reason == LEFT_TO_OTHERS)
+    !part.reasons.is_empty() && part.reasons.iter().all(|open| open.kind == Some(Doubt::OtherPart))
 }

@@ -3,13 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
+use foretell_force::run::BlockedThread;
 use foretell_guard::{descendants, say, stop};
 use foretell_predict::progress::{Phase, Progress};
 use foretell_record::{
-    Clients, Form, OnRecorderDeath, Ready, RecordError, RecordOptions, RecordOutcome, RunEnd,
-    SyncOutcome, check_traffic, record, record_sync_only,
+    Blocked, Clients, Form, InSchedules, OnRecorderDeath, Ready, RecordError, RecordOptions,
+    RecordOutcome, RunEnd, SyncOutcome, check_traffic, endless, record, record_sync_only,
+    standstill,
 };
 use foretell_trace::format::Format;
+use foretell_trace::schedule::CreationPath;
 use serde_json::{Value, json};
 
 use crate::cli::{OnRecorderDeathName, RecordArguments};
@@ -127,8 +130,12 @@ fn end(end: &RunEnd) -> Result<Exit, Failure> {
         RunEnd::Exit(status) => Exit::OfProgram(u8::try_from(status & 0xff).unwrap_or(1)),
         // As a shell says it.
         RunEnd::Signal(signal) => Exit::OfProgram(u8::try_from(128 + signal).unwrap_or(255)),
-        RunEnd::Deadlock(who) | RunEnd::Livelock(who) => {
-            say!("foretell: the program can not go on: {who}");
+        RunEnd::Deadlock(threads) => {
+            say!("foretell: the program cannot go on: {}", InSchedules(&standstill(threads)));
+            Exit::Incomplete
+        }
+        RunEnd::Livelock(threads) => {
+            say!("foretell: the program was ended: {}", InSchedules(&endless(threads)));
             Exit::Incomplete
         }
         RunEnd::Hang => {
@@ -139,7 +146,7 @@ fn end(end: &RunEnd) -> Result<Exit, Failure> {
             say!("foretell: the recording was ended by a signal");
             Exit::Incomplete
         }
-        RunEnd::Diverged(why) => {
+        RunEnd::LeftSchedule(why) => {
             say!("foretell: the program did not follow the log: {why}");
             Exit::Incomplete
         }
@@ -193,15 +200,21 @@ fn program(options: &RecordOptions) -> Value {
     json!({ "command": command })
 }
 
+fn blocked(threads: &[Blocked]) -> Vec<BlockedThread> {
+    threads.iter().map(|blocked| BlockedThread::of(blocked, CreationPath::to_string)).collect()
+}
+
 fn ended(end: &RunEnd) -> Value {
     match end {
         RunEnd::Exit(status) => json!({"kind": "exit", "status": status}),
         RunEnd::Signal(signal) => json!({"kind": "signal", "signal": signal}),
-        RunEnd::Deadlock(who) => json!({"kind": "deadlock", "message": who}),
-        RunEnd::Livelock(who) => json!({"kind": "livelock", "message": who}),
+        RunEnd::Deadlock(threads) => json!({"kind": "deadlock",
+            "message": InSchedules(&standstill(threads)).to_string(), "blocked": blocked(threads)}),
+        RunEnd::Livelock(threads) => json!({"kind": "livelock",
+            "message": InSchedules(&endless(threads)).to_string(), "blocked": blocked(threads)}),
         RunEnd::Hang => json!({"kind": "hang"}),
         RunEnd::Stopped => json!({"kind": "stopped"}),
-        RunEnd::Diverged(why) => json!({"kind": "diverged", "message": why.to_string()}),
+        RunEnd::LeftSchedule(why) => json!({"kind": "diverged", "message": why.to_string()}),
         RunEnd::Refused(why) => json!({"kind": "refused", "message": why}),
     }
 }

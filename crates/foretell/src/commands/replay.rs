@@ -39,7 +39,7 @@ pub fn run(arguments: &ReplayArguments, output: &mut Output) -> Result<Exit, Fai
     };
     if arguments.gdb {
         return match debug(&schedule, &prepared.program, &after).map_err(failed)? {
-            RunEnd::Diverged(divergence) => {
+            RunEnd::LeftSchedule(divergence) => {
                 say!("foretell: the program left the schedule: {divergence}");
                 Ok(Exit::Incomplete)
             }

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use foretell_guard::say;
 use foretell_report::suppress::{self, SuppressionError, Suppressions};
 use foretell_report::terminal::{self, Look};
-use foretell_report::{Report, html, junit, perfetto, sarif};
+use foretell_report::{Report, html, junit, markdown, perfetto, sarif};
 use foretell_trace::format;
 
 use crate::cli::{ReportArguments, ReportOutputs};
@@ -105,7 +105,7 @@ pub fn print(report: &Report, output: &mut Output) -> Result<(), Failure> {
 /// Writes the files that were asked for; each is complete or not there.
 pub fn write_files(report: &Report, outputs: &ReportOutputs) -> Result<(), Failure> {
     type Render = fn(&mut dyn Write, &Report) -> io::Result<()>;
-    let files: [(&Option<std::path::PathBuf>, Render); 7] = [
+    let files: [(&Option<std::path::PathBuf>, Render); 8] = [
         (&outputs.json, |mut out, report| {
             serde_json::to_writer_pretty(&mut out, report)?;
             writeln!(out)
@@ -113,6 +113,7 @@ pub fn write_files(report: &Report, outputs: &ReportOutputs) -> Result<(), Failu
         (&outputs.html, |mut out, report| html::render(&mut out, report)),
         (&outputs.sarif, |mut out, report| sarif::render(&mut out, report)),
         (&outputs.junit, |mut out, report| junit::render(&mut out, report)),
+        (&outputs.markdown, |mut out, report| markdown::render(&mut out, report)),
         (&outputs.perfetto, |mut out, report| perfetto::render(&mut out, report)),
         (&outputs.text, |mut out, report| terminal::render(&mut out, Look::default(), report)),
         (&outputs.write_baseline, |out, report| {

@@ -185,6 +185,7 @@ impl TraceBuilder {
                 metadata.symbolic = has.symbolic;
                 metadata.observed_order = has.observed_order;
                 metadata.machine_code = has.machine_code;
+                metadata.unseen = has.unseen;
             }
             Record::Gap(sentence) => metadata.gaps.push(sentence),
             Record::Restriction(sentence) => metadata.restrictions.push(sentence),

@@ -12,7 +12,9 @@ use crate::event::{
 use crate::id::{ObjectId, SiteId, TermId, ThreadId, VariableId};
 use crate::sync::{Parts, SyncKind, SyncOp};
 use crate::term::{ArrayValue, Operator, Rational, ScalarSort, Sort, Value};
-use crate::trace::{ChannelKind, MemoryRange, Object, ObjectKind, Scope, Site, Thread, Variable};
+use crate::trace::{
+    ChannelKind, MemoryRange, Object, ObjectKind, Scope, Site, Thread, Unseen, Variable,
+};
 
 /// What a trace has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub struct Properties {
     pub observed_order: bool,
     /// See [`crate::Metadata::machine_code`].
     pub machine_code: bool,
+    /// See [`crate::Metadata::unseen`].
+    pub unseen: Unseen,
 }
 
 /// One record of a chunk. Ids are the recorder's own; events are named by sequence number.
@@ -559,10 +563,11 @@ impl Bytes<'_> {
             }
             definition::BUILD_ID => Record::BuildId(self.text()?),
             definition::PROPERTIES => match self.byte()? {
-                bits @ 0..=7 => Record::Properties(Properties {
+                bits @ 0..=63 => Record::Properties(Properties {
                     symbolic: bits & 1 != 0,
                     observed_order: bits & 2 != 0,
                     machine_code: bits & 4 != 0,
+                    unseen: Unseen::from_flags([8, 16, 32].map(|bit| bits & bit != 0)),
                 }),
                 _ => return Err(self.fault("an unknown property")),
             },

@@ -756,8 +756,10 @@ impl ChunkEncoder {
     /// Says what the trace has. All are false in a file that does not say.
     pub fn properties(&mut self, has: Properties, out: &mut Vec<u8>) {
         self.define(definition::PROPERTIES, out);
-        let Properties { symbolic, observed_order, machine_code } = has;
-        out.push(flag(symbolic, 1) | flag(observed_order, 2) | flag(machine_code, 4));
+        let Properties { symbolic, observed_order, machine_code, unseen } = has;
+        let [library, locks, freed] = unseen.flags();
+        let unseen = flag(library, 8) | flag(locks, 16) | flag(freed, 32);
+        out.push(flag(symbolic, 1) | flag(observed_order, 2) | flag(machine_code, 4) | unseen);
     }
 
     /// Something that was not seen, in one sentence.
@@ -774,8 +776,8 @@ impl ChunkEncoder {
 
     /// All of the metadata.
     pub fn metadata(&mut self, metadata: &Metadata, out: &mut Vec<u8>) {
-        let &Metadata { symbolic, observed_order, machine_code, .. } = metadata;
-        self.properties(Properties { symbolic, observed_order, machine_code }, out);
+        let &Metadata { symbolic, observed_order, machine_code, unseen, .. } = metadata;
+        self.properties(Properties { symbolic, observed_order, machine_code, unseen }, out);
         if !metadata.command.is_empty() {
             self.command(metadata.command.iter().map(|part| &**part), out);
         }

@@ -11,7 +11,7 @@ use crate::id::{EventId, TermId, ThreadId, VariableId};
 use crate::info::OpKind;
 use crate::sexpr::{print_term, print_value};
 use crate::term::{Operator, ScalarSort, Sort, Term, TermStore};
-use crate::trace::{Scope, Trace};
+use crate::trace::{Scope, Trace, Unseen};
 
 /// Formulas of more nodes are refused: CTRC has no names for parts that occur more than once.
 const MAX_NODES: u64 = 1_000_000;
@@ -41,7 +41,7 @@ impl<'t> Writer<'t> {
         if metadata.observed_order {
             return cannot("the observed order of events");
         }
-        if metadata.machine_code {
+        if metadata.machine_code || metadata.unseen != Unseen::default() {
             return cannot("that it was recorded from a binary");
         }
         if !metadata.command.is_empty() || metadata.build_id.is_some() {

@@ -33,7 +33,8 @@
 //! and sorts may be left out: the sort is then `int`, the value not known.
 //!
 //! **Declarations**, before the events (comma-separated lists; things are declared before they are
-//! used): `command "prog" "arg" ...`, `build-id HEX`, `symbolic`, `observed`, `machine-code`, `gap "sentence"`,
+//! used): `command "prog" "arg" ...`, `build-id HEX`, `symbolic`, `observed`, `machine-code`, `unknown-library`,
+//! `unknown-locks`, `freed-in-use` (see [`crate::Unseen`]), `gap "sentence"`,
 //! `restriction "sentence"`, `thread NAME [path 0.1.2]`, `var NAME [: SORT] [= VALUE] [at ADDRESS size N [generation N]]`,
 //! `local NAME of THREAD ...` (the rest as `var`), `mutex`, `recursive`, `errorcheck`, `rwlock`,
 //! `cond` `NAME`, `sem NAME = COUNT`, `barrier NAME PARTIES`, `channel NAME queue|state|interrupt` (each may end with `at ADDRESS`), `site FILE:LINE:COLUMN [FUNCTION]`,
@@ -92,13 +93,16 @@ use crate::event::MemoryOrder;
 use crate::sexpr;
 
 /// Words that begin a declaration; a thread of such a name stands between bars.
-const DECLARATIONS: [&str; 25] = [
+const DECLARATIONS: [&str; 28] = [
     "foretell-trace",
     "command",
     "build-id",
     "symbolic",
     "observed",
     "machine-code",
+    "unknown-library",
+    "unknown-locks",
+    "freed-in-use",
     "gap",
     "restriction",
     "thread",

@@ -537,6 +537,18 @@ impl Reader {
                 self.trace.metadata.machine_code = true;
                 Ok(())
             }
+            "unknown-library" => {
+                self.trace.metadata.unseen.library = true;
+                Ok(())
+            }
+            "unknown-locks" => {
+                self.trace.metadata.unseen.locks = true;
+                Ok(())
+            }
+            "freed-in-use" => {
+                self.trace.metadata.unseen.freed = true;
+                Ok(())
+            }
             "command" => {
                 while line.peek().is_some() {
                     let word = line.string("a word of the command")?;

@@ -9,7 +9,7 @@ use crate::id::{EventId, ObjectId, SiteId, TermId, ThreadId, VariableId};
 use crate::schedule::CreationPath;
 use crate::sexpr::{print_sort, print_term, print_value, quoted};
 use crate::term::{ScalarSort, Sort, Term, Value};
-use crate::trace::{ChannelKind, ObjectKind, Scope, Site, Trace};
+use crate::trace::{ChannelKind, ObjectKind, Scope, Site, Trace, Unseen};
 
 /// Terms of more nodes get a name when they are used more than once, so that the text does not
 /// grow beyond the trace.
@@ -89,6 +89,11 @@ impl<'t> Writer<'t> {
         }
         if metadata.machine_code {
             writeln!(out, "machine-code")?;
+        }
+        for (word, is) in Unseen::WORDS.into_iter().zip(metadata.unseen.flags()) {
+            if is {
+                writeln!(out, "{word}")?;
+            }
         }
         for gap in &metadata.gaps {
             writeln!(out, "gap {}", quoted(gap, '"'))?;

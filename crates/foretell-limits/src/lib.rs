@@ -26,7 +26,7 @@ macro_rules! limits {
         $($(#[doc = $doc])* pub const $name: $type = $value;)*
 
         /// All limits of this crate.
-        pub const TABLE: &[$crate::limits::Limit] = &[$($crate::limits::Limit {
+        pub const TABLE: &[$crate::Limit] = &[$($crate::Limit {
             name: stringify!($name),
             what: concat!($($doc),*),
             value: $name as u64,
