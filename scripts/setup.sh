@@ -41,6 +41,10 @@ done
 # Linked with by a test of OpenMP.
 [ -e /usr/lib/llvm-22/lib/libomp.so ] || missing+=(libomp-22-dev)
 
+# ThreadSanitizer of clang, beside which recording is measured; the other library of C++.
+ls /usr/lib/llvm-22/lib/clang/22/lib/linux/libclang_rt.tsan-*.a >/dev/null 2>&1 || missing+=(libclang-rt-22-dev)
+[ -e /usr/lib/llvm-22/include/c++/v1/mutex ] || missing+=(libc++-22-dev libc++abi-22-dev)
+
 # Linked with by the example of a server.
 [ -e /usr/include/event2/event.h ] || missing+=(libevent-dev)
 # Compiled against by the tests of test frameworks.

@@ -66,12 +66,18 @@ pub struct Request {
     pub takes_containers: bool,
     /// libstdc++ is not the library of C++.
     pub has_other_library: bool,
+    /// OpenMP by `-fopenmp`, which names no library.
+    pub has_openmp: bool,
+    /// One more source file can be compiled into the program.
+    pub takes_sources: bool,
     mode: Option<Mode>,
 }
 
 /// The driver's own options.
 const MODE_OPTION: &str = "-fforetell=";
 const AS_WRITTEN_OPTION: &str = "--as-written";
+/// Clang's own, but [`crate::command`] says what it is replaced by.
+const OPENMP_OPTION: &str = "-fopenmp";
 
 /// Options whose value is the next argument, so that it is not taken for an input file.
 const WITH_VALUE: &[&str] = &[
@@ -160,6 +166,8 @@ impl Request {
             as_written: false,
             takes_containers: true,
             has_other_library: false,
+            has_openmp: false,
+            takes_sources: true,
             mode: None,
         };
         let mut reading = Reading::default();
@@ -208,6 +216,10 @@ impl Request {
             self.as_written = true;
             return Ok(false);
         }
+        if option == OPENMP_OPTION {
+            self.has_openmp = true;
+            return Ok(false);
+        }
         reading.value_follows = WITH_VALUE.contains(&option);
         match option {
             "-E" | "-M" | "-MM" => reading.stop_at(Stage::Preprocess),
@@ -221,6 +233,8 @@ impl Request {
             _ => {}
         }
         self.takes_containers &= !is_without_containers(option);
+        self.takes_sources &= !is_without_sources(option);
+        self.has_openmp &= option != "-fno-openmp";
         self.has_other_library |= option == "-stdlib=libc++" || option.starts_with("-nostdinc");
         self.has_debug_option |= is_debug_option(option);
         self.has_lto_option |= option == "-flto" || option.starts_with("-flto=");
@@ -228,13 +242,20 @@ impl Request {
     }
 }
 
-/// Options with which one more source file cannot be compiled into a program, or has no use there: another
-/// library, a C++ that is too old, lists of what the one source file includes.
+/// Options with which one more source file cannot be compiled into a program: lists of what the one source
+/// file includes, files that are named after it, a library, for which it is the program's.
+fn is_without_sources(option: &str) -> bool {
+    let begins = ["-M", "-save-temps", "--save-temps"];
+    option == "-shared" || begins.iter().any(|begin| option.starts_with(begin))
+}
+
+/// Options with which functions of libstdc++ have no place in a program: another library, a C++ that is too
+/// old.
 fn is_without_containers(option: &str) -> bool {
-    let begins =
-        ["-stdlib=libc++", "-nostd", "-static-libstdc++", "-M", "-save-temps", "--save-temps"];
+    let begins = ["-stdlib=libc++", "-nostd", "-static-libstdc++"];
     let old = ["-std=c++98", "-std=c++03", "-std=gnu++98", "-std=gnu++03", "-ansi"];
-    matches!(option, "-shared" | "-nodefaultlibs")
+    option == "-nodefaultlibs"
+        || is_without_sources(option)
         || begins.iter().any(|begin| option.starts_with(begin))
         || old.contains(&option)
 }
@@ -376,6 +397,18 @@ mod tests {
         for line in ["-shared a.o", "-stdlib=libc++ a.o", "-MMD a.cc", "-std=c++98 a.cc"] {
             assert!(!parse(line).takes_containers, "{line}");
         }
+    }
+
+    #[test]
+    fn openmp_is_replaced_where_no_library_is_named() {
+        let request = parse("-c -fopenmp a.c");
+        assert!(request.has_openmp && request.takes_sources);
+        assert_eq!(request.passed, ["-c", "a.c"]);
+        assert!(!parse("-fopenmp -MMD a.c").takes_sources);
+        assert!(!parse("-fopenmp -fno-openmp a.c").has_openmp);
+        let request = parse("-fopenmp=libomp a.c");
+        assert!(!request.has_openmp);
+        assert_eq!(request.passed, ["-fopenmp=libomp", "a.c"]);
     }
 
     #[test]

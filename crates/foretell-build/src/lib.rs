@@ -33,6 +33,8 @@ const AS_WRITTEN_VARIABLE: &str = "FORETELL_AS_WRITTEN";
 /// Functions of libstdc++ that are not in its headers, to be compiled into the program. The folder's name
 /// says that they are of the library.
 const CONTAINERS: &str = "c++/containers.cc";
+/// OpenMP's functions in the place of clang's library, to be compiled into the program.
+const OPENMP: &str = "c++/openmp.c";
 /// Headers in the place of libstdc++'s own.
 const REPLACED: &str = "c++/libstdc++";
 
@@ -157,6 +159,7 @@ pub fn command(
     let compiler = locate::compiler(language.compiler())?;
     let mut command = Command::new(&compiler);
     if request.stage == Stage::Question {
+        command.args(request.has_openmp.then_some("-fopenmp"));
         command.args(&request.passed);
         return Ok(command);
     }
@@ -212,8 +215,19 @@ pub fn command(
         // First of all libraries: its wrappers must be found before the C library's functions.
         command.args(["-Wl,--push-state,--no-as-needed", "-lforetell_runtime", "-Wl,--pop-state"]);
     }
+    let openmp = request.has_openmp && (request.stage != Stage::Link || request.takes_sources);
+    let openmp = openmp.then(|| locate::include_directory(&directories)).flatten();
+    match &openmp {
+        // The language without the library.
+        Some(_) => command.args(["-Xclang", "-fopenmp", "-pthread"]),
+        None => command.args(request.has_openmp.then_some("-fopenmp")),
+    };
     command.arg("--end-no-unused-arguments");
     command.args(&request.passed);
+    if let (Some(include), Stage::Link) = (openmp, request.stage) {
+        let language = if language == Language::Cxx { "c++" } else { "c" };
+        command.args(["-x", language]).arg(include.join(OPENMP));
+    }
     if language == Language::Cxx && request.stage == Stage::Link && request.takes_containers {
         let containers = locate::include_directory(&directories).map(|d| d.join(CONTAINERS));
         if let Some(containers) = containers.filter(|file| file.is_file()) {

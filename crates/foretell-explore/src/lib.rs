@@ -103,7 +103,7 @@ use part::Region;
 use pending::Pending;
 use question::{Answer, Asked, Choice, Place, Questions, Shared};
 
-use crate::limits::{COUNTED, WALK_AFTER};
+use crate::limits::{COPIED, COUNTED, WALK_AFTER};
 
 /// How much may be asked.
 #[derive(Clone, Debug)]
@@ -306,8 +306,20 @@ impl Explorer<'_> {
     /// How many interleavings the classes stand for.
     fn interleavings(&self) -> Option<f64> {
         let mut left = COUNTED;
+        let mut copies = COPIED;
         let mut all = self.classes.iter();
-        all.try_fold(0.0, |sum, class| Some(sum + interleavings(&class.open().ctp, &mut left)?))
+        all.try_fold(0.0, |sum, class| {
+            let class = class.open();
+            // Every step of a thread begins with a copy of the configuration.
+            let threads = class.ctp.threads.len();
+            let size = (threads * (threads + class.ctp.variables.len())).max(1);
+            let allowed = left.min(copies / size);
+            let mut rest = allowed;
+            let count = interleavings(&class.ctp, &mut rest)?;
+            left -= allowed - rest;
+            copies -= (allowed - rest) * size;
+            Some(sum + count)
+        })
     }
 
     /// How many questions wait, besides those about the class that is asked about.

@@ -3,7 +3,7 @@
 
 use crate::function::FunctionContext;
 use crate::library;
-use crate::llvm::{Opcode, Value, demangle};
+use crate::llvm::{Description, Opcode, Value, demangle};
 use crate::locals::is_pointer;
 use crate::module::Mode;
 use foretell_abi::{ARGUMENT_SLOTS, CallSlots, Hook, PinReason, RESULT_SLOTS};
@@ -120,7 +120,8 @@ impl FunctionContext<'_> {
         if may_be_foreign {
             self.say_foreign(call, callee, place, site);
         }
-        if let Some(description) = call.new_description() {
+        let description = call.new_description();
+        if let Some(description) = description.or_else(|| memory_of_library(call, callee)) {
             self.describe(call, &description, 0);
         }
         if let Some(number) = summary {
@@ -308,6 +309,68 @@ impl FunctionContext<'_> {
                 self.module.builder.place_before(place);
                 self.pin(argument, reason, site, place);
             }
+        }
+    }
+}
+
+/// Types of the standard library that have memory of their own: as they stand in the linkage names of their
+/// functions, before the template arguments. Of two that have one implementation the first is told by a text
+/// among these.
+const OWNERS: &[(&str, &str, &str)] = &[
+    ("8_Rb_tree", "_Select1st", "std::map"),
+    ("8_Rb_tree", "", "std::set"),
+    ("10_Hashtable", "_Select1st", "std::unordered_map"),
+    ("10_Hashtable", "", "std::unordered_set"),
+    ("12basic_string", "", "std::string"),
+    ("11_Deque_base", "", "std::deque"),
+    ("5deque", "", "std::deque"),
+    ("10_List_base", "", "std::list"),
+    ("4list", "", "std::list"),
+    ("12_Vector_base", "", "std::vector"),
+    ("6vector", "", "std::vector"),
+    ("14__shared_count", "", "std::shared_ptr"),
+    ("14_Function_base", "", "std::function"),
+    ("8function", "", "std::function"),
+];
+
+/// What is allocated inside a type of the standard library belongs to it; what `std::make_unique` makes is of the
+/// type that it is given.
+fn memory_of_library(call: Value, callee: Value) -> Option<Description> {
+    if !callee.as_function().is_some_and(|function| function.name().starts_with("_Znw")) {
+        return None;
+    }
+    let name = call.inlined_functions().find_map(|function| {
+        let (class, arguments) = function.split_once('I').unwrap_or((&function, ""));
+        if class.ends_with("make_unique") {
+            return made_type(&demangle(&function));
+        }
+        let is = |(first, second, _): &&(&str, &str, &str)| {
+            class.starts_with("_ZNSt") && class.contains(first) && arguments.contains(second)
+        };
+        OWNERS.iter().find(is).map(|(.., name)| format!("memory of {name}"))
+    })?;
+    Some(Description { name, function: String::new(), layout: String::new() })
+}
+
+/// The first template argument, without its namespaces and arguments.
+fn made_type(demangled: &str) -> Option<String> {
+    let (_, arguments) = demangled.split_once("make_unique<")?;
+    let whole = arguments.split(['<', ',', '>', '[']).next()?;
+    let name = whole.rsplit("::").next()?.trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::made_type;
+
+    #[test]
+    fn what_make_unique_makes_has_a_short_name() {
+        for (demangled, name) in [
+            ("std::unique_ptr<A, B> std::make_unique<net::Connection, int>(int&&)", "Connection"),
+            ("std::make_unique<Box<int>>()", "Box"),
+        ] {
+            assert_eq!(made_type(demangled).as_deref(), Some(name));
         }
     }
 }

@@ -69,16 +69,23 @@ const FOREIGN: &[&str] = &[
     "write",
 ];
 
+/// Beginnings of names of functions of the runtime that report by themselves what they do to an object that they are given
+/// a pointer to: locks, and memory that is freed (`operator delete`).
+const OF_OBJECTS: &[&str] = &["_Zda", "_Zdl", "cnd_", "mtx_", "pthread_", "sem_", "thrd_"];
 /// Functions of the runtime that report by themselves what they read.
 const REPORTING: &[&str] = &[
     "getline", "pwrite", "pwrite64", "qsort", "qsort_r", "send", "sendmsg", "sendto", "strdup",
     "strndup", "write", "writev",
 ];
 
-/// Whether the runtime reports what the function reads, before it is known that nobody took its arguments.
+/// Whether the runtime reports what the function reads, or does to an object, before it is known that nobody took its
+/// arguments.
 pub fn reports(callee: Value) -> bool {
     let function = callee.as_function().filter(|function| function.is_declaration());
-    function.is_some_and(|function| REPORTING.contains(&&*function.name()))
+    function.is_some_and(|function| {
+        let name = function.name();
+        REPORTING.contains(&&*name) || OF_OBJECTS.iter().any(|begin| name.starts_with(begin))
+    })
 }
 
 /// Functions of the runtime that leave an expression for their result, where the program looks at it.

@@ -991,6 +991,17 @@ impl Module {
         }
     }
 
+    /// A variable of one byte that many modules may define: the program has it if one of them does.
+    pub fn add_mark(&self, name: &str) {
+        let name = c_string(name);
+        unsafe {
+            let byte = LLVMInt8TypeInContext(self.context);
+            let mark = LLVMAddGlobal(self.module, byte, name.as_ptr());
+            LLVMSetInitializer(mark, LLVMConstInt(byte, 1, 0));
+            LLVMSetLinkage(mark, LLVMLinkage::LLVMWeakAnyLinkage);
+        }
+    }
+
     /// The function with this name, declared on first use.
     pub fn function(&self, name: &str, result: Type, parameters: &[Type]) -> (Value, Type) {
         let name = c_string(name);

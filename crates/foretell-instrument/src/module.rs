@@ -36,6 +36,10 @@ const CONSTRUCTOR: &str = "foretell.register";
 /// Before the program's own constructors, whose priority is 101 or more.
 const CONSTRUCTOR_PRIORITY: i32 = 100;
 
+/// Called where a task of OpenMP is made, and what tells `openmp.c` that a program makes any.
+const OMP_TASK: &str = "__kmpc_omp_task_alloc";
+const OMP_TASKS: &str = "foretell_omp_tasks";
+
 /// Instruments all functions of the module.
 pub fn instrument(module: llvm::Module, mode: Mode) {
     if module.has_symbol(CONSTRUCTOR) {
@@ -66,6 +70,10 @@ pub fn instrument(module: llvm::Module, mode: Mode) {
         function::instrument(&mut context, function);
     }
     context.register(&globals, &quiet);
+    let functions = context.module.functions();
+    if functions.iter().any(|it| it.is_declaration() && it.name() == OMP_TASK) {
+        context.module.add_mark(OMP_TASKS);
+    }
 }
 
 /// The functions of the module that have a body.

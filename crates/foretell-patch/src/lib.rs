@@ -326,6 +326,9 @@ impl Maker<'_> {
                 (whole.clone(), whole)
             }
         };
+        if source.follows_pragma(first.start) {
+            return Err(format!("a `#pragma` stands before the region in `{function}`"));
+        }
         if let Some(word) = source.leaves(&(first.start..last.end)) {
             return Err(format!("`{word}` leaves the region in `{function}`"));
         }

@@ -305,6 +305,15 @@ impl Source {
         at.map(|at| self.word(at))
     }
 
+    /// Whether a directive to the compiler stands right before the token: it is for the statement that begins
+    /// there.
+    pub fn follows_pragma(&self, token: usize) -> bool {
+        let before = token.checked_sub(1).map_or(0, |before| self.tokens[before].range.end);
+        let between = &self.text[before..self.tokens[token].range.start];
+        let directives = between.lines().filter_map(|line| line.trim_start().strip_prefix('#'));
+        directives.map(str::trim_start).any(|directive| directive.starts_with("pragma"))
+    }
+
     /// The bytes of some tokens.
     pub fn bytes(&self, tokens: &Range<usize>) -> Range<usize> {
         self.tokens[tokens.start].range.start..self.tokens[tokens.end - 1].range.end
@@ -419,6 +428,17 @@ mod tests {
         assert_eq!(source.leaves(&body), Some("return"));
         let i = statement(&source, &body, "i");
         assert_eq!(source.leaves(&(i.start - 6..i.end)), Some("break"));
+    }
+
+    #[test]
+    fn a_pragma_is_for_the_statement_after_it() {
+        let source = Source::new("int f() { a();\n#pragma omp atomic\n b();\n c(); }".into());
+        let source = source.expect("brackets match");
+        let body = source.body("f", None).expect("f");
+        let after: Vec<bool> = ["a", "b", "c"]
+            .map(|name| source.follows_pragma(statement(&source, &body, name).start))
+            .into();
+        assert_eq!(after, [false, true, false]);
     }
 
     #[test]

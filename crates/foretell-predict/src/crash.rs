@@ -46,7 +46,11 @@ pub enum CrashShape {
     /// The term, one of the trace, has a bad value when the thread comes to the event.
     Fault(Fault, TermId),
     /// The access comes after the free. Events: the access and the free.
-    UseAfterFree,
+    UseAfterFree {
+        /// So does everything that the thread does at that place right before it, which may be one step of the machine (a
+        /// function that reads a text).
+        step: bool,
+    },
     /// The access ends behind the block. Events: the access and the allocation.
     Overrun,
 }
@@ -73,12 +77,13 @@ impl Property for Crash {
     fn goal(subject: &Subject<'_>, shape: CrashShape, events: &[EventId]) -> Option<Goal> {
         match (shape, events) {
             (CrashShape::Fault(fault, term), &[event]) => fault_goal(subject, event, fault, term),
-            (CrashShape::UseAfterFree, &[access, free]) => {
+            (CrashShape::UseAfterFree { step }, &[access, free]) => {
+                let begin = if step { step_begin(subject, access) } else { access };
                 let allocations = allocations_at(subject, access);
-                Some(access_after_goal(subject.ctp, access, free, &allocations))
+                Some(access_after_goal(subject.ctp, begin, access, free, &allocations))
             }
             (CrashShape::Overrun, &[access, made]) => {
-                Some(access_after_goal(subject.ctp, access, made, &[]))
+                Some(access_after_goal(subject.ctp, access, access, made, &[]))
             }
             _ => None,
         }
@@ -98,13 +103,13 @@ impl Property for Crash {
                 memory.is_some_and(|memory| block.contains(&memory.address)) && fixed.is_fixed(term)
             }
             CrashShape::Fault(_, term) => fixed.is_fixed(term),
-            CrashShape::UseAfterFree | CrashShape::Overrun => false,
+            CrashShape::UseAfterFree { .. } | CrashShape::Overrun => false,
         }
     }
 
     fn plan(shape: CrashShape, events: usize) -> Option<Formula> {
         match (shape, events) {
-            (CrashShape::UseAfterFree | CrashShape::Overrun, 2) => {
+            (CrashShape::UseAfterFree { .. } | CrashShape::Overrun, 2) => {
                 Formula::parse("F(1 & X F 0)").ok()
             }
             _ => None,
@@ -121,7 +126,7 @@ impl Property for Crash {
                 };
                 Some(format!("{} {what}{}", words.thread(access), words.place(access)))
             }
-            (CrashShape::UseAfterFree, [access, free]) => Some(format!(
+            (CrashShape::UseAfterFree { .. }, [access, free]) => Some(format!(
                 "{} can come after {} has freed the block{}",
                 words.access(access),
                 words.thread(free),
@@ -142,7 +147,7 @@ impl Property for Crash {
             CrashShape::Fault(Fault::NullPointer, _) => "null",
             CrashShape::Fault(Fault::OutOfBounds { .. }, _) => "bounds",
             CrashShape::Fault(Fault::DivisionByZero, _) => "division",
-            CrashShape::UseAfterFree => "",
+            CrashShape::UseAfterFree { .. } => "",
             CrashShape::Overrun => "overrun",
         }
     }
@@ -163,9 +168,8 @@ const PAGE: u64 = 4096;
 struct Block {
     size: u64,
     made: EventId,
-    /// The last access of each thread at each location, and the first of those that came right before it: a function that
-    /// reads a text reads it in one step.
-    accesses: HashMap<(ThreadId, Location), (EventId, EventId)>,
+    /// The last access of each thread at each location.
+    accesses: HashMap<(ThreadId, Location), EventId>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -237,17 +241,15 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
                 {
                     freed.insert(*address, (size, id));
                 }
-                let both = |(key, (first, last))| {
-                    [Some((key, first)), (first != last).then_some((key, last))]
-                };
-                let mut users: Vec<_> = users.into_iter().flat_map(both).flatten().collect();
+                let mut users: Vec<_> = users.into_iter().collect();
                 users.sort_unstable_by_key(|&(_, access)| access);
                 for ((thread, used_at), access) in users {
                     if thread != event.thread && !order.before(access, id) {
-                        let events = vec![access, id];
-                        let instance =
-                            Instance { shape: Shape::Crash(CrashShape::UseAfterFree), events };
-                        found.push((Key::AfterFree(used_at, location), instance));
+                        for step in [true, false] {
+                            let shape = Shape::Crash(CrashShape::UseAfterFree { step });
+                            let instance = Instance { shape, events: vec![access, id] };
+                            found.push((Key::AfterFree(used_at, location), instance));
+                        }
                     }
                 }
                 continue;
@@ -269,18 +271,14 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
             if let Some((&start, &(size, free))) = freed.range(..=address).next_back()
                 && address - start < size
             {
-                let shape = Shape::Crash(CrashShape::UseAfterFree);
+                let shape = Shape::Crash(CrashShape::UseAfterFree { step: false });
                 let key = Key::AfterFree(location, accesses.location(free));
                 found.push((key, Instance { shape, events: vec![id, free] }));
                 continue;
             }
             let Some((&start, block)) = blocks.range_mut(..=address).next_back() else { continue };
             if address - start < block.size {
-                let first = match block.accesses.get(&(event.thread, location)) {
-                    Some(&(first, last)) if trace.event(last).index + 1 == event.index => first,
-                    _ => id,
-                };
-                block.accesses.insert((event.thread, location), (first, id));
+                block.accesses.insert((event.thread, location), id);
             }
             if sees_all && is_overrun(start, block.size, address, length) {
                 let shape = Shape::Crash(CrashShape::Overrun);
@@ -471,6 +469,23 @@ fn result_of(ctp: &ConcurrentTraceProgram, read: EventId) -> Option<VariableId> 
     assignments.iter().find(result).map(|&(variable, _)| variable)
 }
 
+/// The first of the accesses that the thread makes at the same place right before this one, with nothing but decisions about
+/// them in between.
+fn step_begin(subject: &Subject<'_>, access: EventId) -> EventId {
+    let event = |id: EventId| subject.trace.event(subject.ctp.event(id).origin);
+    let (place, site) = (subject.ctp.event(access), event(access).site);
+    let before = &subject.ctp.threads[place.thread.index()][..place.position as usize];
+    let mut begin = access;
+    for &id in before.iter().rev() {
+        match event(id).op {
+            Op::Branch(_) if event(id).site == site => {}
+            Op::Read(_) | Op::Write(_) if event(id).site == site => begin = id,
+            _ => break,
+        }
+    }
+    begin
+}
+
 /// The allocations of memory that the access uses.
 fn allocations_at(subject: &Subject<'_>, access: EventId) -> Vec<EventId> {
     let op = |event: EventId| &subject.trace.event(subject.ctp.event(event).origin).op;
@@ -485,16 +500,17 @@ fn allocations_at(subject: &Subject<'_>, access: EventId) -> Vec<EventId> {
     events.filter(covers).collect()
 }
 
-/// The free (or the allocation) takes place, and the thread comes to its access of the block after that; none of these
-/// allocations has given the memory out again.
+/// The free (or the allocation) takes place, and the thread comes to its access of the block, or to the begin of the step
+/// that it is part of, after that; none of these allocations has given the memory out again.
 fn access_after_goal(
     ctp: &ConcurrentTraceProgram,
+    begin: EventId,
     access: EventId,
     before: EventId,
     allocations: &[EventId],
 ) -> Goal {
     let mut builder = GoalBuilder::new(ctp);
-    let mut parts = vec![builder.next(access), builder.taken(before), builder.local_guard(access)];
+    let mut parts = vec![builder.next(begin), builder.taken(before), builder.local_guard(access)];
     for &allocation in allocations {
         let taken = builder.taken(allocation);
         let absent = builder.terms.not(taken);

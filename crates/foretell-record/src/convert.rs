@@ -41,6 +41,10 @@ struct Thread {
     index: u32,
     /// Where the open calls of functions of the language's library return to, the innermost last.
     library: Vec<u64>,
+    /// How it was created.
+    path: Box<[u32]>,
+    /// What the program calls it.
+    name: Option<String>,
 }
 
 /// What the conversion knows at its end.
@@ -225,7 +229,7 @@ impl<O: Output> Converter<O> {
                 if thread as usize != self.threads.len() {
                     return None;
                 }
-                self.threads.push(Thread::default());
+                self.threads.push(Thread { path: path.clone().into(), ..Thread::default() });
                 self.terms.add_thread();
                 self.path.add_thread(&path);
                 if let Some(schedule) = &mut self.schedule {
@@ -233,6 +237,10 @@ impl<O: Output> Converter<O> {
                 }
                 let name = if path.is_empty() { "main".into() } else { format_path(&path) };
                 self.output.thread(ThreadId(thread), &name, &path);
+            }
+            Kind::NameThread => {
+                let record::NameThread { thread, name } = record::NameThread::from_words(words)?;
+                self.name_thread(thread.into(), &text(name))?;
             }
             Kind::DefineObject => {
                 self.define_object(record::DefineObject::from_words(detail, words)?)?
@@ -370,6 +378,28 @@ impl<O: Output> Converter<O> {
         }
         let address = (!is_channel && of_variable == 0).then_some(address);
         self.output.object(ObjectId(object), Object { name: name.into(), kind, address });
+        Some(())
+    }
+
+    /// The program gives a thread a name. Where another has it already, a number tells them apart; the first
+    /// thread stays `main`.
+    fn name_thread(&mut self, number: u64, given: &str) -> Option<()> {
+        let number = usize::try_from(number).ok()?;
+        let thread = self.threads.get(number)?;
+        let given = spelling::thread(given);
+        let is_number = given.chars().all(|c| c.is_ascii_digit() || c == '.');
+        if thread.path.is_empty() || is_number {
+            return Some(());
+        }
+        let others = self.threads.iter().enumerate().filter(|(at, _)| *at != number);
+        let taken: Vec<&str> = others.filter_map(|(_, other)| other.name.as_deref()).collect();
+        let numbered = (2..).map(|count| format!("{given}#{count}"));
+        let mut free = std::iter::once(given.clone())
+            .chain(numbered)
+            .filter(|name| name != "main" && !taken.contains(&&**name));
+        let name = free.next()?;
+        self.output.thread(ThreadId(number as u32), &name, &thread.path);
+        self.threads[number].name = Some(name);
         Some(())
     }
 

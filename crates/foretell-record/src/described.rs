@@ -44,7 +44,11 @@ impl Description {
 
     /// The same of the thing with this number that `new` has made, or of the next ones after it.
     pub fn numbered(&self, number: u32, offset: u64) -> String {
-        self.part_of(&format!("{} #{number}", self.name), offset)
+        let name = format!("{} #{number}", self.name);
+        match self.layout {
+            Layout::Piece if offset > 0 => format!("{name}+{offset}"),
+            _ => self.part_of(&name, offset),
+        }
     }
 
     fn part_of(&self, name: &str, offset: u64) -> String {

@@ -14,6 +14,9 @@ pub fn shorten(site: &mut Site) {
 /// `std::vector<int>::push_back(int const&)` is `std::vector::push_back`. A lambda is one of the function
 /// that it is written in: `lambda in main`, `lambda 2 in main`. Names of C are left as they are.
 pub fn function(demangled: &str) -> String {
+    if let Some(function) = outlined(demangled) {
+        return function;
+    }
     if !demangled.contains(['(', '<', ' ', '\'', '{']) {
         return demangled.to_owned();
     }
@@ -33,6 +36,24 @@ pub fn function(demangled: &str) -> String {
         }
         _ => join(&parts),
     }
+}
+
+/// What clang made a function of for OpenMP: `main.omp_outlined_debug__`, `sum(int) (.omp_outlined)`,
+/// `.omp_task_entry.`.
+fn outlined(demangled: &str) -> Option<String> {
+    let at =
+        [".omp_outlined", ".omp_task_"].iter().filter_map(|word| demangled.find(word)).min()?;
+    let outer = demangled[..at].trim_end_matches([' ', '(']);
+    match outer.is_empty() {
+        true => Some("task".to_owned()),
+        false => Some(format!("parallel region in {}", function(outer))),
+    }
+}
+
+/// What a program calls a thread, in letters that every format of traces has.
+pub fn thread(name: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || "-_./: ".contains(c) { c } else { '_' };
+    name.trim().chars().map(plain).collect()
 }
 
 /// A part of a qualified name.
@@ -115,6 +136,9 @@ mod tests {
     fn parameters_template_arguments_and_results_are_left_out() {
         for (demangled, plain) in [
             ("main", "main"),
+            ("main.omp_outlined_debug__", "parallel region in main"),
+            ("sum(int) (.omp_outlined)", "parallel region in sum"),
+            (".omp_task_entry..12", "task"),
             ("Pool::run(std::function<void ()>)", "Pool::run"),
             ("void work<int>(int, std::map<int, int>&)", "work"),
             (

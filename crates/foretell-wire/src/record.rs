@@ -412,6 +412,8 @@ kinds! {
     Stands = 87 ([thread, awaited], event, subject, more);
     /// A piece of the sentence that says why the run left its schedule; detail: [`crate::standing::piece`].
     Said = 88 () content;
+    /// `thread`, text: what the program calls the thread.
+    NameThread = 89 ([thread]) name;
 }
 
 impl Kind {

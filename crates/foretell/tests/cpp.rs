@@ -93,6 +93,13 @@ fn check(entry: &Value) -> Result<(), String> {
             return Err(format!("{name}: no confirmed finding ends in {effect}\n{said}"));
         }
     }
+    let mut headlines = said.lines().filter(|line| !line.starts_with(' ') && line.contains("]: "));
+    if code == Some(10) && headlines.clone().next().is_none() {
+        return Err(format!("{name}: no headline in\n{said}"));
+    }
+    if let Some(headline) = headlines.find(|line| line.contains("heap@")) {
+        return Err(format!("{name}: memory without a name in `{headline}`"));
+    }
     let told = without_the_rest(&said);
     if let Some(word) = foreign(&told) {
         return Err(format!("{name}: `{word}` in\n{said}"));
@@ -198,4 +205,51 @@ fn what_is_lost_between_waits_and_notifications_is_found() {
         let said = String::from_utf8_lossy(&tested.stdout).into_owned();
         assert_eq!(tested.status.code(), Some(10), "{}: {said}", path.display());
     }
+}
+
+/// A small program for each of what C and C++ programs use beside: those whose name ends in `_ok` are correct, and
+/// all their behaviours are covered; in those that end in `_bug` another order goes wrong.
+#[test]
+fn what_programs_use_beside_is_judged_rightly() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cpp_used");
+    let book = std::fs::read_to_string(examples().join("../../docs/src/cpp.md")).expect("the book");
+    let test = std::env::current_exe().expect("path of the test");
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cpp-used");
+    _ = std::fs::remove_dir_all(&scratch);
+    std::fs::create_dir_all(&scratch).expect("a folder");
+    let mut programs: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("the programs")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    programs.sort();
+    let check = |path: &Path| {
+        let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let (name, kind) = stem.rsplit_once('_').expect("a name that says what to expect");
+        let right = if kind == "ok" { 0 } else { 10 };
+        assert!(book.contains(&format!("`{name}`")), "{name} is not in the book");
+        let tested = Command::new(env!("CARGO_BIN_EXE_foretell"))
+            .args(["test", "--jobs", "1", "--time-limit", "600"])
+            .args(if kind == "bug" { ["--runs", "200"].as_slice() } else { &[] })
+            .arg(path)
+            .current_dir(&scratch)
+            .env("FORETELL_LIB_DIR", test.parent().expect("a folder"))
+            .stdin(Stdio::null())
+            .output()
+            .expect("foretell runs");
+        let said = String::from_utf8_lossy(&tested.stdout).into_owned();
+        let code = tested.status.code();
+        (code != Some(right)).then(|| format!("{stem} ends with {code:?}\n{said}"))
+    };
+    let waiting = Mutex::new(programs.iter());
+    let wrong = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let Some(path) = waiting.lock().expect("no panic").next() else { return };
+            wrong.lock().expect("no panic").extend(check(path));
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| (0..cores).for_each(|_| _ = scope.spawn(work)));
+    let wrong = wrong.into_inner().expect("no panic");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -27,7 +27,7 @@ pub const FUNCTIONS: &[(&str, super::Handler)] = &[
     ("pthread_cond_wait", |call| wait(call, None)),
     ("pthread_cond_timedwait", |call| {
         // glibc notes in the condition that its deadlines are of the monotonic clock.
-        let monotonic = peek(call.argument(0) + 32, 4) & 2 != 0;
+        let monotonic = peek(call.argument(0) + 36, 4) & 2 != 0;
         let clock = if monotonic { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME };
         let until = call.deadline(clock, 2);
         wait(call, Some(until))

@@ -49,6 +49,12 @@ interpose! {
         joined
     }
 
+    fn tss_create(
+        key: *mut libc::pthread_key_t, destructor: Option<unsafe extern "C" fn(*mut c_void)>,
+    ) -> c_int {
+        translate(threads::key_create(key, destructor))
+    }
+
     fn thrd_detach(handle: pthread_t) -> c_int {
         translate(threads::detach(handle))
     }

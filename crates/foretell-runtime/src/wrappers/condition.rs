@@ -1,6 +1,8 @@
 //! Condition variables.
 
 use std::cell::RefMut;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use foretell_wire::condition::Condition;
 use foretell_wire::outside::Cause;
@@ -36,17 +38,46 @@ fn state(turn: Turn, number: u32) -> RefMut<'static, Condition> {
     }
 }
 
-/// glibc notes in the condition that its deadlines are of the monotonic clock.
+/// glibc notes in a condition how it was made: bit 0, processes share it; bit 1, its deadlines are of the monotonic clock.
+unsafe fn flags_of(condition: *const pthread_cond_t) -> u32 {
+    const WORDS: usize = size_of::<pthread_cond_t>() / size_of::<u32>();
+    /// In which word depends on the version: one that has both shows it. 0: not known yet.
+    static WORD: AtomicUsize = AtomicUsize::new(0);
+    let words = condition.cast::<u32>();
+    let mut word = WORD.load(Relaxed);
+    if word == 0 {
+        // SAFETY: both are of plain words, and initialised by the functions that they are handed to.
+        let (mut attributes, mut shown): (pthread_condattr_t, pthread_cond_t) =
+            unsafe { std::mem::zeroed() };
+        // SAFETY: as above.
+        unsafe {
+            libc::pthread_condattr_init(&mut attributes);
+            libc::pthread_condattr_setclock(&mut attributes, libc::CLOCK_MONOTONIC);
+            libc::pthread_condattr_setpshared(&mut attributes, libc::PTHREAD_PROCESS_SHARED);
+        }
+        let (made, attributes) = (&raw mut shown, &raw const attributes);
+        real!(pthread_cond_init @ c"GLIBC_2.3.2" (
+            made: *mut pthread_cond_t, attributes: *const pthread_condattr_t) -> c_int);
+        // SAFETY: as above.
+        let shown = unsafe { made.cast::<[u32; WORDS]>().read() };
+        word = shown.iter().position(|&word| word == 3).unwrap_or(9);
+        WORD.store(word, Relaxed);
+    }
+    // SAFETY: the program uses it as a condition.
+    unsafe { words.add(word).read() }
+}
+
+/// The clock of the condition's deadlines.
 unsafe fn clock_of(condition: *const pthread_cond_t) -> clockid_t {
-    // SAFETY: glibc's layout on x86-64: bit 1 of the flags after the eight words of counters.
-    let flags = unsafe { condition.cast::<u32>().add(8).read() };
+    // SAFETY: as above.
+    let flags = unsafe { flags_of(condition) };
     if flags & 2 != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
 }
 
 /// Whether other processes may use the condition.
 unsafe fn is_shared(condition: *const pthread_cond_t) -> bool {
-    // SAFETY: glibc's layout on x86-64, as above.
-    let says_so = unsafe { condition.cast::<u32>().add(8).read() & 1 != 0 };
+    // SAFETY: as above.
+    let says_so = unsafe { flags_of(condition) & 1 != 0 };
     says_so && outside::is_shared_memory(condition as u64)
 }
 

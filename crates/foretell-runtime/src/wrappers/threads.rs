@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use foretell_wire::Kind;
 use foretell_wire::outside::Cause;
 use foretell_wire::record;
-use libc::{c_int, c_void, clockid_t, pthread_attr_t, pthread_t, timespec};
+use libc::{c_char, c_int, c_void, clockid_t, pthread_attr_t, pthread_t, timespec};
 
 use super::blocking::written;
 use super::time::deadline_of;
@@ -456,7 +456,7 @@ interpose! {
         }
     }
 
-    fn pthread_key_create(
+    fn pthread_key_create as key_create(
         key: *mut libc::pthread_key_t, destructor: Option<unsafe extern "C" fn(*mut c_void)>,
     ) -> c_int {
         let result = real!(pthread_key_create(key: *mut libc::pthread_key_t,
@@ -479,6 +479,17 @@ interpose! {
             scheduler().joinable.retain(|&other| other != thread);
         }
         real!(pthread_detach(handle: pthread_t) -> c_int)
+    }
+
+    fn pthread_setname_np(handle: pthread_t, name: *const c_char) -> c_int {
+        if let Some(session) = Session::begin()
+            && let Some(thread) = find(session.turn(), handle)
+            && !name.is_null()
+        {
+            let name = std::ffi::CStr::from_ptr(name).to_bytes().to_vec();
+            recorder().record(0, 0, &record::NameThread { thread: (*thread).number, name });
+        }
+        real!(pthread_setname_np(handle: pthread_t, name: *const c_char) -> c_int)
     }
 
     fn pthread_cancel(handle: pthread_t) -> c_int {

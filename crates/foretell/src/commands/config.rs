@@ -74,9 +74,9 @@ pub fn limits(output: &mut Output) -> Result<Exit, Failure> {
     for (part, table) in LIMITS {
         writeln!(output, "[{part}]")?;
         for limit in table {
-            writeln!(output, "{:<26} {:>9}  {}", limit.name, limit.value, limit.what.trim())?;
-            writeln!(output, "{:<37} a larger one costs: {}", "", limit.costs)?;
-            writeln!(output, "{:<37} lost at it: {}", "", limit.lost)?;
+            writeln!(output, "{:<26} {:>11}  {}", limit.name, limit.value, limit.what.trim())?;
+            writeln!(output, "{:<39} a larger one costs: {}", "", limit.costs)?;
+            writeln!(output, "{:<39} lost at it: {}", "", limit.lost)?;
         }
         writeln!(output)?;
     }

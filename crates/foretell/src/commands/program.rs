@@ -130,7 +130,8 @@ fn build(
         Source::Clang(language) => {
             let standard = (language == Language::Cxx).then(|| OsString::from("-std=gnu++20"));
             let words = ["--as-written", "-O1", "-g", "-pthread", "-o"].map(OsString::from);
-            let words = standard.into_iter().chain(words).chain([
+            let openmp = has_openmp(source).then(|| OsString::from("-fopenmp"));
+            let words = standard.into_iter().chain(openmp).chain(words).chain([
                 binary.into(),
                 source.into(),
                 "-lm".into(),
@@ -151,6 +152,16 @@ fn build(
         true => Ok(()),
         false => Err(Failure::Input(format!("{} was not compiled ({status})", source.display()))),
     }
+}
+
+/// Whether a line of the file is for OpenMP, which clang passes over without its option.
+fn has_openmp(source: &Path) -> bool {
+    let text = std::fs::read(source).unwrap_or_default();
+    text.split(|&byte| byte == b'\n').any(|line| {
+        let line = String::from_utf8_lossy(line);
+        let mut words = line.trim_start().strip_prefix('#').unwrap_or_default().split_whitespace();
+        words.next() == Some("pragma") && words.next() == Some("omp")
+    })
 }
 
 /// The platform that `rustc` compiles for in this folder, if it is a `rustc` that the plugin is for.

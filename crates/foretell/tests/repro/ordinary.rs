@@ -158,6 +158,54 @@ fn output_of_what_is_not_there_is_a_crash() {
     all_end_with(0, &[("ok_puts", &shows("if (s) puts(s);"))]);
 }
 
+/// What a function of the C library reads is where the pointer leads that it is given.
+#[test]
+fn a_text_that_is_replaced_under_a_lock_is_no_freed_one() {
+    let used = |under_lock: bool, how: &str| {
+        let (take, give) = match under_lock {
+            true => ("lock(); char *s = name;", "unlock();"),
+            false => ("lock(); char *s = name; unlock();", ""),
+        };
+        format!(
+            "static char *name; static int res; static char other[8];\n\
+             THREAD(replaces) {{ char *c = malloc(4); memcpy(c, \"345\", 4); lock(); char *o = name; name = c; unlock();\n\
+             free(o); return 0; }}\n\
+             THREAD(uses) {{ {take} {how} {give} (void)res; (void)other; return 0; }}\n\
+             int main(void) {{ name = strdup(\"12\"); two(uses, replaces); free(name); return 0; }}"
+        )
+    };
+    let uses = [
+        ("strlen", "res = (int)strlen(s);"),
+        ("strcmp", "res = strcmp(s, \"x\");"),
+        ("atoi", "res = atoi(s);"),
+        ("puts", "puts(s);"),
+        ("printf", "printf(\"%s\\n\", s);"),
+        ("strdup", "free(strdup(s));"),
+        ("write", "if (write(1, s, 2) != 2) abort();"),
+        ("snprintf", "snprintf(other, sizeof other, \"%s\", s);"),
+    ];
+    let workshop = Workshop::new();
+    for (name, how) in uses {
+        eprintln!("{name}");
+        tested(&workshop, &format!("ok_{name}"), &used(true, how)).ends_with(0);
+        tested(&workshop, &format!("stale_{name}"), &used(false, how)).ends_with(10);
+    }
+}
+
+#[test]
+fn what_operator_delete_frees_is_what_the_pointer_leads_to() {
+    let workshop = Workshop::new();
+    let source = workshop.path().join("moved.cpp");
+    let code = "#include <cassert>\n#include <mutex>\n#include <string>\n#include <thread>\n\
+        std::mutex m; std::string s = \"first value long enough for the heap ...\";\n\
+        int main() {\n\
+        std::thread t([] { std::string c; { std::lock_guard<std::mutex> g(m); c.swap(s); } assert(c.size() >= 10); });\n\
+        std::thread u([] { std::string n(60, 'z'); std::lock_guard<std::mutex> g(m); s = std::move(n); });\n\
+        t.join(); u.join(); }\n";
+    std::fs::write(&source, code).expect("a file");
+    workshop.test(&source, &[], &[]).ends_with(0);
+}
+
 /// That nobody reads any more is not varied, and said.
 #[test]
 fn a_pipe_that_is_closed_beside_its_writer_is_said() {
@@ -201,6 +249,17 @@ fn time_limits_make_no_paths_of_their_own() {
                  THREAD(reads) { struct timespec t; clock_gettime(CLOCK_REALTIME, &t); t.tv_sec++;\n\
                  if (pthread_rwlock_timedrdlock(&l, &t) == 0) { got = v; pthread_rwlock_unlock(&l); } return 0; }\n\
                  int main(void) { return two(writes, reads); }",
+            ),
+            (
+                "monotonic",
+                "static pthread_cond_t c; static int ready;\n\
+                 THREAD(sets) { lock(); ready = 1; pthread_cond_signal(&c); unlock(); return 0; }\n\
+                 int main(void) { pthread_condattr_t attributes; pthread_condattr_init(&attributes);\n\
+                 pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC); pthread_cond_init(&c, &attributes);\n\
+                 pthread_create(&a, 0, sets, 0); struct timespec t, n; clock_gettime(CLOCK_MONOTONIC, &t); t.tv_sec += 2; lock();\n\
+                 while (!ready) if (pthread_cond_timedwait(&c, &m, &t) == ETIMEDOUT) {\n\
+                 clock_gettime(CLOCK_MONOTONIC, &n); assert(n.tv_sec >= t.tv_sec); break; }\n\
+                 unlock(); pthread_join(a, 0); (void)two; return 0; }",
             ),
             (
                 "slept",

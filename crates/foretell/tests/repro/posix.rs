@@ -13,7 +13,7 @@ enum Shown {
 use Shown::{By, Programs};
 
 /// The rows of the table by their first words, each with what shows it.
-const SHOWN: [(&str, Shown); 39] = [
+const SHOWN: [(&str, Shown); 40] = [
     ("threads, join, detach", By(threads_are_understood)),
     ("deferred cancellation", By(crate::carried::states_of_the_process_are_found_or_said)),
     ("asynchronous cancellation", Programs(&["cancel"])),
@@ -52,7 +52,8 @@ const SHOWN: [(&str, Shown); 39] = [
     ("`fork`, `vfork`, `clone`", By(children_are_said)),
     ("`posix_spawn`", Programs(&["spawn", "system", "popen"])),
     ("`exec*`", Programs(&["execl", "execfails"])),
-    ("OpenMP", By(crate::world::openmp_runs_and_is_said)),
+    ("OpenMP by", By(crate::world::openmp_is_seen)),
+    ("OpenMP of another", By(crate::world::openmp_of_a_library_runs_and_is_said)),
     (
         "any other call that blocks",
         By(crate::world::a_thread_blocked_in_a_call_that_is_not_wrapped_loses_the_turn),

@@ -167,7 +167,14 @@ impl TraceBuilder {
                 self.events.push((sequence, event));
                 limits::check(self.events.len())?;
             }
-            Record::Thread(id, thread) => self.threads.push((id.0, thread)),
+            Record::Thread(id, thread) => {
+                let mut known = self.threads.iter_mut().map(|(known, thread)| (*known, thread));
+                match known.find(|(known, other)| *known == id.0 && other.path == thread.path) {
+                    // It was given a name meanwhile.
+                    Some((_, known)) => known.name = thread.name,
+                    None => self.threads.push((id.0, thread)),
+                }
+            }
             Record::Variable(id, variable) => self.variables.push((id.0, variable)),
             Record::Object(id, object) => self.objects.push((id.0, object)),
             Record::Site(id, site) => self.sites.push((id.0, site)),

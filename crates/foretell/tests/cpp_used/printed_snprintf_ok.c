@@ -1,0 +1,11 @@
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int n, jobs;
+static void *work(void *p) {
+  pthread_mutex_lock(&m); jobs++; int mine = jobs; pthread_mutex_unlock(&m);
+  char b[64]; int l = snprintf(b, sizeof b, "job %d\n", mine); write(1, b, l);
+  pthread_mutex_lock(&m); n++; pthread_mutex_unlock(&m);
+  return p; }
+int main(void) { pthread_t a, b; pthread_create(&a, 0, work, 0); pthread_create(&b, 0, work, 0); pthread_join(a, 0); pthread_join(b, 0); assert(n == 2); return 0; }
