@@ -235,6 +235,7 @@ pub const SUMMARIES: &[Summary] = &[
     summary("inet_aton", "ipp", &[Reads(Argument(0), Text), Writes(Argument(1), Fixed(4))]),
     summary("inet_ntop", "pippi", &[Reads(Argument(1), Family(0)), Writes(Returned, Text)]),
     summary("inet_pton", "iipp", &[Reads(Argument(1), Text), Writes(Argument(2), Family(0))]),
+    summary("lfind", "ppppip", &[Reads(Argument(2), Fixed(8))]),
     summary("localtime", "pp", &[Reads(Argument(0), Fixed(8)), Writes(Returned, BROKEN_DOWN)]),
     summary(
         "localtime_r",

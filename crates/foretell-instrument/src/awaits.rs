@@ -497,5 +497,12 @@ fn is_harmless_call(call: Value) -> bool {
     if let Some(name) = call.intrinsic() {
         return HARMLESS_INTRINSICS.iter().any(|begin| name.starts_with(begin));
     }
-    callee.as_function().is_some_and(|function| PAUSES.contains(&&*function.name()))
+    // What is left of a sleep that was interrupted, nobody is told.
+    let tells_nobody =
+        |position: u32| call.argument_count() == position + 1 && call.operand(position).is_null();
+    callee.as_function().is_some_and(|function| match &*function.name() {
+        "nanosleep" | "thrd_sleep" => tells_nobody(1),
+        "clock_nanosleep" => tells_nobody(3),
+        name => PAUSES.contains(&name),
+    })
 }

@@ -231,7 +231,6 @@ pub const HARMLESS: &[&str] = &[
     "ldexp",
     "ldexpf",
     "ldiv",
-    "lfind",
     "llabs",
     "lldiv",
     "localeconv",

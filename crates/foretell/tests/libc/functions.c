@@ -7,6 +7,7 @@
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,8 @@ static struct tm *kept;
 static char *kept_text;
 static const time_t early = 0, late = 40000000;
 static const struct tm first_day = {.tm_mday = 1, .tm_year = 1}, other_day = {.tm_mday = 1, .tm_year = 70};
+static const int pair[] = {1, 2};
+static int unlike(const void *one, const void *two) { return *(const int *)one != *(const int *)two; }
 static int which, ordered;
 static const char stream_text[] = "2 fast\n";
 
@@ -41,6 +44,7 @@ static FILE *stream(void) { return fmemopen((void *)stream_text, sizeof stream_t
 #define CASES                                                                                                          \
   READS(a64l, a64l(text) == a64l(other))                                                                               \
   READS(asprintf, asprintf(&line, "%s", text) > 0 && line[0] == '2')                                                   \
+  CASE(lfind, shared.number = 1, shared.number = 2, lfind(&pair[1], pair, (size_t *)&shared.number, sizeof(int), unlike))\
   READS(fnmatch, fnmatch("2*", text, 0) == 0)                                                                          \
   READS(sscanf, sscanf(text, "%d", &scanned) == 1 && scanned == 2)                                                     \
   READS(strtoimax, strtoimax(text, &end, 10) == 2)                                                                     \
