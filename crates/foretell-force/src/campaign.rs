@@ -4,7 +4,7 @@
 //! What was predicted at places that are known already is not forced again, unless it is an end that
 //! nobody has seen yet: a failing assertion, a crash, a deadlock.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -499,7 +499,10 @@ impl<'a> Campaign<'a> {
             _ => (FindingKind::Deadlock, Violation::Deadlock),
         };
         let trace = &self.recorded.trace;
-        let id = format!("{:08x}-recorded", crc32fast::hash(sentence.as_bytes()));
+        // Of several programs in one folder each has a schedule file of its own.
+        let files: BTreeSet<&str> = trace.sites.iter().map(|site| &*site.file).collect();
+        let what: Vec<&str> = [&*sentence].into_iter().chain(files).collect();
+        let id = format!("{:08x}-recorded", crc32fast::hash(what.join("\n").as_bytes()));
         let mut schedule = Schedule::of_trace(trace, all_events(trace), []);
         schedule.finding = Some(id.as_str().into());
         schedule.violation = Some(violation.name().into());
