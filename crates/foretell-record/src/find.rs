@@ -12,8 +12,11 @@ use object::{Object, ObjectSection, ObjectSymbol};
 /// The name of the runtime library.
 pub const LIBRARY: &str = "libforetell_runtime.so";
 
-/// The runtime library: beside the running executable, in `../lib/foretell`, or where cargo puts
-/// it; the first of this build, or any at all.
+/// Names a folder that has our libraries, before all others; `foretell-build` looks there, too.
+const DIRECTORY_VARIABLE: &str = "FORETELL_LIB_DIR";
+
+/// The runtime library: where [`DIRECTORY_VARIABLE`] says, beside the running executable, in `../lib/foretell`, or where
+/// cargo puts it; the first of this build, or any at all.
 pub fn runtime_library() -> Option<PathBuf> {
     library(LIBRARY)
 }
@@ -29,8 +32,10 @@ pub fn library(name: &str) -> Option<PathBuf> {
         beside.join("deps"),
         beside.join(".."),
     ];
+    let wanted = env::var_os(DIRECTORY_VARIABLE).filter(|folder| !folder.is_empty());
+    let places = wanted.map(PathBuf::from).into_iter().chain(places);
     let found: Vec<PathBuf> =
-        places.iter().filter_map(|place| place.join(name).canonicalize().ok()).collect();
+        places.filter_map(|place| place.join(name).canonicalize().ok()).collect();
     found.iter().find(|path| is_of_this_build(path)).or(found.first()).cloned()
 }
 

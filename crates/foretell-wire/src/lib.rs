@@ -62,6 +62,7 @@ pub const CONTRACT: u64 = {
     number = fingerprint(number, include_bytes!("sync_log.rs"));
     number = fingerprint(number, include_bytes!("predictor.rs"));
     number = fingerprint(number, include_bytes!("traffic.rs"));
+    number = fingerprint(number, include_bytes!("../../foretell-abi/src/summaries.rs"));
     fingerprint(number, include_bytes!("../../foretell-abi/src/lib.rs"))
 };
 /// The symbol by which the runtime library shows its [`CONTRACT`].
