@@ -478,12 +478,33 @@ fn step_begin(subject: &Subject<'_>, access: EventId) -> EventId {
     let mut begin = access;
     for &id in before.iter().rev() {
         match event(id).op {
-            Op::Branch(_) if event(id).site == site => {}
-            Op::Read(_) | Op::Write(_) if event(id).site == site => begin = id,
+            Op::Branch(_) => {}
+            Op::Read(_) if event(id).site == site => begin = id,
             _ => break,
         }
     }
     begin
+}
+
+/// With what the thread would read from the first event on at the end of the prefix, it comes to the last.
+fn comes_from(builder: &mut GoalBuilder<'_>, first: EventId, last: EventId) -> Vec<TermId> {
+    let ctp = builder.ctp();
+    let (begin, end) = (ctp.event(first), ctp.event(last));
+    let chain = &ctp.threads[begin.thread.index()];
+    let mut known = HashMap::new();
+    let mut parts = Vec::new();
+    for &event in &chain[begin.position as usize..=end.position as usize] {
+        for part in builder.local_parts(event) {
+            parts.push(builder.at_with(Moment::End, part, &known));
+        }
+        if let Action::Guarded { assignments, .. } = &ctp.event(event).action {
+            for &(variable, value) in assignments {
+                let value = builder.at_with(Moment::End, value, &known);
+                known.insert(variable, value);
+            }
+        }
+    }
+    parts
 }
 
 /// The allocations of memory that the access uses.
@@ -510,7 +531,12 @@ fn access_after_goal(
     allocations: &[EventId],
 ) -> Goal {
     let mut builder = GoalBuilder::new(ctp);
-    let mut parts = vec![builder.next(begin), builder.taken(before), builder.local_guard(access)];
+    let mut parts = vec![builder.next(begin), builder.taken(before)];
+    if begin == access {
+        parts.push(builder.local_guard(access));
+    } else {
+        parts.extend(comes_from(&mut builder, begin, access));
+    }
     for &allocation in allocations {
         let taken = builder.taken(allocation);
         let absent = builder.terms.not(taken);

@@ -395,7 +395,7 @@ kinds! {
     Mispredicted = 80 (outcome, predicted_before);
     /// `thread, branches predicted since`. The thread takes no more branches.
     PathEnd = 81 ([thread], predicted_since);
-    /// `thread | flags << 32, number`, text; detail: [`outside::Cause`]; place: program counter or 0.
+    /// `thread | flags << 32, number`, text; detail: [`crate::outside::Cause`]; place: program counter or 0.
     Outside = 82 ([thread, flags], number) text;
     /// `thread | task << 32`: the kernel's number of the thread.
     Task = 83 ([thread, task]);

@@ -23,7 +23,7 @@ impl Turn {
 pub struct Expected {
     /// Its index in its thread.
     pub index: u32,
-    /// As [`Kind::keyword`]; [`ANY`] stands for every one.
+    /// As [`crate::Kind::keyword`]; [`ANY`] stands for every one.
     pub keyword: String,
     /// Line and column in the source; 0 where unknown.
     pub line: u32,

@@ -401,7 +401,7 @@ int main(void) {
     };
     let (log, compact) = (said(&[]), said(&["--compact"]));
     assert_eq!(log, compact);
-    assert!(log.0.contains("the program can not go on"), "{}", log.0);
+    assert!(log.0.contains("the program cannot go on"), "{}", log.0);
     assert!(!log.0.contains("0x"), "the block has a name: {}", log.0);
 }
 

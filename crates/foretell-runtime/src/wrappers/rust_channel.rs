@@ -104,11 +104,19 @@ const WORDS: usize = 64;
 const POSITIONS: usize = 32;
 
 /// How many messages there is room for: the library keeps it twice, and beside it the next power of two
-/// beyond it (a bit that marks the end) and twice that (a lap).
+/// beyond it (a bit that marks the end) and twice that (a lap). One other word, the address of the messages, may lie among
+/// them.
 fn capacity(words: &[u64]) -> Option<u32> {
     let fields = words.get(POSITIONS..)?;
-    let mut found = fields.windows(4).filter_map(|window| {
-        let mut sorted = [window[0], window[1], window[2], window[3]];
+    let without_one = |window: &[u64]| {
+        let mut four = [[0; 4]; 5];
+        for (left_out, four) in four.iter_mut().enumerate() {
+            let kept = window.iter().enumerate().filter(|&(at, _)| at != left_out);
+            four.iter_mut().zip(kept).for_each(|(to, (_, word))| *to = *word);
+        }
+        four
+    };
+    let mut found = fields.windows(5).flat_map(without_one).filter_map(|mut sorted| {
         sorted.sort_unstable();
         let [capacity, again, mark, lap] = sorted;
         let expected = capacity.checked_add(1)?.checked_next_power_of_two()?;

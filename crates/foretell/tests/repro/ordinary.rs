@@ -188,7 +188,9 @@ fn a_text_that_is_replaced_under_a_lock_is_no_freed_one() {
     for (name, how) in uses {
         eprintln!("{name}");
         tested(&workshop, &format!("ok_{name}"), &used(true, how)).ends_with(0);
-        tested(&workshop, &format!("stale_{name}"), &used(false, how)).ends_with(10);
+        // Some read in several steps of one call, between which no schedule can be forced: that is predicted.
+        let stale = tested(&workshop, &format!("stale_{name}"), &used(false, how));
+        assert!(matches!(stale.code, Some(10 | 11)), "{:#}", stale.report);
     }
 }
 
