@@ -15,7 +15,7 @@ pub const LIBRARY: &str = "libforetell_runtime.so";
 /// Names a folder that has our libraries, before all others; `foretell-build` looks there, too.
 const DIRECTORY_VARIABLE: &str = "FORETELL_LIB_DIR";
 
-/// The runtime library: where [`DIRECTORY_VARIABLE`] says, beside the running executable, in `../lib/foretell`, or where
+/// The runtime library: where `FORETELL_LIB_DIR` says, beside the running executable, in `../lib/foretell`, or where
 /// cargo puts it; the first of this build, or any at all.
 pub fn runtime_library() -> Option<PathBuf> {
     library(LIBRARY)
