@@ -1,5 +1,6 @@
 //! A signal or the end of the time ends the work of a command, and not its report.
 
+use std::io::Read;
 use std::process::{Child, Stdio};
 
 use serde_json::Value;
@@ -58,11 +59,23 @@ fn torn_or_endless() -> String {
 /// The exit code and the object that a command printed.
 #[track_caller]
 fn ended(mut child: Child) -> (Option<i32>, Value, String) {
+    // What a pipe has no room for would keep it from ending.
+    let stdout = read_all(child.stdout.take());
+    let stderr = read_all(child.stderr.take());
     let status = end_of(&mut child);
-    let output = child.wait_with_output().expect("its output");
-    let error = text(&output.stderr);
+    let (output, error) = (stdout.join().expect("read"), text(&stderr.join().expect("read")));
     assert!(!error.contains("internal error"), "{error}");
-    (status.code(), serde_json::from_slice(&output.stdout).unwrap_or(Value::Null), error)
+    (status.code(), serde_json::from_slice(&output).unwrap_or(Value::Null), error)
+}
+
+/// Reads to the end, in a thread of its own.
+fn read_all(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
+    let mut from = from.expect("a pipe");
+    std::thread::spawn(move || {
+        let mut all = Vec::new();
+        from.read_to_end(&mut all).expect("to be read");
+        all
+    })
 }
 
 /// Starts a command; without a time limit it gets a signal once it is at work.
