@@ -84,15 +84,16 @@ pub fn look(me: &mut Thread, last: &mut Look) -> bool {
         return false;
     }
     if holder.cancelled && holder.cancelled_anywhere {
-        ask_to_end(holder);
+        ask(holder, CANCEL, || true);
         return false;
     }
-    if holder.is_busy() {
+    // A loop that calls a hook in each round is in the runtime most of the time.
+    const GLANCES: usize = 1000;
+    if (0..GLANCES).all(|_| holder.is_busy()) {
         return false;
     }
     let call = outside::system_call(holder.task);
-    // SAFETY: the field is the thread's own, and may change.
-    let index = unsafe { (&raw const holder.slots.index).read_volatile() };
+    let index = seen_index(holder);
     let processor = sys::clock(processor_clock(holder.task));
     let now = Look { turns: TURNS.load(SeqCst), index, call, processor };
     if (Look { processor: last.processor, ..now }) != *last {
@@ -108,11 +109,17 @@ pub fn look(me: &mut Thread, last: &mut Look) -> bool {
         } =>
         {
             *last = Look::default();
-            ask_to_leave(holder);
+            ask(holder, SIGNAL, || seen_index(holder) == index);
             false
         }
         _ => false,
     }
+}
+
+/// How many events a thread that may be running has recorded.
+fn seen_index(thread: &Thread) -> u32 {
+    // SAFETY: the field is the thread's own, and may change.
+    unsafe { (&raw const thread.slots.index).read_volatile() }
 }
 
 /// Whether somebody could go on without the thread that has the turn. The states of threads do not
@@ -202,21 +209,16 @@ pub fn readmit(me: &mut Thread) -> bool {
     true
 }
 
-/// Asks a running thread to give its turn away.
-fn ask_to_leave(holder: &Thread) {
-    send(holder, SIGNAL);
-}
-
-/// Asks a thread that was cancelled to end where it is. Most of the time it may be inside the runtime, where
-/// it must not.
-fn ask_to_end(holder: &Thread) {
+/// Asks a thread by a signal to give its turn away ([`SIGNAL`]), or to end where it is ([`CANCEL`]). Most of the
+/// time it may be inside the runtime, where it must not. `still`: whether it is to be asked again.
+fn ask(holder: &Thread, signal: c_int, still: impl Fn() -> bool) {
     const TRIES: usize = 500;
     const BETWEEN: u64 = 10_000;
     for _ in 0..TRIES {
-        if !scheduler::has_turn(holder) || holder.state == State::Finished {
+        if !scheduler::has_turn(holder) || holder.state == State::Finished || !still() {
             break;
         }
-        send(holder, CANCEL);
+        send(holder, signal);
         sys::sleep(BETWEEN);
     }
 }
