@@ -261,7 +261,9 @@ int main(int count, char **arguments) {
 #[test]
 pub fn openmp_is_seen() {
     // What three threads count without a lock is lost.
-    tested("world/omp.c", &["-fopenmp"], &[]).ends_with(10);
+    let workshop = Workshop::new();
+    let program = workshop.build(&source("world/omp.c"), &["-O1", "-fopenmp"]);
+    workshop.test(&program, &["--runs", "20"], &[]).ends_with(10);
 }
 
 #[test]
