@@ -50,7 +50,8 @@
 //!    to 0.
 //! 2. An instrumented callee takes the shadows if `callee` is its own address, then sets `callee`
 //!    to 0. Any other address means that an uninstrumented function called it: all concrete.
-//! 3. Before it returns it writes `results` and, in `returned_by`, its own address.
+//! 3. Before it returns it writes `results` and, in `returned_by`, its own address. If it was called back, it
+//!    restores `callee`: nobody took what was left for who called it back.
 //! 4. The caller takes `results` if `returned_by` is what it called. If `callee` still stands, the
 //!    callee is not instrumented and the shadowed arguments are pinned.
 //!

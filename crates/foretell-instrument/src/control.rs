@@ -161,7 +161,7 @@ impl FunctionContext<'_> {
     }
 
     /// Code that is not instrumented and called this function back goes by its result: that had to be what it
-    /// was. And it may call back again.
+    /// was. And it may call back again. That something called back it took does not make it instrumented.
     fn go_back(&mut self, leave: Value) {
         let Some(caller) = self.called_back_by else { return };
         let site = self.site(leave);
@@ -170,6 +170,7 @@ impl FunctionContext<'_> {
         let called_back = builder.differ(caller, self.module.module.constant64(0));
         let end = builder.place_in_if(called_back, leave, true);
         builder.store(caller, self.slot(offset_of!(CallSlots, outside)));
+        builder.store(caller, self.slot(offset_of!(CallSlots, callee)));
         if leave.operand_count() == 1 {
             let result = leave.operand(0);
             match result.ty().scalar_width() {

@@ -168,6 +168,20 @@ fn what_unseen_code_keeps_is_said() {
         void *f(void *a) { pthread_mutex_lock(&m); next(a ? 1 : 2); pthread_mutex_unlock(&m); return 0; }\n\
         int main(void) { pthread_t t, u; pthread_create(&t, 0, f, &m); pthread_create(&u, 0, f, 0);\n\
         pthread_join(t, 0); pthread_join(u, 0); assert(get() == 12); return 0; }\n";
+    is_said_as_not_instrumented(library, user);
+    // That it calls back what is instrumented makes no difference.
+    let library = "static int kept; int apply(int (*f)(int), int k) { kept = kept * 10 + f(k); return kept; }";
+    let user = "#include <assert.h>\n#include <pthread.h>\nint apply(int (*)(int), int);\n\
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int calls;\n\
+        static int same(int k) { calls++; return k; }\n\
+        void *f(void *a) { pthread_mutex_lock(&m); apply(same, a ? 1 : 2); pthread_mutex_unlock(&m); return 0; }\n\
+        int main(void) { pthread_t t, u; pthread_create(&t, 0, f, &m); pthread_create(&u, 0, f, 0);\n\
+        pthread_join(t, 0); pthread_join(u, 0); assert(apply(same, 0) == 120); return 0; }\n";
+    is_said_as_not_instrumented(library, user);
+}
+
+/// The library in an object and as a shared one, compiled by another compiler.
+fn is_said_as_not_instrumented(library: &str, user: &str) {
     let workshop = Workshop::new();
     let here = workshop.path();
     std::fs::write(here.join("kept.c"), library).expect("a file");
