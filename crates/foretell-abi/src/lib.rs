@@ -67,7 +67,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 pub mod summaries;
 
 /// The version of this contract; a module says which one it was compiled for.
-pub const ABI_VERSION: u32 = 13;
+pub const ABI_VERSION: u32 = 14;
 
 /// A place in the source. Sites are constants in the instrumented module; one site has one address
 /// for the life of the process, which serves as its identity.
@@ -533,6 +533,8 @@ pub enum Unseen {
     Assembler = 1,
     /// A call of compiled code that synchronises threads; the text says which.
     Call = 2,
+    /// A comparison with what a clock shows.
+    Clock = 3,
 }
 
 /// In the flags of `__foretell_memcpy` and `__foretell_memset`: the destination is local memory.

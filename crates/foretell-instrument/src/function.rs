@@ -11,7 +11,7 @@ use crate::module::{Mode, ModuleContext};
 use crate::pins::Position;
 use crate::rust_channels;
 use crate::symbolic::MaySymbolic;
-use foretell_abi::{ARGUMENT_SLOTS, CallSlots, Hook, PinReason};
+use foretell_abi::{ARGUMENT_SLOTS, CallSlots, Hook, PinReason, Unseen};
 use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
 
@@ -442,6 +442,9 @@ impl FunctionContext<'_> {
         self.told.clear();
         if self.module.hidden.contains(&instruction) {
             return self.pin_operands(instruction, instruction);
+        }
+        if self.module.clocks.contains(&instruction) {
+            self.say_unseen(instruction, Unseen::Clock, "a comparison with a clock");
         }
         match instruction.opcode() {
             LLVMLoad => self.load(instruction),

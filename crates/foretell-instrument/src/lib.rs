@@ -24,7 +24,7 @@
 //! | `pins`, `dominance` | where they cannot, because they must be what they were |
 //! | `library`, `effects` | what is known of functions of the C library |
 //! | `rust`, `rust_channels`, `rust_names` | what is known of Rust's standard library |
-//! | `varying` | what differs from run to run |
+//! | `varying`, `clocks` | what differs from run to run, and what depends on the time |
 //! | `append` | accesses that are recorded without a call |
 //! | `module` | a module: sites, names of globals, registration |
 //! | `function` | a function: entry, exit, the walk over its instructions |
@@ -34,6 +34,7 @@ mod append;
 mod as_written;
 mod awaits;
 mod call;
+mod clocks;
 mod control;
 mod division;
 mod dominance;

@@ -393,6 +393,12 @@ impl Value {
             .collect()
     }
 
+    /// The function of which the value is a parameter.
+    pub fn parameter_of(self) -> Option<Value> {
+        let parameter = Value::wrap(unsafe { LLVMIsAArgument(self.0) })?;
+        Value::wrap(unsafe { LLVMGetParamParent(parameter.0) })
+    }
+
     /// Whether a function (or the type of a call) takes variadic arguments, and how many fixed.
     pub fn call_fixed_parameters(self) -> u32 {
         let function_type = unsafe { LLVMGetCalledFunctionType(self.0) };
@@ -783,6 +789,11 @@ impl Block {
             current = instruction.next();
         }
         instructions
+    }
+
+    /// The function in which it is.
+    pub fn function(self) -> Value {
+        Value(unsafe { LLVMGetBasicBlockParent(self.0) })
     }
 
     /// The block's last instruction.

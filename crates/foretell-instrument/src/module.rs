@@ -4,7 +4,7 @@
 use crate::function;
 use crate::handlers;
 use crate::llvm::{self, Builder, Location, Value};
-use crate::{polled, rust, rust_names};
+use crate::{clocks, polled, rust, rust_names};
 use foretell_abi::{ABI_VERSION, AccessInfo, Hook, MODULE_RUST, MODULE_SYMBOLIC, NEVER};
 use llvm_sys::LLVMLinkage;
 use std::collections::{HashMap, HashSet};
@@ -61,11 +61,13 @@ pub fn instrument(module: llvm::Module, mode: Mode) {
         demangled: HashMap::new(),
         hidden: HashSet::new(),
         looking: HashSet::new(),
+        clocks: HashSet::new(),
         is_rust: functions.iter().any(|function| rust_names::is_mangled(&function.name())),
     };
     rust::replace_locks(&mut context, &functions);
     let quiet = handlers::quiet(&functions);
     context.looking = polled::looking(&functions);
+    context.clocks = clocks::compared(&functions);
     for function in functions {
         function::instrument(&mut context, function);
     }
@@ -142,6 +144,8 @@ pub struct ModuleContext {
     pub hidden: HashSet<Value>,
     /// Functions that leave nothing behind (`polled`).
     pub looking: HashSet<Value>,
+    /// Comparisons with what a clock shows.
+    pub clocks: HashSet<Value>,
     /// It was written in Rust.
     pub is_rust: bool,
 }

@@ -125,7 +125,7 @@ impl FunctionContext<'_> {
         }
     }
 
-    fn say_unseen(&mut self, call: Value, what: Unseen, text: &str) {
+    pub(crate) fn say_unseen(&mut self, call: Value, what: Unseen, text: &str) {
         let site = self.site(call);
         let text = self.module.string(text);
         self.module.builder.place_before(call);

@@ -90,7 +90,7 @@ static uint64_t mask(uint64_t value, uint32_t width) {
 }
 
 void __foretell_module(const Module *module) {
-  if (module->abi != 13 || module_count == MODULES) abort();
+  if (module->abi != 14 || module_count == MODULES) abort();
   modules[module_count++] = module;
   fprintf(out(), "module %s\n", module->flags & 1 ? "symbolic" : "concrete");
 }

@@ -487,14 +487,17 @@ hooks! {
         // SAFETY: a session has the turn; constants of the module.
         let (said, text, site_of) = unsafe { (SAID.get(), CStr::from_ptr(text), &*site) };
         if said.insert((session.me.number, site as u64, text.as_ptr() as u64)) {
+            // SAFETY: as above.
+            let file = unsafe { CStr::from_ptr(site_of.file) }.to_string_lossy();
+            let text = format!("{} ({file}:{})", text.to_string_lossy(), site_of.line);
+            if what == Unseen::Clock as u32 {
+                return time::compared(session.me.number, text);
+            }
             let cause = match what {
                 what if what == Unseen::Varying as u32 => Cause::Varying,
                 what if what == Unseen::Call as u32 => Cause::PassedCall,
                 _ => Cause::Assembler,
             };
-            // SAFETY: as above.
-            let file = unsafe { CStr::from_ptr(site_of.file) }.to_string_lossy();
-            let text = format!("{} ({file}:{})", text.to_string_lossy(), site_of.line);
             outside::note(session.me.number, cause, 0, &text, 0);
         }
     }

@@ -42,7 +42,7 @@ use crate::sys;
 use crate::thread::{Moment, Parked, State, Thread, Wait};
 use crate::turn::{Turn, TurnCell};
 use crate::watchdog;
-use crate::wrappers::{signals, threads};
+use crate::wrappers::{signals, threads, time};
 
 /// What the thread with the turn may touch.
 pub struct Scheduler {
@@ -809,6 +809,9 @@ pub fn block(me: &mut Thread, wait: Wait, deadline: Option<u64>) -> bool {
         real: if deadline.is_some() { sys::clock(libc::CLOCK_MONOTONIC) } else { 0 },
     };
     pass_turn(me);
+    if me.timed_out {
+        time::waited_for(me.number);
+    }
     me.timed_out
 }
 

@@ -5,16 +5,21 @@
 //! only sleepers are left, so a run takes no longer than its work. Processor time and the counter of
 //! cycles are virtual, too: what was used is what has passed.
 
+use std::collections::BTreeSet;
+
+use foretell_wire::outside::Cause;
 use foretell_wire::record;
 use libc::{c_int, c_uint, c_void, clockid_t, time_t, timespec, timeval};
 
 use super::blocking::written;
 use super::fail;
+use crate::outside;
 use crate::real::{interpose, real};
 use crate::replay;
 use crate::scheduler::{self, scheduler};
 use crate::sys;
 use crate::thread::{Session, Wait};
+use crate::turn::TurnCell;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -98,6 +103,46 @@ fn time_of(session: &mut Session, clock: clockid_t, source: &str) -> u64 {
     };
     input(session, source, time);
     time
+}
+
+/// A comparison with a clock in a thread matters where another thread waited for time to pass: in another interleaving
+/// the clock may show that.
+static COMPARED: TurnCell<Comparisons> =
+    TurnCell::new(Comparisons { waiters: BTreeSet::new(), waiting: Vec::new() });
+
+struct Comparisons {
+    /// Threads that waited until a time.
+    waiters: BTreeSet<u32>,
+    /// Comparisons that do not matter yet, with their threads.
+    waiting: Vec<(u32, String)>,
+}
+
+impl Comparisons {
+    /// Says which comparisons were not varied.
+    fn say(&mut self) {
+        let waiters = &self.waiters;
+        let due = self.waiting.extract_if(.., |(thread, _)| waiters.iter().any(|it| it != thread));
+        for (thread, text) in due {
+            outside::note(thread, Cause::HeldOutcome, 0, &text, 0);
+        }
+    }
+}
+
+/// The thread compares with what a clock showed.
+pub fn compared(thread: u32, text: String) {
+    // SAFETY: callers have the turn.
+    let comparisons = unsafe { COMPARED.get() };
+    comparisons.waiting.push((thread, text));
+    comparisons.say();
+}
+
+/// The thread waited until a time.
+pub fn waited_for(thread: u32) {
+    // SAFETY: callers have the turn.
+    let comparisons = unsafe { COMPARED.get() };
+    if comparisons.waiters.insert(thread) {
+        comparisons.say();
+    }
 }
 
 /// What the counter of cycles shows: some that a processor of today could.

@@ -10,6 +10,7 @@ mod common;
 mod as_written;
 mod carried;
 mod causes;
+mod clocks;
 mod end;
 mod entry;
 mod every_example;
