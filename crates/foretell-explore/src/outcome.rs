@@ -51,7 +51,7 @@ impl fmt::Display for Doubt {
             Doubt::CutOff => {
                 "a thread blocked for ever, or its run failed, and no run shows what it would do next"
             },
-            Doubt::HeldOutcome => "how a call comes out (a look, a time limit, a signal, a cancellation) was not varied",
+            Doubt::HeldOutcome => "how a call comes out (a look, a time limit, a signal, a cancellation) or what a clock shows was not varied",
             Doubt::OtherPart => "left to the other parts of the exploration",
             Doubt::Declined => "only the recorded path was asked for",
             Doubt::MachineCode => {

@@ -119,10 +119,7 @@ impl Program for Exploring<'_, '_> {
         for (probe, run) in probes.into_iter().zip(runs) {
             results.push(match run {
                 Ok(run) => self.learn(class, &probe, run),
-                Err(error) => {
-                    self.campaign.unseen.push(error.to_string());
-                    Err(Doubt::NoRun)
-                }
+                Err(error) => Err(self.not_run(&error)),
             });
         }
         results
@@ -168,10 +165,7 @@ impl Program for Exploring<'_, '_> {
         let run = campaign.runner.run(Vec::new(), policy, campaign.limits);
         let run = match run {
             Ok(run) => run,
-            Err(error) => {
-                self.campaign.unseen.push(error.to_string());
-                return Some(Err(Doubt::NoRun));
-            }
+            Err(error) => return Some(Err(self.not_run(&error))),
         };
         let recorded = self.campaign.recorded.trace.clone();
         // A walk is the schedule of its own run.
@@ -215,6 +209,15 @@ impl Exploring<'_, '_> {
         runs.into_iter().map(|run| executed(run, 0)).collect()
     }
 
+    /// A run that could not be made, unless there was no time left for it: says so.
+    fn not_run(&mut self, error: &RunError) -> Doubt {
+        if self.campaign.is_spent() {
+            return Doubt::Limit;
+        }
+        self.campaign.unseen.push(error.to_string());
+        Doubt::NoRun
+    }
+
     /// Judges a run, which is a finding if it ended badly.
     fn learn(&mut self, class: &Trace, probe: &Probe, run: Run) -> Result<Executed, Doubt> {
         let campaign = &mut *self.campaign;
@@ -254,6 +257,7 @@ impl Exploring<'_, '_> {
         }
         match run.end {
             RunEnd::Hang | RunEnd::Stopped => Err(Doubt::NoEnd),
+            RunEnd::Refused(_) if campaign.is_spent() => Err(Doubt::Limit),
             RunEnd::Refused(_) => Err(Doubt::NoRun),
             RunEnd::Livelock(_) => Err(Doubt::LongRun),
             _ => Ok(executed(run, probe.steps.len())),

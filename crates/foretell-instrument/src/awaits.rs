@@ -12,7 +12,7 @@
 //! A loop may also wait for a file: `while (access("ready", F_OK)) usleep(1000);`. Where its look
 //! ([`LOOKS`]) decides right away whether it goes round again, the runtime is told, and makes the look when
 //! it leaves the loop. A compiler puts the first look before the loop; where all else is the same it is
-//! one of the loop. (A look in vain leaves `errno` behind, which nobody may read after one that succeeds.)
+//! one of the loop. A semaphore that is tried is looked at, too. (A look in vain leaves `errno` behind, which nobody may read after one that succeeds.)
 //!
 //! A round may take locks if it gives them back, and try to (`polled`): polling under a lock is waiting, too.
 //!
@@ -45,6 +45,7 @@ const LOOKS: &[&str] = &[
     "openat64",
     "pread",
     "read",
+    "sem_trywait",
     "stat",
     "stat64",
 ];
@@ -468,6 +469,7 @@ pub fn does(instruction: Value, locals: &Locals) -> Does {
         LLVMLoad | LLVMAtomicRMW | LLVMAtomicCmpXchg => Does::Access,
         LLVMStore => match locals.get(instruction.operand(1)) {
             Some((variable, Local::Scalar)) => Does::StoreLocal(variable),
+            _ if is_for_a_sleep(instruction.operand(1)) => Does::Nothing,
             _ => Does::More,
         },
         LLVMCall if is_harmless_call(instruction) => Does::Nothing,
@@ -488,6 +490,40 @@ fn defined(call: Value) -> Option<Value> {
     call.callee().as_function().filter(|function| !function.is_declaration())
 }
 
+/// Does the address lie in a variable that is filled to say how long to sleep, and for nothing else?
+fn is_for_a_sleep(address: Value) -> bool {
+    let mut variable = address;
+    while variable.instruction_opcode() == Some(Opcode::LLVMGetElementPtr) {
+        variable = variable.operand(0);
+    }
+    variable.instruction_opcode() == Some(Opcode::LLVMAlloca) && only_says_how_long(variable)
+}
+
+fn only_says_how_long(address: Value) -> bool {
+    address.users().into_iter().all(|user| match user.instruction_opcode() {
+        Some(Opcode::LLVMStore) => user.operand(1) == address && user.operand(0) != address,
+        Some(Opcode::LLVMGetElementPtr) => only_says_how_long(user),
+        Some(Opcode::LLVMCall) if user.intrinsic().is_some() => {
+            let name = user.intrinsic().unwrap_or_default();
+            let fills = ["memset", "memcpy"].iter().any(|begin| name.starts_with(begin));
+            name.starts_with("lifetime.")
+                || name.starts_with("dbg.")
+                || fills && user.operand(0) == address && user.operand(1) != address
+        }
+        Some(Opcode::LLVMCall) => {
+            let name = user.callee().as_function().map(Value::name).unwrap_or_default();
+            let position = match &*name {
+                "nanosleep" | "thrd_sleep" => 0,
+                "clock_nanosleep" => 2,
+                _ => return false,
+            };
+            let given = (0..user.argument_count()).filter(|&at| user.operand(at) == address);
+            given.eq([position])
+        }
+        _ => false,
+    })
+}
+
 fn is_harmless_call(call: Value) -> bool {
     let callee = call.callee();
     if callee.is_inline_asm() {
@@ -495,7 +531,10 @@ fn is_harmless_call(call: Value) -> bool {
         return call.argument_count() == 0 && PAUSING_ASSEMBLY.contains(&text.trim());
     }
     if let Some(name) = call.intrinsic() {
-        return HARMLESS_INTRINSICS.iter().any(|begin| name.starts_with(begin));
+        let fills = (name.starts_with("memset") || name.starts_with("memcpy"))
+            && is_for_a_sleep(call.operand(0))
+            && (name.starts_with("memset") || call.operand(1).is_constant_global());
+        return fills || HARMLESS_INTRINSICS.iter().any(|begin| name.starts_with(begin));
     }
     // What is left of a sleep that was interrupted, nobody is told.
     let tells_nobody =

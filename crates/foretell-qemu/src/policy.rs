@@ -224,7 +224,7 @@ impl Policy {
         let last = self.done + 1 == self.turns.len();
         let past = number != thread.number || index >= until && !last;
         (past && !is_local(keyword)).then(|| {
-            let why = "it is one step of the machine with what came first";
+            let why = "it belongs to the same instruction as the step before it";
             shown().text(", though its turn ends before: ").text(why)
         })
     }

@@ -221,8 +221,7 @@ pub fn check(thread: u32, kind: Kind, detail: u8, place: u64) {
     // What follows the last turn is free.
     let past = number != thread || index >= until && !checks.last;
     if past && !is_local(keyword) {
-        let why =
-            ", though its turn ends before: it is one step of the machine with what came first";
+        let why = ", though its turn ends before: it belongs to the same instruction as the step before it";
         stop(thread, index, keyword, position, why);
     }
     if checks.last && number == thread && index + 1 == until {

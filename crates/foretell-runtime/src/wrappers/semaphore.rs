@@ -7,6 +7,7 @@ use libc::{c_int, c_uint, clockid_t, sem_t, timespec};
 
 use super::fail;
 use super::time::{deadline_of, input};
+use crate::look;
 use crate::objects::{self, Model, Object};
 use crate::outside;
 use crate::real::{interpose, real};
@@ -172,10 +173,13 @@ interpose! {
         let Some(mut session) = Session::begin() else {
             return crate::sync_only::sem_trywait(semaphore);
         };
-        session.point();
-        if replay::peek(session.me, &WAITS).is_some() {
+        // Where a loop tries again and again, it waits.
+        let look = look::take(&mut session);
+        let waits = look.is_some_and(|look| look.goes_round(-1) && !look.goes_round(0));
+        if waits || replay::peek(session.me, &WAITS).is_some() {
             return wait(session, semaphore, None);
         }
+        session.point();
         let number = object(session.turn(), semaphore).number;
         let Some(post) = take(session.turn(), number, semaphore) else {
             found_nothing(&mut session, number);
