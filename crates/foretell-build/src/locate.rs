@@ -35,8 +35,9 @@ pub fn directories() -> Vec<PathBuf> {
     if let Some(directory) = env::var_os(DIRECTORY_VARIABLE).filter(|d| !d.is_empty()) {
         return vec![PathBuf::from(directory)];
     }
-    let Some(beside) = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()))
-    else {
+    // An executable may be started by a link.
+    let executable = env::current_exe().and_then(|path| path.canonicalize());
+    let Some(beside) = executable.ok().and_then(|path| Some(path.parent()?.to_owned())) else {
         return Vec::new();
     };
     let mut directories = vec![beside.clone()];
@@ -45,6 +46,8 @@ pub fn directories() -> Vec<PathBuf> {
     }
     // Cargo leaves libraries there when they are built for the tests of another crate.
     directories.push(beside.join("deps"));
+    // And tests are there themselves.
+    directories.extend(beside.parent().map(Path::to_owned));
     directories
 }
 

@@ -5,35 +5,19 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use foretell_build::locate::RUNTIME;
 use foretell_trace::format::Mapped;
 use foretell_wire::{CONTRACT, CONTRACT_SYMBOL};
 use object::{Object, ObjectSection, ObjectSymbol};
 
-/// The name of the runtime library.
-pub const LIBRARY: &str = "libforetell_runtime.so";
-
-/// Names a folder that has our libraries, before all others; `foretell-build` looks there, too.
-const DIRECTORY_VARIABLE: &str = "FORETELL_LIB_DIR";
-
-/// The runtime library: where `FORETELL_LIB_DIR` says, beside the running executable, in `../lib/foretell`, or where
-/// cargo puts it; the first of this build, or any at all.
+/// The runtime library: of those where foretell's files may be, the first of this build, or any at all.
 pub fn runtime_library() -> Option<PathBuf> {
-    library(LIBRARY)
+    library(RUNTIME)
 }
 
 /// A library of ours, see [`runtime_library`].
 pub fn library(name: &str) -> Option<PathBuf> {
-    let executable = env::current_exe().ok()?.canonicalize().ok()?;
-    let beside = executable.parent()?;
-    let places = [
-        beside.to_owned(),
-        beside.join("../lib/foretell"),
-        beside.join("../lib"),
-        beside.join("deps"),
-        beside.join(".."),
-    ];
-    let wanted = env::var_os(DIRECTORY_VARIABLE).filter(|folder| !folder.is_empty());
-    let places = wanted.map(PathBuf::from).into_iter().chain(places);
+    let places = foretell_build::locate::directories().into_iter();
     let found: Vec<PathBuf> =
         places.filter_map(|place| place.join(name).canonicalize().ok()).collect();
     found.iter().find(|path| is_of_this_build(path)).or(found.first()).cloned()

@@ -11,13 +11,13 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
+use foretell_build::locate::RUNTIME;
 use foretell_trace::format::Mapped;
 use foretell_wire::Kind;
 use foretell_wire::record::{self, Words, put};
 
 use crate::account::{Account, NO_SENSE};
 use crate::convert::{Crash, Summary};
-use crate::find::LIBRARY;
 use crate::limits::MOST_NAMES;
 use crate::log::{About, CHUNK_HEADER_BYTES, FILE_HEADER_BYTES, Log, Part};
 use crate::log::{bytes_of, chunk_header, each_record, file_header};
@@ -289,7 +289,7 @@ impl Logger {
         let mut room = MOST_NAMES;
         for Segment { base, first, end, path } in segments {
             // The program does nothing with our own data.
-            if path.ends_with(LIBRARY) || !done.insert(path) {
+            if path.ends_with(RUNTIME) || !done.insert(path) {
                 continue;
             }
             let file = path.to_string_lossy();

@@ -15,7 +15,7 @@ use foretell_trace::format::Mapped;
 use object::{Object, ObjectSymbol, SymbolKind};
 use rustc_hash::FxHashMap;
 
-use crate::{find, names};
+use crate::names;
 
 /// A loaded executable or library.
 struct Module {
@@ -177,7 +177,7 @@ impl Symbols {
         let Some(module) = found else { return site };
         // What our runtime calls back (the routine of a `pthread_once`, a destructor of thread-local
         // data) was called by the program: its place is that of the call into the runtime.
-        if module.path.file_name().is_some_and(|file| file == find::LIBRARY) {
+        if module.path.file_name().is_some_and(|file| file == foretell_build::locate::RUNTIME) {
             return site;
         }
         let probe = place.wrapping_sub(module.base).wrapping_sub(1);
