@@ -14,6 +14,9 @@
 //! it leaves the loop. A compiler puts the first look before the loop; where all else is the same it is
 //! one of the loop. A semaphore that is tried is looked at, too. (A look in vain leaves `errno` behind, which nobody may read after one that succeeds.)
 //!
+//! How long a round pauses may depend on the rounds before it, if nothing else does: to back off for longer and longer is
+//! to wait.
+//!
 //! A round may take locks if it gives them back, and try to (`polled`): polling under a lock is waiting, too.
 //!
 //! Where anything is in doubt the loop is an ordinary one.
@@ -381,11 +384,18 @@ fn waits(
     };
     let phis = header.instructions().into_iter().filter(|i| i.opcode() == Opcode::LLVMPHI);
     for phi in phis {
-        if phi.incoming().iter().any(|(value, from)| in_body(from) && *value != phi) {
+        if phi.incoming().iter().any(|(value, from)| in_body(from) && *value != phi)
+            && !only_sets_pauses(phi, None, &mut HashSet::new())
+        {
             return None;
         }
     }
-    if stored.iter().any(|&variable| is_live(graph, found.header, variable)) {
+    let lasts = |&variable: &Value| {
+        is_live(graph, found.header, variable)
+            && !loads_of(variable)
+                .all(|load| only_sets_pauses(load, Some(variable), &mut HashSet::new()))
+    };
+    if stored.iter().any(lasts) {
         return None;
     }
     let mut tests = HashMap::new();
@@ -488,6 +498,32 @@ pub fn does(instruction: Value, locals: &Locals) -> Does {
 /// The function of this module that is called.
 fn defined(call: Value) -> Option<Value> {
     call.callee().as_function().filter(|function| !function.is_declaration())
+}
+
+fn loads_of(variable: Value) -> impl Iterator<Item = Value> {
+    let users = variable.users().into_iter();
+    users.filter(|user| user.instruction_opcode() == Some(Opcode::LLVMLoad))
+}
+
+/// Does the value say how long pauses are, and nothing else (`usleep(pause); pause *= 2;`)? It may be kept in this
+/// local variable.
+fn only_sets_pauses(value: Value, variable: Option<Value>, seen: &mut HashSet<Value>) -> bool {
+    use Opcode::*;
+    if !seen.insert(value) {
+        return true;
+    }
+    value.users().into_iter().all(|user| match user.instruction_opcode() {
+        Some(LLVMCall) => is_harmless_call(user),
+        Some(LLVMStore) => {
+            user.operand(0) == value
+                && (Some(user.operand(1)) == variable || is_for_a_sleep(user.operand(1)))
+        }
+        Some(
+            LLVMPHI | LLVMSelect | LLVMICmp | LLVMAdd | LLVMSub | LLVMMul | LLVMShl | LLVMLShr
+            | LLVMAnd | LLVMOr | LLVMZExt | LLVMSExt | LLVMTrunc,
+        ) => only_sets_pauses(user, variable, seen),
+        _ => false,
+    })
 }
 
 /// Does the address lie in a variable that is filled to say how long to sleep, and for nothing else?
