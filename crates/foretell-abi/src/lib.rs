@@ -471,6 +471,8 @@ pub const CHANGES: u32 = 2;
 pub const FLUSHES: u32 = 4;
 /// What the call gives to the stream may be something else in another interleaving, and is not held.
 pub const VARIES: u32 = 16;
+/// Nobody may use the state after the call.
+pub const ENDS: u32 = 32;
 /// The stream is one of C++, to which something is put out: how it does that is looked at.
 pub const FORMATS: u32 = 8;
 

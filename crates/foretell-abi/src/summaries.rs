@@ -8,7 +8,7 @@
 //! program looks at their result: nothing else depends on it. Not here are those that the runtime replaces and that report by themselves (`read`, `memcpy`, `strdup` and
 //! so on); of others that it replaces (`nanosleep`, `poll`) the structures that they are given are.
 
-use Effect::{Appends, Copies, Formats, Reads, Scans, Takes, Writes};
+use Effect::{Appends, Copies, Formats, Gives, Reads, Scans, Takes, Writes};
 use Extent::{
     Array, Bytes, Counted, Family, Fixed, Found, ResultText, ResultTimes, ResultWithin, Shorter,
     Text, TextWithin, Times,
@@ -85,6 +85,9 @@ pub enum Effect {
     Formats(u8, u8),
     /// Writes what a format of `scanf` asks for, as far as the result says: the format, and the first argument for it.
     Scans(u8, u8),
+    /// Allocates memory that is the program's from now on, to be freed by it; where it is, a pointer says. Where that leads
+    /// to memory that was there before, nothing was allocated.
+    Gives(Place),
     /// Takes the next token of the text, or of the one that is remembered at the second argument.
     Takes(Option<u8>, u8),
 }
@@ -158,8 +161,15 @@ const COPIED_TEXT: &[Effect] = &[Reads(Argument(1), Text)];
 const COPIED_STRING: &[Effect] = &[Reads(Argument(1), Fixed(16)), Reads(Pointed(1), Text)];
 /// `struct tm`.
 const BROKEN_DOWN: Extent = Fixed(56);
-const LINE: &[Effect] =
-    &[Writes(Argument(0), Fixed(8)), Writes(Argument(1), Fixed(8)), Writes(Pointed(0), ResultText)];
+const LINE: &[Effect] = &[
+    Writes(Argument(0), Fixed(8)),
+    Writes(Argument(1), Fixed(8)),
+    Gives(Pointed(0)),
+    Writes(Pointed(0), ResultText),
+];
+const PRINTED: [Effect; 3] =
+    [Writes(Argument(0), Fixed(8)), Gives(Pointed(0)), Writes(Pointed(0), ResultText)];
+const GIVEN_TEXT: &[Effect] = &[Gives(Returned), Writes(Returned, Text)];
 const SOCKET_ADDRESS: &[Effect] = &[Writes(Argument(2), Fixed(4)), Writes(Argument(1), Counted(2))];
 const NUMBER: &[Effect] = &[Reads(Argument(0), Text)];
 const NUMBER_AND_END: &[Effect] = &[Reads(Argument(0), Text), Writes(Argument(1), Fixed(8))];
@@ -198,11 +208,7 @@ pub const SUMMARIES: &[Summary] = &[
     summary("access", "ipi", NUMBER),
     summary("asctime", "pp", &[Reads(Argument(0), BROKEN_DOWN), Writes(Returned, Text)]),
     summary("asctime_r", "ppp", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(1), Text)]),
-    summary(
-        "asprintf",
-        "ipp.",
-        &[Formats(1, 2), Writes(Argument(0), Fixed(8)), Writes(Pointed(0), ResultText)],
-    ),
+    summary("asprintf", "ipp.", &[Formats(1, 2), PRINTED[0], PRINTED[1], PRINTED[2]]),
     summary("atof", "fp", NUMBER),
     summary("atoi", "ip", NUMBER),
     summary("atol", "ip", NUMBER),
@@ -223,6 +229,8 @@ pub const SUMMARIES: &[Summary] = &[
     summary("fread", "ipiip", &[Writes(Argument(0), ResultTimes(1))]),
     output("fwrite", "ipiip", &[Reads(Argument(0), Times(1, 2))]),
     summary("fscanf", "ipp.", &[Scans(1, 2)]),
+    summary("get_current_dir_name", "p", GIVEN_TEXT),
+    summary("getcwd", "ppi", GIVEN_TEXT),
     summary("getdelim", "ippip", LINE),
     summary("getenv", "pp", NUMBER),
     summary("gethostname", "ipi", &[Writes(Argument(0), TextWithin(1))]),
@@ -272,6 +280,11 @@ pub const SUMMARIES: &[Summary] = &[
     summary("semop", "iipi", &[Reads(Argument(1), Array(2, 6))]),
     sends("send", "iipii", &[Reads(Argument(1), Bytes(2))]),
     sends("sendto", "iipiipi", &[Reads(Argument(1), Bytes(2)), Reads(Argument(4), Bytes(5))]),
+    summary(
+        "realpath",
+        "ppp",
+        &[Reads(Argument(0), Text), Gives(Returned), Writes(Returned, Text)],
+    ),
     summary("remove", "ip", NUMBER),
     summary("rename", "ipp", BOTH_TEXTS),
     summary("rmdir", "ip", NUMBER),
@@ -320,10 +333,13 @@ pub const SUMMARIES: &[Summary] = &[
     summary("strxfrm", "ippi", &[Reads(Argument(1), Text), Writes(Argument(0), ResultWithin(2))]),
     summary("swab", "vppi", &[Reads(Argument(0), Bytes(2)), Writes(Argument(1), Bytes(2))]),
     summary("thrd_sleep", "ipp", &[Reads(Argument(0), TIME)]),
+    summary("tempnam", "ppp", GIVEN_TEXT),
     summary("timegm", "ip", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(0), BROKEN_DOWN)]),
     summary("timerfd_settime", "iiipp", &[Reads(Argument(2), Fixed(32))]),
     summary("unlink", "ip", NUMBER),
     summary("unsetenv", "ip", NUMBER),
+    summary("vasprintf", "ippp", &PRINTED),
+    summary("wcsdup", "pp", &[Gives(Returned)]),
     sends("write", "iipi", &[Reads(Argument(1), Bytes(2))]),
     // What `std::hash` of a string calls.
     summary("_ZSt11_Hash_bytesPKvmm", "ipii", &[Reads(Argument(0), Bytes(1))]),
@@ -467,7 +483,7 @@ impl Effect {
             }
             Formats(..) => true,
             // The text is read before, the end of the token written after.
-            Writes(..) | Copies(..) | Appends(..) | Scans(..) | Takes(..) => false,
+            Writes(..) | Copies(..) | Appends(..) | Gives(_) | Scans(..) | Takes(..) => false,
         }
     }
 }

@@ -271,6 +271,13 @@ impl<'a> Campaign<'a> {
         self.tested.push(tested);
     }
 
+    /// Says what was not seen, unless a sentence with this begin was said before.
+    pub fn say_once(&mut self, begin: &str, rest: &str) {
+        if !self.unseen.iter().any(|said| said.starts_with(begin)) {
+            self.unseen.push(format!("{begin}{rest}"));
+        }
+    }
+
     /// Says that a run wrote, or ended with, what may be lawful or not; the first of them stands for all.
     pub fn unclear(&mut self, difference: &Difference) {
         let lines = difference.output.as_deref().unwrap_or_default();

@@ -69,6 +69,8 @@ pub(crate) fn explore(
 
 /// Of runs that a limit ended, the first is said.
 const NO_END: &str = "a forced run did not end within its limits (--run-limit)";
+/// So it is of those that end with another status, in a way that may be lawful.
+const OTHER_STATUS: &str = "a forced run ended with exit status";
 
 /// Events of a turn in a random walk, on average.
 const WALK: u32 = 3;
@@ -236,7 +238,8 @@ impl Exploring<'_, '_> {
             tested.verdict.difference.effect.is_fatal()
                 || campaign.controls.is_strong_evidence(&run)
         };
-        if tested.counts() && !campaign.is_known(&tested) && is_bad() {
+        let is_finding = tested.counts() && is_bad();
+        if is_finding && !campaign.is_known(&tested) {
             if tries && !tested.verdict.difference.effect.is_fatal() {
                 // To go on without what it tried for may be lawful. What it prints then is its own affair; that
                 // it fails is said.
@@ -251,9 +254,17 @@ impl Exploring<'_, '_> {
         } else if tested.verdict.is_unclear && !tries && is_bad() {
             campaign.unclear(&tested.verdict.difference);
         }
-        let is_said = || campaign.unseen.iter().any(|said| said.starts_with(NO_END));
-        if matches!(run.end, RunEnd::Hang) && !is_said() {
-            campaign.unseen.push(format!("{NO_END}{}", run.stood_at()));
+        if matches!(run.end, RunEnd::Hang) {
+            campaign.say_once(NO_END, &run.stood_at());
+        }
+        if let RunEnd::Exit(status @ 1..) = run.end
+            && matches!(campaign.recorded.end, RunEnd::Exit(0))
+            && !is_finding
+        {
+            let rest = format!(
+                " {status}, as a run without preemption does, too: if that is a failure, say so (--is-test)"
+            );
+            campaign.say_once(OTHER_STATUS, &rest);
         }
         match run.end {
             RunEnd::Hang | RunEnd::Stopped => Err(Doubt::NoEnd),

@@ -5,7 +5,7 @@ use crate::llvm::{Opcode, TypeKind, Value};
 use crate::locals::is_pointer;
 use crate::rust;
 use foretell_abi::summaries::{Effect, Place, SUMMARIES, number_of};
-use foretell_abi::{CHANGES, FLUSHES, LOOKS};
+use foretell_abi::{CHANGES, ENDS, FLUSHES, LOOKS};
 
 /// Functions of the C library that are not instrumented, so that no shadows need be handed over.
 const FOREIGN: &[&str] = &[
@@ -178,9 +178,12 @@ const STATES: &[(&str, &str, u32, u32)] = &[
     ("getpwnam", "getpwnam and getpwuid", 0, LOOKS | CHANGES),
     ("getpwuid", "getpwnam and getpwuid", 0, LOOKS | CHANGES),
     ("localeconv", "the locale", 0, LOOKS),
+    ("bind", "the names of sockets", 0, LOOKS | CHANGES),
+    ("connect", "the names of sockets", 0, LOOKS),
+    ("listen", "the names of sockets", 0, CHANGES),
     ("__isoc23_fscanf", "", 0, LOOKS | CHANGES),
     ("__isoc99_fscanf", "", 0, LOOKS | CHANGES),
-    ("fclose", "", 0, CHANGES | FLUSHES),
+    ("fclose", "", 0, CHANGES | FLUSHES | ENDS),
     ("fflush", "", 0, FLUSHES),
     ("fgetc", "", 0, LOOKS | CHANGES),
     ("fgets", "", 2, LOOKS | CHANGES),

@@ -218,27 +218,28 @@ impl Uses {
 
     fn pair(&self, trace: &Trace, orders: &mut Vec<(EventId, EventId)>) {
         let mut sends = Vec::new();
-        let mut sum: u64 = 0;
+        // An event counter may be given almost 2^64 at once.
+        let mut sum: u128 = 0;
         for &step in &self.steps {
             if let Op::Sync(_, SyncOp::Send { amount, .. }) = trace.event(step).op {
-                sum = sum.saturating_add(amount);
+                sum += u128::from(amount);
                 sends.push((sum, step));
             }
         }
         // The send that puts the n-th byte in.
-        let sender = |byte: u64| {
+        let sender = |byte: u128| {
             let place = sends.partition_point(|&(sum, _)| sum < byte);
             sends.get(place).map(|&(_, send)| send)
         };
-        let mut taken: u64 = 0;
+        let mut taken: u128 = 0;
         for &step in &self.steps {
             let (needed, emptied) = match trace.event(step).op {
                 Op::Sync(_, SyncOp::Send { .. }) => continue,
                 Op::Sync(_, SyncOp::Receive { amount, drained, .. }) => {
-                    taken = taken.saturating_add(amount);
+                    taken += u128::from(amount);
                     (taken, drained)
                 }
-                Op::Sync(_, SyncOp::Poll { ready, .. }) => (taken + u64::from(ready), !ready),
+                Op::Sync(_, SyncOp::Poll { ready, .. }) => (taken + u128::from(ready), !ready),
                 _ => continue,
             };
             if needed > 0 {

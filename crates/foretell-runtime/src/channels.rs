@@ -873,6 +873,19 @@ pub fn renamed(session: &mut Session, name: Option<u32>) {
 
 // What the C library keeps
 
+/// Streams by their address: how many lay there before, and whether the last one is closed.
+static STREAMS: TurnCell<BTreeMap<u64, (u64, bool)>> = TurnCell::new(BTreeMap::new());
+
+/// The C library has allocated memory for itself there: a stream that was closed there is not the next one.
+pub fn allocated_by_library(address: u64) {
+    // SAFETY: callers have the turn.
+    if let Some((before, is_closed)) = unsafe { STREAMS.get() }.get_mut(&address)
+        && std::mem::take(is_closed)
+    {
+        *before += 1;
+    }
+}
+
 /// The C library is about to look at, or change, what it keeps between its calls (`foretell_abi::LOOKS`):
 /// a stream, or what the name says. Standard streams are none: what order their lines have is lawful.
 pub fn library_state(session: &mut Session, stream: u64, name: &[u8], effect: u32) {
@@ -888,13 +901,17 @@ pub fn library_state(session: &mut Session, stream: u64, name: &[u8], effect: u3
             if (0..=2).contains(&file) {
                 return;
             }
-            let channel =
-                object(key(&[sort::STREAM, stream]), ObjectKind::State, "state of a stream");
-            (channel, file)
+            // SAFETY: callers have the turn.
+            let (before, is_closed) = unsafe { STREAMS.get() }.entry(stream).or_default();
+            let key = key(&[sort::STREAM, stream, *before]);
+            *is_closed |= effect & foretell_abi::ENDS != 0;
+            (object(key, ObjectKind::State, "state of a stream"), file)
         }
     };
-    if effect & foretell_abi::LOOKS != 0 {
+    if effect & (foretell_abi::LOOKS | foretell_abi::ENDS) != 0 {
         poll(session, channel, true);
+    }
+    if effect & foretell_abi::LOOKS != 0 {
         examined(session, file);
     } else if effect & foretell_abi::VARIES != 0
         && let Some(status) = status(file)

@@ -8,6 +8,7 @@ use libc::{c_char, c_int, size_t};
 use crate::foreign;
 use crate::hooks::{copy, read_range, write_range};
 use crate::thread::{Session, peek};
+use crate::wrappers::memory;
 
 /// A call of a function in the table.
 #[derive(Clone, Copy)]
@@ -51,6 +52,7 @@ pub fn report(session: &mut Session, call: &Call) {
                 let at = call.at(place);
                 call.write(session, at, call.size(at, extent));
             }
+            Effect::Gives(place) => memory::given(session, call.at(place), call.site),
             Effect::Copies(to, from, most) => call.copy_text(session, to, from, most),
             Effect::Appends(to, from, most) => call.append_text(session, to, from, most),
             Effect::Scans(format, first) => call.write_scanned(session, format, first),
@@ -287,6 +289,12 @@ impl Call {
                 _ => size,
             };
             self.write(session, to, bytes);
+            if size == 0 && bytes > 0 {
+                // SAFETY: the function has stored a pointer there.
+                let text = unsafe { peek(to, 8) };
+                memory::given(session, text, self.site);
+                self.write(session, text, length(text, None) + 1);
+            }
         }
     }
 

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use foretell_abi::{COPY_HELD, COPY_SYMBOLIC};
+use foretell_abi::{COPY_HELD, COPY_SYMBOLIC, Site};
 use foretell_wire::limits::MOST_MAPPED;
 use foretell_wire::record;
 use foretell_wire::{Kind, ZEROED, access};
@@ -17,7 +17,7 @@ use libc::{c_char, c_int, c_void, size_t};
 use super::blocking::{piece, written};
 use super::rust_channel;
 use crate::arena;
-use crate::channels::descriptors;
+use crate::channels::{self, descriptors};
 use crate::hooks;
 use crate::local;
 use crate::modules;
@@ -155,19 +155,36 @@ fn allocated(block: *mut c_void, size: size_t, detail: u8) {
         let (address, size) = (block as u64, size as u64);
         if modules::is_libc(session.place) {
             session.recorder().record(0, 0, &record::Renew { address, size });
+            // SAFETY: a session has the turn.
+            unsafe { OF_THE_LIBRARY.get() }.insert(address, size);
+            channels::allocated_by_library(address);
         } else {
             session.record(detail, &record::Alloc { address, size });
         }
     }
 }
 
+/// Memory that the C library allocated and has not given to the program.
+static OF_THE_LIBRARY: TurnCell<BTreeMap<u64, u64>> = TurnCell::new(BTreeMap::new());
+
+/// A function of the C library gave this memory to the program, if it was its own.
+pub fn given(session: &mut Session, address: u64, site: *const Site) {
+    // SAFETY: a session has the turn.
+    if let Some(size) = unsafe { OF_THE_LIBRARY.get() }.remove(&address) {
+        session.place = session.recorder().site(site);
+        session.record(0, &record::Alloc { address, size });
+    }
+}
+
 fn freed(block: *mut c_void) {
     if !block.is_null()
         && let Some(mut session) = Session::begin()
-        && !modules::is_libc(session.place)
-        && !rust_channel::frees(&session, block as u64)
     {
-        session.event(Kind::Free, 0, [block as u64]);
+        // SAFETY: a session has the turn.
+        unsafe { OF_THE_LIBRARY.get() }.remove(&(block as u64));
+        if !modules::is_libc(session.place) && !rust_channel::frees(&session, block as u64) {
+            session.event(Kind::Free, 0, [block as u64]);
+        }
     }
 }
 

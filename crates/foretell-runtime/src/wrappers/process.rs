@@ -32,6 +32,10 @@ pub const FATAL: [c_int; 6] =
 
 /// Remembers the process and watches for fatal signals.
 pub fn initialise() {
+    // Before those of the program: what its handlers do in the child is not recorded. The C library forks by itself, too
+    // (`daemon`).
+    // SAFETY: handlers that do what they may.
+    unsafe { libc::pthread_atfork(None, Some(in_parent), Some(in_child)) };
     PROCESS.store(sys::process(), Relaxed);
     for signal in FATAL {
         // SAFETY: the handler does what handlers may; only default actions are replaced.
@@ -286,6 +290,29 @@ fn lock_of(turn: Turn, stream: *mut libc::FILE) -> u32 {
     mutex::at(turn, stream as u64, ObjectKind::RecursiveMutex)
 }
 
+/// The program itself forks, not the C library.
+static BY_PROGRAM: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn in_parent() {
+    outside::FORKED.store(true, Relaxed);
+    if !BY_PROGRAM.load(Relaxed)
+        && let Some(session) = Session::begin()
+    {
+        outside::note(session.me.number, Cause::Process, 0, "fork by the C library", session.place);
+    }
+}
+
+extern "C" fn in_child() {
+    crate::allocator::after_fork();
+    crate::arena::after_fork();
+    crate::sync_only::after_fork();
+    outside::after_fork();
+    if let Some(mut session) = Session::begin() {
+        session.recorder().stop();
+        scheduler::after_fork(session.me);
+    }
+}
+
 interpose! {
     fn fork() -> pid_t {
         // Handlers of `pthread_atfork` run inside and may lock: no session may be open.
@@ -294,23 +321,13 @@ interpose! {
             fiber::go_home(session.me);
             channels::forked(&mut session);
         }
+        BY_PROGRAM.store(true, Relaxed);
         let result = real!(fork() -> pid_t);
-        if result == 0 {
-            crate::allocator::after_fork();
-            crate::arena::after_fork();
-            crate::sync_only::after_fork();
-            outside::after_fork();
-        }
-        if let Some(mut session) = Session::begin() {
-            if result == 0 {
-                session.recorder().stop();
-                scheduler::after_fork(session.me);
-            } else {
-                outside::FORKED.store(true, Relaxed);
-                input(&mut session, "fork", result as u64);
-                outside::note(session.me.number, Cause::Process, 0, "fork", session.place);
-                session.point();
-            }
+        BY_PROGRAM.store(false, Relaxed);
+        if result != 0 && let Some(mut session) = Session::begin() {
+            input(&mut session, "fork", result as u64);
+            outside::note(session.me.number, Cause::Process, 0, "fork", session.place);
+            session.point();
         }
         result
     }

@@ -92,6 +92,11 @@ unsafe fn tell_left(left: u64, remaining: *mut timespec) {
 }
 
 fn time_of(session: &mut Session, clock: clockid_t, source: &str) -> u64 {
+    // SAFETY: a session has the turn.
+    let comparisons = unsafe { COMPARED.get() };
+    if comparisons.readers.insert(session.me.number) {
+        comparisons.say();
+    }
     if let Some((result, bytes)) = replay::input(session.me) {
         let time = logged_time(result, &bytes, source);
         input(session, source, time);
@@ -105,12 +110,17 @@ fn time_of(session: &mut Session, clock: clockid_t, source: &str) -> u64 {
     time
 }
 
-/// A comparison with a clock in a thread matters where another thread waited for time to pass: in another interleaving
-/// the clock may show that.
-static COMPARED: TurnCell<Comparisons> =
-    TurnCell::new(Comparisons { waiters: BTreeSet::new(), waiting: Vec::new() });
+/// A comparison with a clock matters where one thread looked at a clock and another one waited for time to pass: in
+/// another interleaving the clock may show that.
+static COMPARED: TurnCell<Comparisons> = TurnCell::new(Comparisons {
+    readers: BTreeSet::new(),
+    waiters: BTreeSet::new(),
+    waiting: Vec::new(),
+});
 
 struct Comparisons {
+    /// Threads that looked at a clock.
+    readers: BTreeSet<u32>,
     /// Threads that waited until a time.
     waiters: BTreeSet<u32>,
     /// Comparisons that do not matter yet, with their threads.
@@ -120,10 +130,11 @@ struct Comparisons {
 impl Comparisons {
     /// Says which comparisons were not varied.
     fn say(&mut self) {
-        let waiters = &self.waiters;
-        let due = self.waiting.extract_if(.., |(thread, _)| waiters.iter().any(|it| it != thread));
-        for (thread, text) in due {
-            outside::note(thread, Cause::HeldOutcome, 0, &text, 0);
+        let differs = |waiter: &u32| self.readers.iter().any(|reader| reader != waiter);
+        if self.waiters.iter().any(differs) {
+            for (thread, text) in self.waiting.drain(..) {
+                outside::note(thread, Cause::HeldOutcome, 0, &text, 0);
+            }
         }
     }
 }

@@ -28,7 +28,7 @@ bool __atomic_wait_address_until(const T *address, Predicate holds,
 template <typename Predicate, typename Clock, typename Duration>
 bool __atomic_wait_address_until_bare(const __detail::__platform_wait_t *address, Predicate holds,
                                       const chrono::time_point<Clock, Duration> &until) noexcept {
-  return __foretell::wait_for(address, holds, until - Clock::now());
+  return __foretell::wait_for(address, __foretell::taken(address, holds), until - Clock::now());
 }
 
 template <typename T, typename Value, typename Clock, typename Duration>
@@ -47,7 +47,7 @@ bool __atomic_wait_address_for(const T *address, Predicate holds,
 template <typename Predicate, typename Count, typename Period>
 bool __atomic_wait_address_for_bare(const __detail::__platform_wait_t *address, Predicate holds,
                                     const chrono::duration<Count, Period> &time) noexcept {
-  return __foretell::wait_for(address, holds, time);
+  return __foretell::wait_for(address, __foretell::taken(address, holds), time);
 }
 
 template <typename T, typename Value, typename Count, typename Period>

@@ -53,7 +53,7 @@ void __atomic_wait_address(const T *address, Predicate holds) noexcept {
 
 template <typename Predicate>
 void __atomic_wait_address_bare(const __detail::__platform_wait_t *address, Predicate holds) noexcept {
-  __foretell::wait(address, holds);
+  __foretell::wait(address, __foretell::taken(address, holds));
 }
 
 template <typename T> void __atomic_notify_address(const T *address, bool all) noexcept {

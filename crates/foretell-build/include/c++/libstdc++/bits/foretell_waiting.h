@@ -31,6 +31,18 @@ bool wait(const volatile void *address, Predicate &&holds, const timespec *until
   return held;
 }
 
+// Semaphores take from a count that is not 0. To take may fail because somebody else changed the count meanwhile; that
+// is no reason to sleep.
+template <typename Predicate> auto taken(const int *count, Predicate &takes) {
+  return [count, &takes] {
+    bool took;
+    do
+      took = takes();
+    while (!took && __atomic_load_n(count, __ATOMIC_ACQUIRE) != 0);
+    return took;
+  };
+}
+
 inline void wake(const volatile void *address, bool all) {
   foretell_waiting_begin(address);
   foretell_waiting_wake(address, all);
