@@ -414,6 +414,49 @@ pub unsafe fn pieces<'a>(vectors: *const libc::iovec, count: usize) -> Vec<&'a [
     }
 }
 
+/// How much was sent to a channel; `None`: it was said that it may be full.
+static SENT: TurnCell<BTreeMap<u32, Option<u64>>> = TurnCell::new(BTreeMap::new());
+
+/// Where more was sent than a pipe, a socket or a counter has room for, another interleaving could find it full: then
+/// who sends waits, or fails. That is not varied.
+fn say_if_full(session: &Session, file: c_int, channel: u32, amount: u64) {
+    // What the kernel needs for a message besides.
+    const OF_A_MESSAGE: u64 = 1024;
+    // SAFETY: callers have the turn.
+    let so_far = unsafe { SENT.get() }.entry(channel).or_insert(Some(0));
+    let Some(total) = so_far else { return };
+    // SAFETY: it only asks.
+    let pipe = unsafe { libc::fcntl(file, libc::F_GETPIPE_SZ) };
+    let (room, cost) = match (u64::try_from(pipe), send_buffer(file)) {
+        (Ok(pipe), _) => (pipe / 2, amount), // pages may be half full
+        (_, Some(buffer)) => (buffer, amount + OF_A_MESSAGE),
+        _ => (u64::MAX - 1, amount),
+    };
+    match total.checked_add(cost).filter(|sum| *sum <= room) {
+        Some(sum) => *total = sum,
+        None => {
+            *so_far = None;
+            outside::note_outcome(session, "a write to a pipe, socket or counter that may be full");
+        }
+    }
+}
+
+/// How much a socket has room for.
+fn send_buffer(file: c_int) -> Option<u64> {
+    let (mut size, mut length): (c_int, libc::socklen_t) = (0, size_of::<c_int>() as _);
+    // SAFETY: the call fills what is ours.
+    let result = unsafe {
+        libc::getsockopt(
+            file,
+            libc::SOL_SOCKET,
+            libc::SO_SNDBUF,
+            (&raw mut size).cast(),
+            &mut length,
+        )
+    };
+    (result == 0).then(|| u64::try_from(size).ok()).flatten()
+}
+
 /// The pieces were sent, `result` bytes of them; to `address` where one was given.
 pub fn sent(
     session: &mut Session,
@@ -452,6 +495,12 @@ pub fn sent(
         Unit::Counter => counter(pieces),
     };
     if amount > 0 {
+        say_if_full(
+            session,
+            file,
+            channel,
+            if ends.unit == Unit::Counter { amount } else { result as u64 },
+        );
         send(session, channel, amount, content);
     }
 }

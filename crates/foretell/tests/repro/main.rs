@@ -18,6 +18,7 @@ mod freed;
 mod handlers;
 mod input;
 mod ipc;
+mod kernel;
 mod lawful;
 mod library;
 mod limits;

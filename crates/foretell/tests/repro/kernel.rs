@@ -1,0 +1,77 @@
+//! What the kernel and the C library keep for a program: room in pipes and sockets, streams, memory that a function
+//! gives, names of sockets, processes. All of these programs fail in some interleaving, or could: that is found, or it
+//! is said that it was not looked for.
+
+use crate::common::{Workshop, source};
+
+#[track_caller]
+fn all_end_with(code: i32, names: &[&str]) {
+    let workshop = Workshop::new();
+    for name in names {
+        let program = workshop.build(&source(&format!("kernel/{name}.c")), &["-O1", "-w"]);
+        let answer = workshop.test(&program, &["--time-limit", "30"], &[]);
+        assert_eq!(answer.code, Some(code), "{name}: {:#}\n{}", answer.report, answer.stderr);
+    }
+}
+
+/// The C library allocates it, the program frees it.
+#[test]
+fn memory_that_a_function_gives_can_be_used_after_it_is_freed() {
+    all_end_with(
+        10,
+        &[
+            "libc_alloc_uaf_asprintf",
+            "libc_alloc_uaf_getcwd",
+            "libc_alloc_uaf_getline",
+            "libc_alloc_uaf_realpath",
+            "libc_alloc_uaf_scanfm",
+            "libc_alloc_uaf_wcsdup",
+        ],
+    );
+}
+
+#[test]
+fn that_a_stream_is_closed_is_said() {
+    all_end_with(12, &["fclose_then_fprintf", "fclose_then_fputs", "fclose_twice"]);
+}
+
+#[test]
+fn that_there_may_be_no_room_is_said() {
+    all_end_with(
+        12,
+        &[
+            "eventfd_overflow",
+            "pipe_full_deadlock",
+            "pipe_nonblock_eagain",
+            "pipe_partial_write",
+            "so_sndtimeo",
+            "socket_dontwait_eagain",
+        ],
+    );
+}
+
+#[test]
+fn names_of_sockets_processes_times_and_statuses_are_said() {
+    all_end_with(
+        12,
+        &[
+            "atfork",
+            "bind_eaddrinuse",
+            "clock_in_global_array",
+            "connect_before_bind_unix",
+            "connect_before_listen_tcp",
+            "daemon",
+            "exit_status_last",
+            "exit_status_order",
+        ],
+    );
+}
+
+/// That a count changed while it was to be taken is no reason to sleep.
+#[test]
+fn a_semaphore_of_cpp_does_not_hang() {
+    let workshop = Workshop::new();
+    let file = source("kernel/counting_semaphore.cpp");
+    let program = workshop.build(&file, &["-O0", "-std=c++20", "-w"]);
+    workshop.test(&program, &[], &[]).ends_with(0);
+}
