@@ -1,34 +1,5 @@
 /* both threads see open_==1, both fclose: double free (ASan shows it natively). fgets after fclose is correctly 12 */
-#define _GNU_SOURCE
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <assert.h>
-#include <unistd.h>
-#include <errno.h>
-#include <stdatomic.h>
-#include <semaphore.h>
-#include <signal.h>
-#include <time.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <stdint.h>
-#include <stdbool.h>
-#include <sys/socket.h>
-#include <sys/eventfd.h>
-#include <sys/wait.h>
-#include <sys/mman.h>
-#include <search.h>
-#include <ctype.h>
-#include <limits.h>
-typedef pthread_mutex_t M; typedef pthread_cond_t C; typedef pthread_t T;
-#define MI PTHREAD_MUTEX_INITIALIZER
-#define CI PTHREAD_COND_INITIALIZER
-#define L(m) pthread_mutex_lock(&(m))
-#define U(m) pthread_mutex_unlock(&(m))
-#define GO(t,f,a) pthread_create(&(t),0,f,(void*)(intptr_t)(a))
-#define J(t) pthread_join(t,0)
+#include "short.h"
 static M m=MI; static FILE*f; static int open_=1;
 static void *w(void*p){ L(m); int o=open_; U(m); if(o){ L(m); open_=0; fclose(f); U(m);} return 0; }
 int main(){ f=fopen("/dev/null","w"); T a; GO(a,w,0); w(0); J(a); return 0; }
