@@ -1,4 +1,4 @@
-/* see libc_alloc_uaf_asprintf */
+/* what the C library allocated (getcwd) is read after another thread freed it */
 #include "short.h"
 /* lib-allocated memory (getcwd), freed by another thread, then read under the lock: use after free if w first */
 static M m=MI; static char*buf; static unsigned total;

@@ -1,4 +1,4 @@
-/* as above, datagram */
+/* sendto before bind is refused, datagrams */
 #include "../kernel/short.h"
 /* datagram to a name that is not yet bound */
 static struct sockaddr_un A={.sun_family=AF_UNIX,.sun_path="\0foretellown3"};
