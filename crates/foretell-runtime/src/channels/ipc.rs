@@ -172,13 +172,17 @@ pub fn sent(session: &mut Session, queue: Queue, message: &Message) {
         Queue::Posix(_) => traffic.kinds.len() > 1,
         Queue::SystemV(_) => is_mixed(session, &traffic),
     };
-    let in_order = overtakes || !queue.has_room(&traffic);
+    let is_full = !queue.has_room(&traffic);
+    let in_order = overtakes || is_full;
     let begins = in_order && !traffic.in_order;
     traffic.in_order |= in_order;
     drop(traffic);
     send(session, channel, 1, content.max(1));
     if begins {
         keep_order(session, channel, true);
+        if is_full {
+            outside::note_outcome(session, "a message to a queue that may be full");
+        }
     }
 }
 

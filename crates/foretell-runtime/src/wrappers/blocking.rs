@@ -560,6 +560,19 @@ interpose! {
         result
     }
 
+    fn setsockopt(
+        socket: c_int, level: c_int, name: c_int, value: *const c_void, length: c_uint,
+    ) -> c_int {
+        // That the time is over first is not varied.
+        let limits = level == libc::SOL_SOCKET
+            && (name == libc::SO_RCVTIMEO || name == libc::SO_SNDTIMEO);
+        if limits && let Some(session) = Session::begin() {
+            outside::note_outcome(&session, "what waits for a socket with a time limit");
+        }
+        real!(setsockopt(socket: c_int, level: c_int, name: c_int, value: *const c_void,
+            length: c_uint) -> c_int)
+    }
+
     fn shutdown(socket: c_int, how: c_int) -> c_int {
         let Some(mut session) = Session::begin() else {
             return real!(shutdown(socket: c_int, how: c_int) -> c_int);

@@ -41,11 +41,14 @@ fn that_there_may_be_no_room_is_said() {
         12,
         &[
             "eventfd_overflow",
+            "mq_full_deadlock",
             "pipe_full_deadlock",
             "pipe_nonblock_eagain",
             "pipe_partial_write",
+            "so_rcvtimeo",
             "so_sndtimeo",
             "socket_dontwait_eagain",
+            "sysv_queue_full_deadlock",
         ],
     );
 }
