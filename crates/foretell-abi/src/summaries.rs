@@ -11,7 +11,7 @@
 use Effect::{Appends, Copies, Formats, Gives, Reads, Scans, Takes, Writes};
 use Extent::{
     Array, Bytes, Counted, Family, Fixed, Found, ResultText, ResultTimes, ResultWithin, Shorter,
-    Text, TextWithin, Times,
+    Text, TextWithin, Times, Wide,
 };
 use Place::{Argument, Pointed, Returned};
 
@@ -54,6 +54,8 @@ pub enum Extent {
     Counted(u8),
     /// A text with its end.
     Text,
+    /// A text of wide characters with its end.
+    Wide,
     /// A text with its end, of which at most as many bytes are looked at as the argument says.
     TextWithin(u8),
     /// No more than the shorter of two texts with its end; the limit is an argument.
@@ -167,9 +169,6 @@ const LINE: &[Effect] = &[
     Gives(Pointed(0)),
     Writes(Pointed(0), ResultText),
 ];
-const PRINTED: [Effect; 3] =
-    [Writes(Argument(0), Fixed(8)), Gives(Pointed(0)), Writes(Pointed(0), ResultText)];
-const GIVEN_TEXT: &[Effect] = &[Gives(Returned), Writes(Returned, Text)];
 const SOCKET_ADDRESS: &[Effect] = &[Writes(Argument(2), Fixed(4)), Writes(Argument(1), Counted(2))];
 const NUMBER: &[Effect] = &[Reads(Argument(0), Text)];
 const NUMBER_AND_END: &[Effect] = &[Reads(Argument(0), Text), Writes(Argument(1), Fixed(8))];
@@ -208,7 +207,16 @@ pub const SUMMARIES: &[Summary] = &[
     summary("access", "ipi", NUMBER),
     summary("asctime", "pp", &[Reads(Argument(0), BROKEN_DOWN), Writes(Returned, Text)]),
     summary("asctime_r", "ppp", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(1), Text)]),
-    summary("asprintf", "ipp.", &[Formats(1, 2), PRINTED[0], PRINTED[1], PRINTED[2]]),
+    summary(
+        "asprintf",
+        "ipp.",
+        &[
+            Formats(1, 2),
+            Writes(Argument(0), Fixed(8)),
+            Gives(Pointed(0)),
+            Writes(Pointed(0), ResultText),
+        ],
+    ),
     summary("atof", "fp", NUMBER),
     summary("atoi", "ip", NUMBER),
     summary("atol", "ip", NUMBER),
@@ -229,8 +237,7 @@ pub const SUMMARIES: &[Summary] = &[
     summary("fread", "ipiip", &[Writes(Argument(0), ResultTimes(1))]),
     output("fwrite", "ipiip", &[Reads(Argument(0), Times(1, 2))]),
     summary("fscanf", "ipp.", &[Scans(1, 2)]),
-    summary("get_current_dir_name", "p", GIVEN_TEXT),
-    summary("getcwd", "ppi", GIVEN_TEXT),
+    summary("getcwd", "ppi", &[Gives(Returned), Writes(Returned, Text)]),
     summary("getdelim", "ippip", LINE),
     summary("getenv", "pp", NUMBER),
     summary("gethostname", "ipi", &[Writes(Argument(0), TextWithin(1))]),
@@ -333,13 +340,21 @@ pub const SUMMARIES: &[Summary] = &[
     summary("strxfrm", "ippi", &[Reads(Argument(1), Text), Writes(Argument(0), ResultWithin(2))]),
     summary("swab", "vppi", &[Reads(Argument(0), Bytes(2)), Writes(Argument(1), Bytes(2))]),
     summary("thrd_sleep", "ipp", &[Reads(Argument(0), TIME)]),
-    summary("tempnam", "ppp", GIVEN_TEXT),
+    summary(
+        "tempnam",
+        "ppp",
+        &[
+            Reads(Argument(0), Text),
+            Reads(Argument(1), Text),
+            Gives(Returned),
+            Writes(Returned, Text),
+        ],
+    ),
     summary("timegm", "ip", &[Reads(Argument(0), BROKEN_DOWN), Writes(Argument(0), BROKEN_DOWN)]),
     summary("timerfd_settime", "iiipp", &[Reads(Argument(2), Fixed(32))]),
     summary("unlink", "ip", NUMBER),
     summary("unsetenv", "ip", NUMBER),
-    summary("vasprintf", "ippp", &PRINTED),
-    summary("wcsdup", "pp", &[Gives(Returned)]),
+    summary("wcsdup", "pp", &[Reads(Argument(0), Wide), Gives(Returned), Writes(Returned, Wide)]),
     sends("write", "iipi", &[Reads(Argument(1), Bytes(2))]),
     // What `std::hash` of a string calls.
     summary("_ZSt11_Hash_bytesPKvmm", "ipii", &[Reads(Argument(0), Bytes(1))]),

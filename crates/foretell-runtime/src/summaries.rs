@@ -130,6 +130,11 @@ impl Call {
             Extent::Times(one, other) => self.argument(one).saturating_mul(self.argument(other)),
             Extent::Array(count, size) => self.argument(count).min(MOST_IN_ARRAY) * size,
             Extent::Text => end(length(at, None), None),
+            Extent::Wide => {
+                // SAFETY: the program gave it to a function that looks at it.
+                let length = unsafe { libc::wcslen(at as *const libc::wchar_t) };
+                (length as u64 + 1) * size_of::<libc::wchar_t>() as u64
+            }
             Extent::TextWithin(position) => {
                 let most = Some(self.argument(position));
                 end(length(at, most), most)

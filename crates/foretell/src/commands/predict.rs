@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use foretell_explore::Doubt;
 use foretell_force::forced::Violation;
 use foretell_force::program::InputDigest;
 use foretell_force::session::{blocks_are_marked, schedule_of};
@@ -81,6 +82,9 @@ pub fn run(arguments: &PredictArguments, output: &mut Output) -> Result<Exit, Fa
     let file = arguments.trace.display().to_string();
     let mut report = Report::from_prediction(&trace, &file, &prediction, &schedules);
     report.unseen.extend(stopped());
+    if trace.metadata.machine_code {
+        report.unseen.push(Doubt::MachineCode.to_string());
+    }
     report.config.files = output.config().to_vec();
     report::suppress(&mut report, &arguments.outputs)?;
     report::print(&report, output)?;

@@ -25,6 +25,7 @@ fn memory_that_a_function_gives_can_be_used_after_it_is_freed() {
             "libc_alloc_uaf_getline",
             "libc_alloc_uaf_realpath",
             "libc_alloc_uaf_scanfm",
+            "libc_alloc_uaf_tempnam",
             "libc_alloc_uaf_wcsdup",
         ],
     );
