@@ -95,7 +95,7 @@ static uint64_t peek(const void *address, uint32_t size) {
 }
 
 void __foretell_module(const uint32_t *module) {
-  if (module[0] != 13) fail("version", NULL);
+  if (module[0] != 14) fail("version", NULL);
 }
 
 uint32_t __foretell_load(const void *a, uint32_t info, uint64_t v, uint32_t as, const Site *site, void *met) {
