@@ -84,6 +84,7 @@ pub static NOWHERE: Nowhere =
 
 /// What signal handlers that ran inside the runtime did not record.
 pub static SKIPPED: AtomicU64 = AtomicU64::new(0);
+static SECOND: libc::timespec = libc::timespec { tv_sec: 1, tv_nsec: 0 };
 static ENDED: AtomicBool = AtomicBool::new(false);
 
 /// The recorder.
@@ -286,7 +287,7 @@ impl Recorder {
             if (produced.wrapping_sub(consumed) as usize) < CHUNKS {
                 break;
             }
-            sys::futex_wait(&header.consumed, consumed, Some(1_000_000_000), true);
+            sys::futex_wait(&header.consumed, consumed, Some(&SECOND), true);
             if sys::is_gone(self.recorder) {
                 return self.stop();
             }

@@ -235,7 +235,7 @@ pub fn wait_for_turn(me: &mut Thread) {
     let mut seen = watchdog::Look::default();
     me.parked = Parked::Turn;
     while me.word.load(SeqCst) == 0 {
-        sys::futex_wait(&me.word, 0, Some(watchdog::LOOK_AFTER), false);
+        sys::futex_wait(&me.word, 0, Some(&watchdog::LOOK_AFTER), false);
         if me.word.load(SeqCst) == 0 && watchdog::look(me, &mut seen) {
             match choose(me) {
                 Next::Thread(next) if std::ptr::eq(next, me) => break,

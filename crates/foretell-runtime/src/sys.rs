@@ -24,16 +24,18 @@ pub unsafe fn call(number: i64, arguments: [u64; 6]) -> i64 {
     result
 }
 
-/// Sleeps while the word holds `expected`, at most `limit` nanoseconds. `shared`: with another
-/// process. False when a signal handler that does not restart calls cut it short.
-pub fn futex_wait(word: &AtomicU32, expected: u32, limit: Option<u64>, shared: bool) -> bool {
-    let timeout = limit.map(|limit| libc::timespec {
-        tv_sec: (limit / 1_000_000_000) as i64,
-        tv_nsec: (limit % 1_000_000_000) as i64,
-    });
-    let pointer = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+/// Sleeps while the word holds `expected`, at most so long. `shared`: with another process. False when a signal handler
+/// that does not restart calls cut it short. The limit is a constant: whether a thread has to wait depends on the
+/// machine, and on its stack, which the program uses next, nothing may be left that tells.
+pub fn futex_wait(
+    word: &AtomicU32,
+    expected: u32,
+    limit: Option<&'static libc::timespec>,
+    shared: bool,
+) -> bool {
+    let pointer = limit.map_or(std::ptr::null(), std::ptr::from_ref);
     let operation = libc::FUTEX_WAIT | if shared { 0 } else { libc::FUTEX_PRIVATE_FLAG };
-    // SAFETY: word and timeout outlive the call.
+    // SAFETY: word and limit outlive the call.
     unsafe {
         let word = word.as_ptr() as u64;
         let arguments = [word, operation as u64, expected.into(), pointer as u64, 0, 0];

@@ -38,8 +38,8 @@ const MARKED: u8 = 1;
 /// It has no turn.
 const EXPELLED: u8 = 2;
 
-/// How long a thread sleeps before it looks after the one that has the turn, in nanoseconds.
-pub const LOOK_AFTER: u64 = 20_000_000;
+/// How long a thread sleeps before it looks after the one that has the turn.
+pub static LOOK_AFTER: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// The signal that makes a thread give its turn away.
 const SIGNAL: c_int = 61;
 
