@@ -139,7 +139,10 @@ fn nothing_is_left_behind_when_a_signal_or_a_limit_ends_a_test_or_a_recording() 
                 signal(child.id(), number);
             }
         }
-        assert_eq!(end_of(&mut child).code(), Some(12), "{name}");
+        let code = end_of(&mut child).code();
+        // The first signal may have ended the program before the second one ends the recording.
+        let by_signal = name == "record-term" && code == Some(128 + libc::SIGTERM);
+        assert!(code == Some(12) || by_signal, "{name}: {code:?}");
         assert_eq!(numbers.left(), [] as [&str; 0], "{name}");
     }
 }
