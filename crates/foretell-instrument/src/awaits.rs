@@ -392,7 +392,8 @@ fn waits(
     }
     let lasts = |&variable: &Value| {
         is_live(graph, found.header, variable)
-            && !loads_of(variable)
+            && !variable
+                .loads()
                 .all(|load| only_sets_pauses(load, Some(variable), &mut HashSet::new()))
     };
     if stored.iter().any(lasts) {
@@ -498,11 +499,6 @@ pub fn does(instruction: Value, locals: &Locals) -> Does {
 /// The function of this module that is called.
 fn defined(call: Value) -> Option<Value> {
     call.callee().as_function().filter(|function| !function.is_declaration())
-}
-
-fn loads_of(variable: Value) -> impl Iterator<Item = Value> {
-    let users = variable.users().into_iter();
-    users.filter(|user| user.instruction_opcode() == Some(Opcode::LLVMLoad))
 }
 
 /// Does the value say how long pauses are, and nothing else (`usleep(pause); pause *= 2;`)? It may be kept in this

@@ -144,10 +144,8 @@ impl Compared {
         match user.instruction_opcode() {
             Some(LLVMLoad) => self.add(Times::Value(user)),
             Some(LLVMGetElementPtr) => self.add(Times::Memory(user)),
-            Some(LLVMStore) if user.operand(0) == address => {
-                for load in loads_of(user.operand(1)) {
-                    self.add(Times::Memory(load));
-                }
+            Some(LLVMStore) if user.operand(0) == address && is_local(user.operand(1)) => {
+                user.operand(1).loads().for_each(|load| self.add(Times::Memory(load)));
             }
             None if by_constant => self.add(Times::Memory(user)),
             Some(LLVMCall | LLVMInvoke) => {
@@ -199,22 +197,17 @@ fn called(call: Value) -> Option<Value> {
     is_call.then(|| call.callee().as_function()).flatten()
 }
 
+fn is_local(variable: Value) -> bool {
+    variable.instruction_opcode() == Some(Opcode::LLVMAlloca)
+}
+
 /// What is stored in a local variable.
 fn stored_in(variable: Value) -> Vec<Value> {
-    let is_local = variable.instruction_opcode() == Some(Opcode::LLVMAlloca);
-    let users = if is_local { variable.users() } else { Vec::new() };
+    let users = if is_local(variable) { variable.users() } else { Vec::new() };
     let stores = users.into_iter().filter(|user| {
         user.instruction_opcode() == Some(Opcode::LLVMStore) && user.operand(1) == variable
     });
     stores.map(|store| store.operand(0)).collect()
-}
-
-/// Where a local variable is read.
-fn loads_of(variable: Value) -> Vec<Value> {
-    let is_local = variable.instruction_opcode() == Some(Opcode::LLVMAlloca);
-    let mut users = if is_local { variable.users() } else { Vec::new() };
-    users.retain(|user| user.instruction_opcode() == Some(Opcode::LLVMLoad));
-    users
 }
 
 fn calls_of(function: Value) -> Vec<Value> {

@@ -393,6 +393,12 @@ impl Value {
             .collect()
     }
 
+    /// Where memory at this address is read.
+    pub fn loads(self) -> impl Iterator<Item = Value> {
+        let users = self.users().into_iter();
+        users.filter(|user| user.instruction_opcode() == Some(Opcode::LLVMLoad))
+    }
+
     /// The function of which the value is a parameter.
     pub fn parameter_of(self) -> Option<Value> {
         let parameter = Value::wrap(unsafe { LLVMIsAArgument(self.0) })?;

@@ -495,12 +495,8 @@ pub fn sent(
         Unit::Counter => counter(pieces),
     };
     if amount > 0 {
-        say_if_full(
-            session,
-            file,
-            channel,
-            if ends.unit == Unit::Counter { amount } else { result as u64 },
-        );
+        let needed = if ends.unit == Unit::Counter { amount } else { result as u64 };
+        say_if_full(session, file, channel, needed);
         send(session, channel, amount, content);
     }
 }

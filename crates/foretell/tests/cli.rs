@@ -202,6 +202,21 @@ fn explain_gives_the_formula_the_bug_and_a_verified_fix() {
     assert_eq!(object["explanation"]["verdict"], "depends");
 }
 
+/// Not everything that a binary does is seen.
+#[test]
+fn a_trace_of_a_binary_is_never_all_clear() {
+    let scratch = Scratch::new("binary-trace");
+    for (name, head, code) in [("source.ft", "", 0), ("binary.ft", "machine-code\n", 12)] {
+        let file = scratch.path(name);
+        let text = format!(
+            "foretell-trace 1\n{head}thread main\nvar x : bv32 = 0\nmain begin\nmain write x = 1\nmain end\n"
+        );
+        std::fs::write(&file, text).expect("a file");
+        let predicted = foretell(&["predict", &file]);
+        assert_eq!(predicted.status.code(), Some(code), "{name}: {}", stderr(&predicted));
+    }
+}
+
 #[test]
 fn a_program_is_built_recorded_and_predicted_from() {
     let scratch = Scratch::new("record");
