@@ -67,7 +67,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 pub mod summaries;
 
 /// The version of this contract; a module says which one it was compiled for.
-pub const ABI_VERSION: u32 = 14;
+pub const ABI_VERSION: u32 = 15;
 
 /// A place in the source. Sites are constants in the instrumented module; one site has one address
 /// for the life of the process, which serves as its identity.
@@ -665,6 +665,10 @@ macro_rules! hooks {
 
             /// A memory fence; `order` as in [`Order`].
             Fence = __foretell_fence(order: u32, site: *const Site);
+
+            /// An atomic access of 16 bytes is about to be made (`begins` is 1), or was made: what it read and
+            /// wrote is told in between.
+            WideAtomic = __foretell_wide_atomic(object: *const u8, begins: u32, site: *const Site);
 
             /// Bytes were read in a way that keeps no shadows (vectors, wide floats, structs
             /// passed by value): in a symbolic module the values read are pinned (`symbolic` is 1).

@@ -41,6 +41,9 @@ pub fn place(pointer: Value, locals: &Locals) -> Place {
     if base.is_constant_global() { Place::Constant } else { Place::Shared }
 }
 
+/// What reads and writes.
+const BOTH: [Hook; 2] = [Hook::ReadRange, Hook::WriteRange];
+
 impl FunctionContext<'_> {
     fn symbolic(&self) -> bool {
         self.module.mode == Mode::Symbolic
@@ -150,7 +153,7 @@ impl FunctionContext<'_> {
         let site = self.site(load);
         let Some(mut info) = self.access_info(load, value.ty()) else {
             self.pin_address(address.0, load, next);
-            self.range(Hook::ReadRange, address.0, value.ty(), site, true);
+            self.wide(load, address.0, value.ty(), &[Hook::ReadRange], next);
             return self.concrete();
         };
         let wants_shadow = self.symbolic() && load.is_used();
@@ -293,7 +296,7 @@ impl FunctionContext<'_> {
         let site = self.site(store);
         let Some(info) = self.access_info(store, value.0.ty()) else {
             self.pin_address(address.0, store, next);
-            return self.range(Hook::WriteRange, address.0, value.0.ty(), site, false);
+            return self.wide(store, address.0, value.0.ty(), &[Hook::WriteRange], next);
         };
         self.tell_held(address.0);
         let shadow = self.widen_to_memory(value.1, value.0.ty(), next);
@@ -341,8 +344,7 @@ impl FunctionContext<'_> {
         let site = self.site(rmw);
         let Some(mut info) = self.access_info(rmw, operand.ty()) else {
             self.pin_address(pointer, rmw, next);
-            self.range(Hook::ReadRange, pointer, operand.ty(), site, true);
-            return self.range(Hook::WriteRange, pointer, operand.ty(), site, false);
+            return self.wide(rmw, pointer, operand.ty(), &BOTH, next);
         };
         self.tell_held(pointer);
         info |= (rmw.rmw_kind() as u32) << 24;
@@ -372,8 +374,7 @@ impl FunctionContext<'_> {
         let site = self.site(exchange);
         let Some(mut info) = self.access_info(exchange, expected.ty()) else {
             self.pin_address(pointer, exchange, next);
-            self.range(Hook::ReadRange, pointer, expected.ty(), site, true);
-            return self.range(Hook::WriteRange, pointer, expected.ty(), site, false);
+            return self.wide(exchange, pointer, expected.ty(), &BOTH, next);
         };
         self.tell_held(pointer);
         if self.symbolic() {
@@ -501,10 +502,32 @@ impl FunctionContext<'_> {
         }
     }
 
-    /// An access that keeps no shadows.
-    fn range(&mut self, hook: Hook, pointer: Value, ty: Type, site: Value, read: bool) {
+    /// An access that keeps no shadows. If it is atomic, it is one step nevertheless: what it reads is told before it.
+    fn wide(&mut self, access: Value, pointer: Value, ty: Type, told: &[Hook], next: Value) {
+        let site = self.site(access);
         let size = self.constant64(self.module.module.store_size(ty));
-        self.range_of(hook, pointer, size, site, read);
+        let is_atomic = access.ordering().is_some();
+        let mark = |me: &mut Self, begins: u32| {
+            let begins = me.constant32(begins);
+            me.module.hook(Hook::WideAtomic, &[pointer, begins, site]);
+        };
+        if is_atomic {
+            self.module.builder.place_before(access);
+            mark(self, 1);
+        }
+        for &hook in told {
+            let reads = hook == Hook::ReadRange;
+            if !(is_atomic && reads) {
+                self.module.builder.place_before(next);
+                self.module.builder.take_debug_location(access);
+            }
+            self.range_of(hook, pointer, size, site, reads);
+        }
+        if is_atomic {
+            self.module.builder.place_before(next);
+            self.module.builder.take_debug_location(access);
+            mark(self, 0);
+        }
     }
 
     /// An access of `size` bytes that keeps no shadows.

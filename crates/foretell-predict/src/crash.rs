@@ -299,7 +299,7 @@ pub fn questions(trace: &Trace, order: &MustOrder, limit: usize) -> Vec<Question
 }
 
 /// The memory that the step uses: addresses and lengths.
-fn used_memory(trace: &Trace, op: &Op) -> Vec<(u64, u64)> {
+pub(crate) fn used_memory(trace: &Trace, op: &Op) -> impl Iterator<Item = (u64, u64)> {
     let variable = match op {
         Op::Read(access) | Op::Write(access) => Some(access.variable),
         Op::ReadModifyWrite(step) => Some(step.variable),
@@ -308,7 +308,7 @@ fn used_memory(trace: &Trace, op: &Op) -> Vec<(u64, u64)> {
     let memory = variable.and_then(|variable| trace.variables[variable.index()].memory);
     let memory = memory.map(|memory| (memory.address, memory.size.into()));
     let objects = object_addresses(trace, op).map(|address| (address, 1));
-    memory.into_iter().chain(objects).collect()
+    memory.into_iter().chain(objects)
 }
 
 /// Where the objects lie that the step uses. A thread that was woken, or that has passed a barrier, needs
@@ -510,7 +510,7 @@ fn comes_from(builder: &mut GoalBuilder<'_>, first: EventId, last: EventId) -> V
 /// The allocations of memory that the access uses.
 fn allocations_at(subject: &Subject<'_>, access: EventId) -> Vec<EventId> {
     let op = |event: EventId| &subject.trace.event(subject.ctp.event(event).origin).op;
-    let used = used_memory(subject.trace, op(access));
+    let used: Vec<_> = used_memory(subject.trace, op(access)).collect();
     let events = (0..subject.ctp.events.len()).map(EventId::from);
     let covers = |&event: &EventId| match *op(event) {
         Op::Alloc { address, size } => used

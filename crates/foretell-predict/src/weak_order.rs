@@ -5,13 +5,14 @@
 //! nothing, and the accesses are a data race: compiler and processor may exchange them with the flag's. So
 //! the trace is gone through with two clocks for each thread (Fidge and Mattern): one that follows every
 //! atomic operation, and one that follows what C11 lets synchronise (releases, acquires, fences, release
-//! sequences). What only the first one orders is said.
+//! sequences). What only the first one orders is said. To free memory is an access of all of it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use foretell_trace::{EventId, MemoryOrder, ObjectId, Op, SyncOp, ThreadId, Trace};
 
 use crate::access::{Accesses, Cell, SharedAccess};
+use crate::crash::used_memory;
 use crate::finding::at_place;
 
 /// By thread: how many of its events are known to have come before.
@@ -92,6 +93,34 @@ fn releases(order: MemoryOrder) -> bool {
     !matches!(order, MemoryOrder::Relaxed | MemoryOrder::Acquire)
 }
 
+/// What the heap holds, and who used it last.
+#[derive(Default)]
+struct Blocks(BTreeMap<u64, Block>);
+
+struct Block {
+    size: u64,
+    users: BTreeMap<ThreadId, EventId>,
+}
+
+impl Blocks {
+    fn made(&mut self, address: u64, size: u64) {
+        self.0.insert(address, Block { size, users: BTreeMap::new() });
+    }
+
+    fn used(&mut self, address: u64, thread: ThreadId, event: EventId) {
+        if let Some((&start, block)) = self.0.range_mut(..=address).next_back()
+            && address - start < block.size
+        {
+            block.users.insert(thread, event);
+        }
+    }
+
+    /// The last uses by each thread.
+    fn freed(&mut self, address: u64) -> BTreeMap<ThreadId, EventId> {
+        self.0.remove(&address).map(|block| block.users).unwrap_or_default()
+    }
+}
+
 /// The memory order of an atomic access or a fence.
 fn order_of(op: &Op) -> Option<MemoryOrder> {
     match op {
@@ -114,6 +143,7 @@ pub(crate) fn weakly_ordered(trace: &Trace) -> Option<String> {
     // By cell and thread: the last plain read and the last plain write.
     let mut last: HashMap<Cell, HashMap<ThreadId, [Option<EventId>; 2]>> = HashMap::new();
     let mut cells: Vec<SharedAccess> = Vec::new();
+    let mut blocks = Blocks::default();
     for (id, event) in trace.events.iter().enumerate() {
         let (id, thread) = (EventId::from(id), event.thread);
         accesses.of(id, &mut cells);
@@ -122,23 +152,34 @@ pub(crate) fn weakly_ordered(trace: &Trace) -> Option<String> {
             own.resize(count.max(own.len()), 0);
             own[thread.index()] = event.index + 1;
         }
+        let is_weak = |other: ThreadId, rival: EventId| {
+            let index = trace.event(rival).index;
+            let known = |clocks: &Clocks| knows(&clocks.threads[thread.index()], other, index);
+            known(&all) && !known(&c11)
+        };
+        for address in used_memory(trace, &event.op).map(|(address, _)| address) {
+            blocks.used(address, thread, id);
+        }
         match &event.op {
             Op::Read(access) | Op::Write(access) if access.order.is_none() => {
                 for access in &cells {
                     let before = last.entry(access.cell).or_default();
                     for (&other, events) in before.iter().filter(|(other, _)| **other != thread) {
                         let rivals = if access.writes { &events[..] } else { &events[1..] };
-                        for &rival in rivals.iter().flatten() {
-                            let index = trace.event(rival).index;
-                            let known = |clocks: &Clocks| {
-                                knows(&clocks.threads[thread.index()], other, index)
-                            };
-                            if known(&all) && !known(&c11) {
-                                return Some(sentence(trace, rival, id));
-                            }
+                        let mut rivals = rivals.iter().flatten().copied();
+                        if let Some(rival) = rivals.find(|&rival| is_weak(other, rival)) {
+                            return Some(sentence(trace, rival, id));
                         }
                     }
                     before.entry(thread).or_default()[usize::from(access.writes)] = Some(id);
+                }
+            }
+            Op::Alloc { address, size } => blocks.made(*address, *size),
+            Op::Free { address } => {
+                let users = blocks.freed(*address);
+                let rival = users.into_iter().find(|&(other, rival)| is_weak(other, rival));
+                if let Some((_, rival)) = rival {
+                    return Some(sentence(trace, rival, id));
                 }
             }
             Op::Fork(child) => {
@@ -193,13 +234,17 @@ pub(crate) fn weakly_ordered(trace: &Trace) -> Option<String> {
 fn sentence(trace: &Trace, one: EventId, other: EventId) -> String {
     let access = |event: EventId| {
         let what = match &trace.event(event).op {
+            Op::Read(_) => "read",
             Op::Write(_) => "write",
-            _ => "read",
+            Op::ReadModifyWrite(_) => "read-modify-write",
+            Op::Free { .. } => "free",
+            _ => "step",
         };
         format!("the {what}{}", at_place(trace, event))
     };
     let name = match &trace.event(one).op {
         Op::Read(access) | Op::Write(access) => &*trace.variables[access.variable.index()].name,
+        Op::ReadModifyWrite(step) => &*trace.variables[step.variable.index()].name,
         _ => "memory",
     };
     format!(

@@ -365,7 +365,8 @@ impl<O: Output> Converter<O> {
             return None;
         }
         self.objects += 1;
-        // What a channel is known by is no memory, and what belongs to a variable lies nowhere.
+        // What a channel is known by is no memory, unless it is a buffer of the program's; what belongs to a variable
+        // lies nowhere.
         let is_channel = matches!(kind, ObjectKind::Channel(_));
         let of_variable = if is_channel { 0 } else { address & of_variable::ANY };
         let mut name = self.names.of_memory(address & !of_variable);
@@ -376,7 +377,8 @@ impl<O: Output> Converter<O> {
         if *self.object_names.entry(name.clone()).or_insert(address) != address {
             name += &format!(" at {address:#x}");
         }
-        let address = (!is_channel && of_variable == 0).then_some(address);
+        let is_key = is_channel && address >> 63 != 0;
+        let address = (!is_key && of_variable == 0).then_some(address);
         self.output.object(ObjectId(object), Object { name: name.into(), kind, address });
         Some(())
     }

@@ -29,6 +29,7 @@ use crate::scheduler;
 use crate::sys;
 use crate::thread::{Session, Wait};
 use crate::turn::{Turn, TurnCell};
+use crate::wrappers::kept;
 
 /// What is known of descriptors.
 #[derive(Default)]
@@ -591,6 +592,12 @@ fn received_from_kernel(session: &mut Session, file: c_int, got: &[u8]) {
             poll(session, channel, true);
         }
         outside::note(session.me.number, Cause::PassedCall, 0, "inotify", session.place);
+    } else if text
+        .lines()
+        .any(|line| line.strip_prefix("it_interval:").is_some_and(|pair| pair.trim() != "(0, 0)"))
+    {
+        // Who reads later is told of several at once.
+        outside::note_outcome(session, "a read of a timer that fires again and again");
     }
 }
 
@@ -931,10 +938,19 @@ pub fn allocated_by_library(address: u64) {
     }
 }
 
+/// What the pass calls it (`foretell-instrument`, `library`).
+const ENVIRONMENT: &[u8] = b"the environment";
+const NAMES_OF_SOCKETS: &[u8] = b"the names of sockets";
+
 /// The C library is about to look at, or change, what it keeps between its calls (`foretell_abi::LOOKS`):
 /// a stream, or what the name says. Standard streams are none: what order their lines have is lawful.
 pub fn library_state(session: &mut Session, stream: u64, name: &[u8], effect: u32) {
     let _errno = Errno::keep();
+    match stream {
+        0 if name == ENVIRONMENT => kept::environment_used(session),
+        0 => {}
+        stream => kept::stream_used(session, stream, effect & foretell_abi::ENDS != 0),
+    }
     let (channel, file) = match stream {
         0 => {
             let shown = format!("state of {}", String::from_utf8_lossy(name));
@@ -975,6 +991,19 @@ pub fn library_state(session: &mut Session, stream: u64, name: &[u8], effect: u3
     {
         changed(session, file);
     }
+}
+
+/// A stream whose buffer is memory of the program is used. What is in there changes unseen.
+pub fn buffer_used(session: &mut Session, buffer: u64) {
+    let fits = |model: &Model| matches!(model, Model::Channel(_));
+    let make = || Model::Channel(ObjectKind::State);
+    let channel = objects::get(session.turn(), buffer, fits, make).number;
+    poll(session, channel, true);
+}
+
+/// Somebody uses the name of a socket.
+pub fn names_used(session: &mut Session) {
+    library_state(session, 0, NAMES_OF_SOCKETS, foretell_abi::LOOKS);
 }
 
 /// Code that is not seen was called: it may look at what it keeps between its calls, and change it. `object`:

@@ -33,7 +33,7 @@ use crate::thread::{EMPTY_SLOTS, Session, built, peek, quickly};
 use crate::turn::TurnCell;
 use crate::wrappers::blocking::piece;
 use crate::wrappers::process::PASS_REPORTS;
-use crate::wrappers::{random, signals, time};
+use crate::wrappers::{random, signals, time, wide_atomic};
 
 /// How many expressions were concretised, by reason.
 static PINS: [AtomicU64; PinReason::COUNT] = [const { AtomicU64::new(0) }; PinReason::COUNT];
@@ -337,6 +337,14 @@ hooks! {
         let place = session.recorder().site(site);
         session.event_at(Kind::Fence, order as u8, place, []);
         session.point();
+    }
+
+    fn __foretell_wide_atomic(session, object: *const u8, begins: u32, site: *const Site) => {
+        session.place = session.recorder().site(site);
+        match begins {
+            0 => wide_atomic::end(&mut session, object as u64),
+            _ => wide_atomic::begin(&mut session, object as u64),
+        }
     }
 
     fn __foretell_read_range(

@@ -854,6 +854,17 @@ pub fn block_for_files(me: &mut Thread, files: Vec<libc::pollfd>, deadline: Opti
     !late && !me.interrupted && !me.cancelled
 }
 
+/// Whether a thread waits for this file.
+pub fn is_awaited(file: libc::c_int) -> bool {
+    // SAFETY: the caller has the turn; live threads.
+    let mut threads = unsafe { scheduler() }.threads.iter().map(|&thread| unsafe { &*thread });
+    threads.any(|thread| {
+        thread.state == State::Blocked
+            && thread.wait == Wait::Files
+            && thread.files.iter().any(|awaited| awaited.fd == file)
+    })
+}
+
 /// Wakes all threads that wait for this. They try again when they get the turn.
 pub fn wake(wait: Wait) {
     wake_some(wait, u32::MAX);
@@ -958,6 +969,7 @@ pub fn finish(me: &mut Thread) {
         scheduler.joinable.push(pointer);
     }
     outside::finished(me.task);
+    signals::thread_ends();
     wake(Wait::Thread(me.number));
     match choose(pointer) {
         Next::Thread(next) => give(next),

@@ -393,6 +393,7 @@ macro_rules! wait_for {
 fn accepting(session: Session, socket: c_int, call: impl FnOnce() -> c_int) -> (Session, c_int) {
     let (mut session, result) = when_ready(session, socket, libc::POLLIN, call);
     channels::accepted(&mut session, socket, result, never_waits(socket));
+    channels::descriptors::came(&mut session, result);
     clients::accepted(&mut session, socket, result);
     (session, result)
 }
@@ -488,7 +489,9 @@ wait_for! {
         length: c_uint,
     ) -> ssize_t
         : session, call => {
+            let mut session = session;
             let to = (!address.is_null()).then(|| bytes(address, length as usize));
+            to_name(&mut session, to);
             sending(session, file, &[bytes(buffer, count)], to, call)
         };
     fn sendmsg(file: c_int, message: *const c_void, flags: c_int) -> ssize_t
@@ -497,7 +500,9 @@ wait_for! {
             let pieces = pieces_of(message);
             hooks::held(&mut session, message as u64, size_of::<libc::msghdr>() as u64);
             held_pieces(&mut session, file, &pieces);
-            sending(session, file, &pieces, address_in(message), call)
+            let to = address_in(message);
+            to_name(&mut session, to);
+            sending(session, file, &pieces, to, call)
         };
     fn connect(file: c_int, address: *const c_void, length: c_uint) -> c_int
         : session, call => {
@@ -508,12 +513,21 @@ wait_for! {
         };
 }
 
+/// A message to a name fails where nobody has that name yet.
+fn to_name(session: &mut Session, name: Option<&[u8]>) {
+    if name.is_some() {
+        session.point();
+        channels::names_used(session);
+    }
+}
+
 interpose! {
     fn socketpair(domain: c_int, kind: c_int, protocol: c_int, sockets: *mut c_int) -> c_int {
         let result = real!(socketpair(
             domain: c_int, kind: c_int, protocol: c_int, sockets: *mut c_int) -> c_int);
         if result == 0 && let Some(mut session) = Session::begin() {
             channels::made(&[*sockets, *sockets.add(1)]);
+            channels::descriptors::came(&mut session, *sockets.add(1));
             channels::paired(*sockets, *sockets.add(1));
             written(&mut session, sockets as u64, 2 * size_of::<c_int>());
         }
@@ -524,6 +538,7 @@ interpose! {
         let result = real!(pipe(files: *mut c_int) -> c_int);
         if result == 0 && let Some(mut session) = Session::begin() {
             channels::made(&[*files, *files.add(1)]);
+            channels::descriptors::came(&mut session, *files.add(1));
             written(&mut session, files as u64, 2 * size_of::<c_int>());
         }
         result
@@ -533,6 +548,7 @@ interpose! {
         let result = real!(pipe2(files: *mut c_int, flags: c_int) -> c_int);
         if result == 0 && let Some(mut session) = Session::begin() {
             channels::made(&[*files, *files.add(1)]);
+            channels::descriptors::came(&mut session, *files.add(1));
             written(&mut session, files as u64, 2 * size_of::<c_int>());
         }
         result

@@ -87,6 +87,7 @@ fn opened(directory: c_int, path: *const c_char, flags: c_int, call: impl Fn() -
     // With `O_EXCL` a look at what is there changes what others see.
     let look = look.filter(|_| flags & (libc::O_CREAT | libc::O_TRUNC) == 0);
     let result = look::made(&mut session, look, name, |result| result < 0, call);
+    channels::descriptors::came(&mut session, result);
     if result >= 0 && flags & libc::O_CREAT != 0 && before == Found::Nothing {
         channels::renamed(&mut session, name);
     } else {
@@ -299,10 +300,35 @@ interpose! {
     }
 }
 
+/// Wrappers for calls that only give a descriptor.
+macro_rules! gives_descriptor {
+    ($(fn $name:ident($($argument:ident : $type:ty),*);)*) => {
+        interpose! {$(
+            fn $name($($argument: $type),*) -> c_int {
+                let file = real!($name($($argument: $type),*) -> c_int);
+                if let Some(mut session) = Session::begin() {
+                    channels::descriptors::came(&mut session, file);
+                }
+                file
+            }
+        )*}
+    };
+}
+
+gives_descriptor! {
+    fn dup(file: c_int);
+    fn epoll_create(size: c_int);
+    fn epoll_create1(flags: c_int);
+    fn memfd_create(name: *const c_char, flags: c_uint);
+    fn socket(domain: c_int, kind: c_int, protocol: c_int);
+    fn timerfd_create(clock: c_int, flags: c_int);
+}
+
 interpose! {
     fn eventfd(value: c_uint, flags: c_int) -> c_int {
         let file = real!(eventfd(value: c_uint, flags: c_int) -> c_int);
-        if file >= 0 && let Some(_session) = Session::begin() {
+        if file >= 0 && let Some(mut session) = Session::begin() {
+            channels::descriptors::came(&mut session, file);
             channels::made_event(file, flags & libc::EFD_SEMAPHORE != 0);
         }
         file

@@ -12,6 +12,7 @@ pub(crate) mod exec;
 pub(crate) mod files;
 pub(crate) mod futex;
 pub(crate) mod ipc;
+pub(crate) mod kept;
 pub(crate) mod memory;
 pub(crate) mod mutex;
 pub(crate) mod notify;
@@ -28,6 +29,7 @@ pub(crate) mod sort;
 pub(crate) mod threads;
 pub(crate) mod time;
 pub(crate) mod waiting;
+pub(crate) mod wide_atomic;
 
 use foretell_wire::Kind;
 use libc::c_int;

@@ -8,8 +8,8 @@ use foretell_wire::record;
 use foretell_wire::{End, Kind, ObjectKind};
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
 
-use super::mutex;
 use super::time::input;
+use super::{mutex, signals};
 use crate::channels;
 use crate::fiber;
 use crate::local;
@@ -272,6 +272,9 @@ fn to_process(process: pid_t, signal: c_int, send: impl FnOnce() -> c_int) -> c_
         if (1..=64).contains(&signal) && is_ours {
             session.point();
             channels::signalled_process(&mut session, signal);
+            if signals::could_end_process(signal) {
+                outside::note_outcome(&session, "a signal that another thread did not block");
+            }
             // SAFETY: the turn is ours.
             if has_handler(signal) && !unsafe { scheduler::scheduler() }.is_single() {
                 interrupts(&session, signal);

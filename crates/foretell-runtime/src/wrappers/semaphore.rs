@@ -1,9 +1,11 @@
 //! Semaphores.
 
+use std::collections::BTreeMap;
+
 use foretell_wire::outside::Cause;
 use foretell_wire::sync_log::Kind as Logged;
 use foretell_wire::{BY_TRY, Kind};
-use libc::{c_int, c_uint, clockid_t, sem_t, timespec};
+use libc::{c_char, c_int, c_uint, clockid_t, sem_t, timespec};
 
 use super::fail;
 use super::time::{deadline_of, input};
@@ -14,7 +16,7 @@ use crate::real::{interpose, real};
 use crate::replay;
 use crate::scheduler;
 use crate::thread::{Session, Wait};
-use crate::turn::Turn;
+use crate::turn::{Turn, TurnCell};
 
 /// The model; a semaphore that was initialised unseen has the count that glibc keeps in it.
 fn object(turn: Turn, semaphore: *const sem_t) -> &'static Object {
@@ -29,6 +31,16 @@ fn object(turn: Turn, semaphore: *const sem_t) -> &'static Object {
     object.shared.set(unsafe { semaphore.cast::<u32>().add(2).read() } != 0);
     object
 }
+
+/// `SEM_VALUE_MAX`.
+const SEMAPHORE_MAX: u32 = i32::MAX as u32;
+/// So many posts more may another interleaving make before a wait.
+const MARGIN: u32 = 1 << 20;
+/// Whether a post fails because of that is not varied.
+const FULL: &str = "a post of a semaphore that may have its largest value";
+
+/// How often each named semaphore is open: the C library gives the same address again.
+static OPEN: TurnCell<BTreeMap<u64, u32>> = TurnCell::new(BTreeMap::new());
 
 /// Who posted what a wait has got.
 enum Post {
@@ -144,6 +156,33 @@ interpose! {
         real!(sem_destroy(semaphore: *mut sem_t) -> c_int)
     }
 
+    fn sem_open(
+        name: *const c_char, flags: c_int, mode: libc::mode_t, value: c_uint,
+    ) -> *mut sem_t {
+        let semaphore = real!(sem_open(name: *const c_char, flags: c_int, mode: libc::mode_t,
+            value: c_uint) -> *mut sem_t);
+        if semaphore != libc::SEM_FAILED && let Some(_session) = Session::begin() {
+            *OPEN.get().entry(semaphore as u64).or_insert(0) += 1;
+        }
+        semaphore
+    }
+
+    fn sem_close(semaphore: *mut sem_t) -> c_int {
+        if let Some(mut session) = Session::begin()
+            && let Some(times) = OPEN.get().get_mut(&(semaphore as u64))
+        {
+            *times -= 1;
+            if *times == 0 {
+                // It is gone, as a destroyed one.
+                OPEN.get().remove(&(semaphore as u64));
+                let number = object(session.turn(), semaphore).number;
+                super::destroyed(&mut session, number);
+                objects::bury(session.turn(), semaphore as u64);
+            }
+        }
+        real!(sem_close(semaphore: *mut sem_t) -> c_int)
+    }
+
     fn sem_wait(semaphore: *mut sem_t) -> c_int {
         match Session::begin() {
             None => crate::sync_only::sem_wait(semaphore),
@@ -204,6 +243,13 @@ interpose! {
             return -1;
         }
         let count = objects::semaphore(session.turn(), number);
+        if count.get() >= SEMAPHORE_MAX {
+            outside::decided(&mut session, FULL);
+            return fail(libc::EOVERFLOW);
+        }
+        if count.get() >= SEMAPHORE_MAX - MARGIN {
+            outside::note_outcome(&session, FULL);
+        }
         count.set(count.get() + 1);
         replay::done(session.me, number);
         session.event(Kind::SemaphorePost, 0, [number.into()]);

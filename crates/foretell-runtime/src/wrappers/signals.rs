@@ -12,10 +12,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicI32, AtomicUsize};
+use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize};
 
 use foretell_wire::outside::Cause;
-use libc::{c_int, c_void};
+use libc::{c_int, c_uint, c_void};
 
 use super::files::changes_process;
 use super::process::{FATAL, signals_matter};
@@ -201,6 +201,91 @@ pub fn run_pending(me: &mut Thread) {
     }
 }
 
+/// The signals that some thread did not block when it ended: bit 0 for signal 1.
+static OPEN_AT_END: AtomicU64 = AtomicU64::new(0);
+
+/// The calling thread has had its last event.
+pub fn thread_ends() {
+    let mut mask = 0u64;
+    let (how, none) = (libc::SIG_BLOCK as u64, 0);
+    // SAFETY: asks only; the kernel's mask has 64 bits.
+    let asked = unsafe {
+        let mask = (&raw mut mask) as u64;
+        sys::call(libc::SYS_rt_sigprocmask, [how, none, mask, size_of::<u64>() as u64, 0, 0])
+    };
+    if asked == 0 {
+        OPEN_AT_END.fetch_or(!mask, Relaxed);
+    }
+}
+
+/// Signals that do nothing by default.
+const HARMLESS: [c_int; 4] = [libc::SIGCHLD, libc::SIGCONT, libc::SIGURG, libc::SIGWINCH];
+
+/// Whether a signal to the process would have ended it while a thread that has ended was alive.
+pub fn could_end_process(signal: c_int) -> bool {
+    // SAFETY: asks only.
+    let is_default = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut action) == 0
+            && action.sa_sigaction == libc::SIG_DFL
+    };
+    is_default && !HARMLESS.contains(&signal) && OPEN_AT_END.load(Relaxed) >> (signal - 1) & 1 != 0
+}
+
+/// The signals that a running timer may send: bit 0 for signal 1.
+static ARMED: AtomicU64 = AtomicU64::new(0);
+
+/// A timer was set that sends the signal. Where a handler waits for it, when it comes is not varied, also where it
+/// did not come in this run.
+fn armed(signal: c_int) {
+    ARMED.fetch_or(1 << (signal - 1), Relaxed);
+    say_if_handled(signal);
+}
+
+fn say_if_handled(signal: c_int) {
+    let bit = 1 << (signal - 1);
+    if (ARMED.load(Relaxed) & HANDLED.load(Relaxed)) & bit != 0
+        && let Some(session) = Session::begin()
+    {
+        outside::note_outcome(&session, "the arrival of a timer's signal");
+    }
+}
+
+/// The signal of an interval timer.
+fn signal_of(timer: c_int) -> c_int {
+    match timer {
+        libc::ITIMER_VIRTUAL => libc::SIGVTALRM,
+        libc::ITIMER_PROF => libc::SIGPROF,
+        _ => libc::SIGALRM,
+    }
+}
+
+interpose! {
+    fn alarm(seconds: c_uint) -> c_uint {
+        if seconds > 0 {
+            armed(libc::SIGALRM);
+        }
+        real!(alarm(seconds: c_uint) -> c_uint)
+    }
+
+    fn ualarm(first: libc::useconds_t, interval: libc::useconds_t) -> libc::useconds_t {
+        if first > 0 {
+            armed(libc::SIGALRM);
+        }
+        real!(ualarm(first: libc::useconds_t, interval: libc::useconds_t) -> libc::useconds_t)
+    }
+
+    fn setitimer(
+        which: c_int, time: *const libc::itimerval, old: *mut libc::itimerval,
+    ) -> c_int {
+        if !time.is_null() && ((*time).it_value.tv_sec != 0 || (*time).it_value.tv_usec != 0) {
+            armed(signal_of(which));
+        }
+        real!(setitimer(which: c_int, time: *const libc::itimerval, old: *mut libc::itimerval)
+            -> c_int)
+    }
+}
+
 /// Installs a handler of the runtime's own.
 ///
 /// # Safety
@@ -259,6 +344,7 @@ interpose! {
                 HANDLED.fetch_and(!bit, Relaxed);
             } else {
                 HANDLED.fetch_or(bit, Relaxed);
+                say_if_handled(signal);
             }
         }
         if result == 0 && !old.is_null() && (*old).sa_sigaction == deliver as *const () as usize {

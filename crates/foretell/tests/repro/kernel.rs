@@ -50,8 +50,56 @@ fn that_there_may_be_no_room_is_said() {
             "so_sndtimeo",
             "socket_dontwait_eagain",
             "sysv_queue_full_deadlock",
+            "sem_overflow",
+            "emfile",
         ],
     );
+}
+
+/// The C library uses it after the call that got it; a named semaphore is unmapped by its last close.
+#[test]
+fn what_the_library_keeps_can_be_freed_too_early() {
+    all_end_with(10, &["setvbuf_freed", "putenv_freed", "sem_close_then_wait"]);
+}
+
+#[test]
+fn timers_signals_and_waits_that_the_kernel_decides_are_said() {
+    all_end_with(
+        12,
+        &[
+            "alarm_fires",
+            "itimer_fires",
+            "timerfd_coalesced",
+            "sendto_before_bind",
+            "read_blocked_close",
+            "sigterm_to_worker",
+        ],
+    );
+}
+
+/// To free memory is an access of it, which C11 has to order after the others.
+#[test]
+fn memory_that_is_freed_after_weak_atomic_operations_is_said() {
+    all_end_with(
+        12,
+        &["relaxed_flag_free", "relaxed_refcount_free", "relaxed_refcount_mutex_free"],
+    );
+}
+
+#[test]
+fn what_is_used_in_order_is_covered() {
+    all_end_with(0, &["refcount_free_ok", "kept_ok"]);
+}
+
+/// An atomic access of 16 bytes is one step.
+#[test]
+fn wide_atomic_objects_are_atomic() {
+    let workshop = Workshop::new();
+    let file = source("kernel/wide_atomic_ok.c");
+    for options in [["-O1", "-w", "-latomic"], ["-O1", "-w", "-mcx16"]] {
+        let program = workshop.build(&file, &options);
+        workshop.test(&program, &["--time-limit", "60"], &[]).ends_with(0);
+    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
 /* as relaxed_refcount_free with a flag */
-#include "../kernel/short.h"
+#include "short.h"
 /* done flag relaxed; main then closes/frees */
 static _Atomic int done; static char*buf;
 static void *w(void*p){ buf[0]='x'; atomic_store_explicit(&done,1,memory_order_relaxed); return 0; }

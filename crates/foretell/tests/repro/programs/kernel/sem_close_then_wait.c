@@ -1,5 +1,5 @@
 /* sem_wait on a named semaphore after sem_close: SIGSEGV natively */
-#include "../kernel/short.h"
+#include "short.h"
 
 /* resource (semclose) released by a worker under the lock, used by main under the lock: use after release if the worker is first.
    the recorded run is the good one because the worker sleeps first */

@@ -1,5 +1,5 @@
 /* string given to putenv is freed before getenv: valgrind invalid read */
-#include "../kernel/short.h"
+#include "short.h"
 
 /* resource (putenv) released by a worker under the lock, used by main under the lock: use after release if the worker is first.
    the recorded run is the good one because the worker sleeps first */

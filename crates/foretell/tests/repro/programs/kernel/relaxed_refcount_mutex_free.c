@@ -1,5 +1,5 @@
 /* as relaxed_refcount_free */
-#include "../kernel/short.h"
+#include "short.h"
 /* relaxed refcount: object has a mutex that is destroyed by the last */
 struct o{_Atomic int r; M m; int v;};
 static void put(struct o*o){ if(atomic_fetch_sub_explicit(&o->r,1,memory_order_relaxed)==1){ free(o);} }

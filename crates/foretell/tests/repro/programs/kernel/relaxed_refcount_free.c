@@ -1,5 +1,5 @@
 /* o->v++ and free(o) by another thread are ordered by relaxed RMW only: data race in C11. With a plain read before free it is 12 (q/g01) */
-#include "../kernel/short.h"
+#include "short.h"
 /* release with relaxed: the free is not ordered after the other's use */
 struct o{_Atomic int r; int v;}; static void put(struct o*o){ if(atomic_fetch_sub_explicit(&o->r,1,memory_order_relaxed)==1) free(o); }
 static void *w(void*p){ struct o*o=p; o->v++; put(o); return 0; }

@@ -1,5 +1,5 @@
 /* buffer given to setvbuf is freed before fputs: valgrind invalid write */
-#include "../kernel/short.h"
+#include "short.h"
 
 /* resource (setvbuf) released by a worker under the lock, used by main under the lock: use after release if the worker is first.
    the recorded run is the good one because the worker sleeps first */
