@@ -204,16 +204,17 @@ pub fn run_pending(me: &mut Thread) {
 /// The signals that some thread did not block when it ended: bit 0 for signal 1.
 static OPEN_AT_END: AtomicU64 = AtomicU64::new(0);
 
-/// The calling thread has had its last event.
+/// The calling thread has had its last event. While the C library still takes it down, no signal may come to it: in
+/// another run it would be gone already.
 pub fn thread_ends() {
-    let mut mask = 0u64;
-    let (how, none) = (libc::SIG_BLOCK as u64, 0);
-    // SAFETY: asks only; the kernel's mask has 64 bits.
-    let asked = unsafe {
-        let mask = (&raw mut mask) as u64;
-        sys::call(libc::SYS_rt_sigprocmask, [how, none, mask, size_of::<u64>() as u64, 0, 0])
+    let (mut mask, all) = (0u64, u64::MAX);
+    // SAFETY: the kernel's mask has 64 bits.
+    let changed = unsafe {
+        let (all, mask) = ((&raw const all) as u64, (&raw mut mask) as u64);
+        let how = libc::SIG_SETMASK as u64;
+        sys::call(libc::SYS_rt_sigprocmask, [how, all, mask, size_of::<u64>() as u64, 0, 0])
     };
-    if asked == 0 {
+    if changed == 0 {
         OPEN_AT_END.fetch_or(!mask, Relaxed);
     }
 }

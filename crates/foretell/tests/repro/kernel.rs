@@ -37,7 +37,7 @@ fn that_a_stream_is_closed_is_said() {
 }
 
 #[test]
-fn that_there_may_be_no_room_is_said() {
+pub fn that_there_may_be_no_room_is_said() {
     all_end_with(
         12,
         &[
@@ -58,12 +58,12 @@ fn that_there_may_be_no_room_is_said() {
 
 /// The C library uses it after the call that got it; a named semaphore is unmapped by its last close.
 #[test]
-fn what_the_library_keeps_can_be_freed_too_early() {
+pub fn what_the_library_keeps_can_be_freed_too_early() {
     all_end_with(10, &["setvbuf_freed", "putenv_freed", "sem_close_then_wait"]);
 }
 
 #[test]
-fn timers_signals_and_waits_that_the_kernel_decides_are_said() {
+pub fn timers_signals_and_waits_that_the_kernel_decides_are_said() {
     all_end_with(
         12,
         &[
@@ -93,7 +93,7 @@ fn what_is_used_in_order_is_covered() {
 
 /// An atomic access of 16 bytes is one step.
 #[test]
-fn wide_atomic_objects_are_atomic() {
+pub fn wide_atomic_objects_are_atomic() {
     let workshop = Workshop::new();
     let file = source("kernel/wide_atomic_ok.c");
     for options in [["-O1", "-w", "-latomic"], ["-O1", "-w", "-mcx16"]] {

@@ -13,11 +13,23 @@ enum Shown {
 use Shown::{By, Programs};
 
 /// The rows of the table by their first words, each with what shows it.
-const SHOWN: [(&str, Shown); 40] = [
+const SHOWN: [(&str, Shown); 46] = [
     ("threads, join, detach", By(threads_are_understood)),
     ("deferred cancellation", By(crate::carried::states_of_the_process_are_found_or_said)),
     ("asynchronous cancellation", Programs(&["cancel"])),
     ("mutexes: normal", Programs(&["recursive", "inherit"])),
+    ("semaphores near", By(crate::kernel::that_there_may_be_no_room_is_said)),
+    (
+        "names of sockets",
+        By(crate::kernel::timers_signals_and_waits_that_the_kernel_decides_are_said),
+    ),
+    (
+        "memory that the C library keeps",
+        By(crate::kernel::what_the_library_keeps_can_be_freed_too_early),
+    ),
+    ("atomic objects of 16 bytes", By(crate::kernel::wide_atomic_objects_are_atomic)),
+    ("`timerfd`", By(crate::kernel::timers_signals_and_waits_that_the_kernel_decides_are_said)),
+    ("`kill`", By(crate::kernel::timers_signals_and_waits_that_the_kernel_decides_are_said)),
     ("robust mutexes", Programs(&["robust"])),
     ("semaphores, mutexes, reader-writer locks", Programs(&["pshared", "named", "sharedrwlock"])),
     (
@@ -76,6 +88,7 @@ fn every_row_of_the_table_has_a_test() {
         let found = SHOWN.iter().filter(|(words, _)| row.starts_with(words)).count();
         assert_eq!(found, 1, "tests of the row `{row}`");
     }
+    let mut made = std::collections::BTreeSet::new();
     for (words, by) in &SHOWN {
         assert!(rows.iter().any(|row| row.starts_with(words)), "no row `{words}`");
         match by {
@@ -83,7 +96,8 @@ fn every_row_of_the_table_has_a_test() {
                 let known = |name: &&str| ROWS.iter().any(|(row, ..)| row == name);
                 assert!(!programs.is_empty() && programs.iter().all(known), "{words}");
             }
-            By(test) => test(),
+            By(test) if made.insert(*test as usize) => test(),
+            By(_) => {} // it shows several rows
         }
     }
 }
