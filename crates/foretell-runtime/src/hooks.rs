@@ -794,6 +794,19 @@ pub fn look_at(session: &mut Session, variable: u64, value: u32) {
     }
 }
 
+/// The system has compared a word with what was expected; how it came out decides what follows.
+pub fn compared(session: &mut Session, word: u64, current: u32, expected: u32) {
+    let place = session.place;
+    let detail = access::detail(4, Order::SequentiallyConsistent as u8);
+    let read = note_read::<false>(session, place, detail, word, current.into(), 0);
+    if wanted(true) {
+        let equal =
+            shadow::binary(BinaryOp::Eq as u32, 32, read, current.into(), 0, expected.into());
+        let head = head(Kind::Branch, u8::from(current == expected), place);
+        session.me.access::<false, 0>(head, 0, equal.into(), []);
+    }
+}
+
 /// Looks at such a variable, of which nobody makes anything.
 pub fn mark(session: &mut Session, variable: u64) {
     let detail = access::detail(4, Order::SequentiallyConsistent as u8);

@@ -298,6 +298,11 @@ pub fn by_number(turn: Turn, number: u32) -> &'static Object {
     TABLE.shared(turn).borrow().objects[number as usize]
 }
 
+/// Whether the object exists in the scheduler's model only, for a variable.
+pub fn is_of_variable(turn: Turn, number: u32) -> bool {
+    by_number(turn, number).address & of_variable::ANY != 0
+}
+
 /// The count of the semaphore with this number.
 pub fn semaphore(turn: Turn, number: u32) -> &'static Cell<u32> {
     match &by_number(turn, number).model {

@@ -169,6 +169,10 @@ fn a_handler_may_wake(thread: &Thread, signal: c_int) -> bool {
     thread.state == State::Blocked
         && match thread.wait {
             Wait::Object(number) => match &objects::by_number(turn, number).model {
+                // A futex's wait ends, too.
+                Model::Condition(_) if objects::is_of_variable(turn, number) => {
+                    acts() || !signals::restarts(signal)
+                }
                 Model::Condition(_) => acts(),
                 Model::Semaphore(_) => acts() || !signals::restarts(signal),
                 _ => false,

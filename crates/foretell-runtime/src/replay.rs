@@ -37,6 +37,9 @@ pub fn cursor(path: &[u32]) -> Cursor {
 
 /// The thread's next entry, which must be of one of these kinds; `None` past the end of the log.
 pub fn peek(me: &Thread, kinds: &[Kind]) -> Option<(Kind, u32)> {
+    if me.unlogged {
+        return None;
+    }
     let (kind, number) = me.replay.next()?;
     if !kinds.contains(&kind) {
         scheduler::stop(End::LeftSchedule, &me.replay.strays(&me.path, kinds[0], me.slots.index));
@@ -73,7 +76,7 @@ pub fn may(me: &Thread, object: u32, kinds: &[Kind]) -> bool {
 
 /// The operation has happened: the next one on the object is due.
 pub fn done(me: &mut Thread, object: u32) {
-    if me.replay.next().is_some() {
+    if !me.unlogged && me.replay.next().is_some() {
         pass(me);
         // SAFETY: callers have the turn.
         unsafe { PLACES.get() }.done(object);

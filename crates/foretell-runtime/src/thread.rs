@@ -74,6 +74,8 @@ pub struct Thread {
 
     /// Where it stands in the log that is followed.
     pub replay: Cursor,
+    /// What it does now is in no log.
+    pub unlogged: bool,
 
     /// Creation path.
     pub path: Vec<u32>,
@@ -278,6 +280,7 @@ impl Thread {
             local: LocalShadows::default(),
             branches: Path::new(),
             replay: replay::cursor(&path),
+            unlogged: false,
             slot: arena::slot_of(&path),
             path,
             stack: Stack::default(),

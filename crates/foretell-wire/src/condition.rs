@@ -21,6 +21,11 @@ impl Condition {
         self.waiters.push((thread, self.ticket));
     }
 
+    /// How many wait that no signal is for.
+    pub fn sleepers(&self) -> u32 {
+        (self.waiters.len() - self.signals.len()) as u32
+    }
+
     /// One more waiter may go; lost where all may go already.
     pub fn signal(&mut self) {
         if self.signals.len() < self.waiters.len() {

@@ -232,6 +232,11 @@ fn notify(session: &mut Session, condition: *const pthread_cond_t, kind: Kind) -
     0
 }
 
+/// How many threads wait for the condition with this number.
+pub fn sleepers(turn: Turn, number: u32) -> u32 {
+    state(turn, number).sleepers()
+}
+
 /// Wakes waiters of the condition with this number.
 pub fn notify_modelled(session: &mut Session, number: u32, kind: Kind) {
     match kind {

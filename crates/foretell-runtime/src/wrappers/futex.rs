@@ -1,33 +1,96 @@
 //! Futexes that a program uses itself, through `syscall`: Rust's std and C++'s `atomic::wait` block
-//! this way. The atomic accesses around them are events; the sleep itself is not.
+//! this way. The look at the word by which the system decides whether the thread sleeps is an event like the atomic
+//! accesses around it.
 
 use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
+use foretell_wire::Kind;
 use foretell_wire::outside::Cause;
 use libc::{c_int, c_long, c_uint, c_void, timespec};
 
-use super::blocking::outside;
-use super::fail;
+use super::condition::{self, notify_modelled, wait_modelled};
+use super::rust::IS_RUST;
 use super::time::{deadline_in, deadline_of};
+use super::{blocking, fail, waiting};
+use crate::hooks;
+use crate::modules;
+use crate::outside;
 use crate::real::{interpose, real};
 use crate::scheduler;
 use crate::thread::{Session, Wait};
 
-/// Waits on the word under the scheduler.
+/// Waits on the word: the system looks at it and lets the thread sleep in one step, which no wake comes between. So
+/// both are made under a mutex that goes with the word, and the sleep is a wait for a condition. The mutex and the
+/// condition exist in the scheduler's model only.
 unsafe fn wait(mut session: Session, word: u64, expected: u32, deadline: Option<u64>) -> c_long {
     session.point();
     // SAFETY: the program's word.
-    let current = unsafe { &*(word as *const AtomicU32) }.load(SeqCst);
-    if current != expected {
-        return fail(libc::EAGAIN).into();
+    let value = || unsafe { &*(word as *const AtomicU32) }.load(SeqCst);
+    if !is_seen(&session) {
+        if value() != expected {
+            return fail(libc::EAGAIN).into();
+        }
+        super::rust::parks_at(session.me.number, word);
+        if scheduler::block(session.me, Wait::Futex(word), deadline) {
+            return fail(libc::ETIMEDOUT).into();
+        }
+        return 0;
     }
-    super::rust::parks_at(session.me.number, word);
-    if scheduler::block(session.me, Wait::Futex(word), deadline) {
-        return fail(libc::ETIMEDOUT).into();
+    let address = word as *const c_void;
+    let mutex = waiting::begin(&mut session, address);
+    let current = value();
+    hooks::compared(&mut session, word, current, expected);
+    session.point();
+    let late = if current == expected {
+        let condition = waiting::condition_of(session.turn(), address);
+        let slept = wait_modelled(session, condition, mutex, deadline);
+        let Some(again) = Session::begin() else { return 0 };
+        session = again;
+        slept == libc::ETIMEDOUT
+    } else {
+        false
+    };
+    waiting::end(&mut session, address);
+    match late {
+        _ if current != expected => fail(libc::EAGAIN).into(),
+        true => fail(libc::ETIMEDOUT).into(),
+        false => 0,
     }
-    0
 }
+
+/// Wakes up to `limit` threads that wait on the word; says how many.
+fn wake(mut session: Session, word: u64, limit: u32) -> u32 {
+    session.point();
+    let woken = scheduler::wake_some(Wait::Futex(word), limit);
+    let limit = limit - woken;
+    if limit == 0 || !is_seen(&session) && !waiting::is_awaited(session.turn(), word) {
+        session.point();
+        return woken;
+    }
+    let address = word as *const c_void;
+    waiting::begin(&mut session, address);
+    let condition = waiting::condition_of(session.turn(), address);
+    let sleepers = condition::sleepers(session.turn(), condition);
+    if limit >= MANY || limit >= sleepers && limit > 1 {
+        notify_modelled(&mut session, condition, Kind::Broadcast);
+    } else {
+        for _ in 0..limit {
+            notify_modelled(&mut session, condition, Kind::Signal);
+        }
+    }
+    waiting::end(&mut session, address);
+    woken + sleepers.min(limit)
+}
+
+/// Whether code that is instrumented makes the call: then what changes the word is in the trace, too. (Who calls for
+/// a program in Rust is the standard library, as a rule.)
+fn is_seen(session: &Session) -> bool {
+    modules::is_program_code(session.place) && !IS_RUST.load(Relaxed)
+}
+
+/// Who wakes so many wakes all.
+const MANY: u32 = 64;
 
 /// System calls that order nothing, wake nobody and change nothing that a thread of the program looks at.
 const HARMLESS: [c_long; 29] = [
@@ -65,7 +128,7 @@ const HARMLESS: [c_long; 29] = [
 /// Notes that a system call is made behind the back of libc, whose functions are known.
 fn pass(session: &Session, number: c_long) {
     let me = session.me.number;
-    crate::outside::note(me, Cause::PassedCall, number as u64, "", session.place);
+    outside::note(me, Cause::PassedCall, number as u64, "", session.place);
 }
 
 interpose! {
@@ -84,7 +147,7 @@ interpose! {
                 if !crate::summaries::is_looked_at(a as c_int)
                     && let Some(mut session) = Session::begin()
                 {
-                    crate::hooks::held(&mut session, b, c);
+                    hooks::held(&mut session, b, c);
                 }
                 return super::blocking::write_to(a as c_int, b as *const c_void, c as usize) as c_long;
             }
@@ -94,7 +157,7 @@ interpose! {
             }
             _ => {}
         }
-        let Some(mut session) = Session::begin() else {
+        let Some(session) = Session::begin() else {
             return real!(syscall(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64,
                 f: u64) -> c_long);
         };
@@ -120,14 +183,11 @@ interpose! {
                 wait(session, a, c as u32, deadline)
             }
             libc::FUTEX_WAKE | libc::FUTEX_WAKE_BITSET => {
-                session.point();
-                let woken = scheduler::wake_some(Wait::Futex(a), c as u32);
-                session.point();
-                woken.into()
+                wake(session, a, c as u32).into()
             }
             _ => {
                 pass(&session, number);
-                outside(session, || real!(syscall(number: c_long, a: u64, b: u64, c: u64,
+                blocking::outside(session, || real!(syscall(number: c_long, a: u64, b: u64, c: u64,
                     d: u64, e: u64, f: u64) -> c_long)).1
             }
         }

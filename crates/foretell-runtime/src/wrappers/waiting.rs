@@ -13,6 +13,7 @@ use libc::{c_int, c_void, clockid_t, pthread_cond_t, pthread_mutex_t, timespec};
 use super::condition::{notify_modelled, object_at, wait_modelled};
 use super::mutex::{self, Patience};
 use super::time::deadline_of;
+use crate::objects;
 use crate::real::{interpose, real};
 use crate::thread::Session;
 use crate::turn::Turn;
@@ -23,7 +24,7 @@ fn mutex_of(turn: Turn, address: *const c_void) -> u32 {
 }
 
 /// The condition that the variable has changed.
-fn condition_of(turn: Turn, address: *const c_void) -> u32 {
+pub fn condition_of(turn: Turn, address: *const c_void) -> u32 {
     object_at(turn, address as u64 | of_variable::CONDITION).number
 }
 
@@ -41,13 +42,31 @@ static SHARED: Shared = Shared {
     changed: std::cell::UnsafeCell::new(libc::PTHREAD_COND_INITIALIZER),
 };
 
+/// Whether a thread has waited for the variable.
+pub fn is_awaited(turn: Turn, address: u64) -> bool {
+    objects::number_at(turn, address | of_variable::CONDITION).is_some()
+}
+
+/// Takes the variable's mutex; gives its number. Until [`end`] the thread does nothing that a log of
+/// synchronisation has.
+pub fn begin(session: &mut Session, address: *const c_void) -> u32 {
+    session.me.unlogged = true;
+    let lock = mutex_of(session.turn(), address);
+    mutex::acquire(session, lock, Patience::Until(None));
+    lock
+}
+
+/// Gives it back.
+pub fn end(session: &mut Session, address: *const c_void) {
+    let lock = mutex_of(session.turn(), address);
+    mutex::release(session, lock);
+    session.me.unlogged = false;
+}
+
 interpose! {
     fn foretell_waiting_begin(address: *const c_void) -> () {
         match Session::begin() {
-            Some(mut session) => {
-                let lock = mutex_of(session.turn(), address);
-                mutex::acquire(&mut session, lock, Patience::Until(None));
-            }
+            Some(mut session) => _ = begin(&mut session, address),
             None => {
                 let mutex = SHARED.mutex.get();
                 real!(pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int);
@@ -57,10 +76,7 @@ interpose! {
 
     fn foretell_waiting_end(address: *const c_void) -> () {
         match Session::begin() {
-            Some(mut session) => {
-                let lock = mutex_of(session.turn(), address);
-                mutex::release(&mut session, lock);
-            }
+            Some(mut session) => end(&mut session, address),
             None => {
                 let mutex = SHARED.mutex.get();
                 real!(pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int);
@@ -93,7 +109,7 @@ interpose! {
                 session.point();
                 let kind = if all != 0 { Kind::Broadcast } else { Kind::Signal };
                 let condition = condition_of(session.turn(), address);
-            notify_modelled(&mut session, condition, kind);
+                notify_modelled(&mut session, condition, kind);
             }
             None => {
                 let changed = SHARED.changed.get();

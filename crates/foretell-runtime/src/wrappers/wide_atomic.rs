@@ -7,8 +7,9 @@ use foretell_wire::ObjectKind;
 use super::mutex::{self, Patience};
 use crate::thread::Session;
 
-/// The access begins.
+/// The access begins; no log of synchronisation has it.
 pub fn begin(session: &mut Session, object: u64) {
+    session.me.unlogged = true;
     let lock = mutex::at(session.turn(), object, ObjectKind::Mutex);
     mutex::acquire(session, lock, Patience::Until(None));
 }
@@ -17,4 +18,5 @@ pub fn begin(session: &mut Session, object: u64) {
 pub fn end(session: &mut Session, object: u64) {
     let lock = mutex::at(session.turn(), object, ObjectKind::Mutex);
     mutex::release(session, lock);
+    session.me.unlogged = false;
 }

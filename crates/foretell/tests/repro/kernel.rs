@@ -127,3 +127,28 @@ fn a_semaphore_of_cpp_does_not_hang() {
     let program = workshop.build(&file, &["-O0", "-std=c++20", "-w"]);
     workshop.test(&program, &[], &[]).ends_with(0);
 }
+
+/// Waits and wakes by the system call itself: a wake that comes too early, or never, is found, and what is right is
+/// covered.
+#[test]
+fn futexes_are_understood() {
+    let workshop = Workshop::new();
+    let programs = [
+        ("bug_cv", 10),
+        ("bug_cvseq", 10),
+        ("bug_lock", 10),
+        ("bug_nowake", 10),
+        ("bug_two", 10),
+        ("ok_cvseq", 0),
+        ("ok_flag", 0),
+        ("ok_lock2", 0),
+        ("ok_two", 0),
+    ];
+    for (name, code) in programs {
+        let program = workshop.build(&source(&format!("futex/{name}.c")), &["-O1", "-w"]);
+        let answer = workshop.test(&program, &["--time-limit", "60"], &[]);
+        assert_eq!(answer.code, Some(code), "{name}: {:#}\n{}", answer.report, answer.stderr);
+        let hangs = answer.findings().iter().any(|finding| finding["effect"] == "hang");
+        assert_eq!(hangs, code == 10, "{name}: {:#}", answer.report);
+    }
+}

@@ -1,6 +1,5 @@
-/* waiter sleeps with f==1, unlock wakes only for 2 */
+/* the word never says that somebody sleeps */
 #include "../kernel/short.h"
-/* broken mutex: state 1 locked without "waiters" mark -> unlock wakes only if state was 2, which nobody sets when ... lost wake */
 static _Atomic int f; static int n;
 static void lock(){ int e=0; while(!atomic_compare_exchange_strong(&f,&e,1)){ syscall(SYS_futex,&f,FUTEX_WAIT_PRIVATE,1,0,0,0); e=0; } }
 static void un(){ if(atomic_exchange(&f,0)==2) syscall(SYS_futex,&f,FUTEX_WAKE_PRIVATE,1,0,0,0); }
