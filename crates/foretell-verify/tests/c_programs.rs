@@ -1,4 +1,5 @@
 //! C programs get the right verdict by exploration, and what has no meaning is refused with its place.
+//! The file is long because one table has every condition of C that is proved and whose negation is violated.
 
 use std::path::{Path, PathBuf};
 
