@@ -23,8 +23,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use foretell_guard::sha256;
+
 use crate::ir::Module;
-use crate::sha256;
 
 const FIRST_LINE: &str = "foretell-states 2";
 

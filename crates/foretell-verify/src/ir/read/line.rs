@@ -1,8 +1,9 @@
 //! A line of LLVM IR as tokens, read one after the other.
 
+use foretell_guard::sha256;
+
 use crate::ir::lex::Token;
 use crate::ir::{Constant, Module, Type};
-use crate::sha256;
 
 /// Which program it is: by its IR without the lines that name folders.
 pub(super) fn identify(module: &mut Module, text: &str) {
