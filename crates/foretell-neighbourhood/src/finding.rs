@@ -7,9 +7,9 @@
 //! lock over both is the fix. A cycle of locks is one conjunction (every lock of the cycle is taken
 //! before it is asked for), and the fix is one lock around, or one order.
 //!
-//! Long traces are cut: a window around the finding in which the recorded run leads to its start,
-//! and in it only the events that the property can depend on. The largest window that is small enough to
-//! be explored is taken; what it does not show is said to be unknown, never to be right.
+//! Long traces are cut: a window around the finding in which the recorded run leads to its start, and
+//! in it only the events that the property can depend on. The largest window that is small enough to be
+//! explored is taken; what it does not show is reported as unknown, never as correct.
 
 mod locks;
 mod question;

@@ -6,9 +6,9 @@
 //! other threads are blocked by then). The formula contains every bad interleaving and no good one.
 //!
 //! Each failing run gives `DF ∪ ADF`, which is then reduced to a minimal set that no good run
-//! satisfies: first for all inputs at once; where that cannot be (the failure depends on the
-//! inputs), for the inputs of the run, so that under them an assertion fails in every interleaving. The two rounds of
-//! the paper, asked in the other order, which saves the first where the second succeeds.
+//! satisfies: first for all inputs at once; where that cannot be (the failure depends on the inputs),
+//! for the inputs of the run, so that under them an assertion fails in every interleaving. These are
+//! the two rounds of the paper in the opposite order, which saves the first where the second succeeds.
 
 mod oracle;
 

@@ -1,4 +1,4 @@
-//! Locks that the program holds already, used rather than new ones.
+//! Locks that the program already holds, used instead of new ones.
 
 use std::path::PathBuf;
 

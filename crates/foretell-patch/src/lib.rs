@@ -1,14 +1,14 @@
 //! Synthesised synchronisation as a patch of C and C++ source.
 //!
-//! A region of a trace becomes the statements of one block of one function: from the statement with
-//! the region's first event, or with the call that leads to it, to the one with its last. Where
-//! control can leave in between (`return`, `goto`, `break` of a loop around), where a function is
-//! called at several places, or where two regions would nest, nothing is patched and the reason is
-//! said. A lock that the program already holds there is used rather than a new one.
+//! A region of a trace becomes the statements of one block of one function: from the statement with the
+//! region's first event, or with the call that leads to it, to the one with its last. Where control can
+//! leave in between (`return`, `goto`, `break` of a loop around), where a function is called at several
+//! places, or where two regions would nest, nothing is patched and the reason is given. A lock that the
+//! program already holds there is used instead of a new one.
 //!
-//! The patch is text: whether it is right is shown by building it, recording it and predicting
-//! again. What is guaranteed here is only that each lock that is taken is given back at the end of
-//! the same block.
+//! The patch is text: whether it is right is shown by building it, recording it and predicting again.
+//! What is guaranteed here is only that each lock that is taken is released at the end of the same
+//! block.
 
 pub mod diff;
 mod held;
@@ -139,8 +139,8 @@ pub fn patch(trace: &Trace, primitives: &[Primitive], sources: &Sources) -> Patc
                         patch.refused.push((number, reason));
                     }
                 } else {
-                    let reason = "a barrier is not written by itself: how many threads meet is \
-                                  the program's to say";
+                    let reason = "a barrier is not added automatically: only the author knows \
+                                  how many threads meet at it";
                     patch.refused.push((number, reason.into()));
                 }
             }

@@ -71,7 +71,7 @@ impl Maker<'_> {
         let path = self.open(&site.file)?;
         let source = &self.files[&path];
         let body = source.body(&function, Some(site.line)).ok_or_else(|| {
-            format!("the function `{function}` was not found once in {}", path.display())
+            format!("not exactly one definition of `{function}` was found in {}", path.display())
         })?;
         let token = |end: &End, at_end: bool| -> Result<usize, String> {
             match end {

@@ -24,8 +24,8 @@
 //! Which reads another thread can have an influence on at all is found first (`influence`);
 //! a value may go through memory of the thread's own before it comes to the branch.
 //!
-//! Guaranteed: the prefix is feasible and its last step sees what is told. Missed: values that
-//! need more than one read of another value on a path without terms, and what the limits leave
+//! Guaranteed: the prefix is feasible and its last step sees the value that is reported. Missed: values
+//! that need more than one read of another value on a path without terms, and what the limits leave
 //! out, which is counted.
 
 mod questions;

@@ -68,15 +68,15 @@ pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<(
     }
     for (first, count) in &counted {
         let head = look.paint("33;1", &format!("{}[{}]:", first.status.name(), first.kind.name()));
-        let told = shown(&story::headline(first));
+        let text = shown(&story::headline(first));
         let why = first.reason.as_deref().map(|why| format!(" ({})", shown(why)));
         let why = why.unwrap_or_default();
-        writeln!(out, "{head} {count} questions, such as {told}{why}; --json lists all")?;
+        writeln!(out, "{head} {count} questions, such as {text}{why}; --json lists all")?;
     }
     for finding in report.findings.iter().filter(|finding| finding.suppressed.is_some()) {
         let reason = finding.suppressed.as_ref().map_or("", |suppressed| &suppressed.reason);
-        let told = format!("{} [{}]: {}", story::headline(finding), finding.fingerprint, reason);
-        writeln!(out, "{} {}", look.paint("2", "suppressed:"), shown(&told))?;
+        let text = format!("{} [{}]: {}", story::headline(finding), finding.fingerprint, reason);
+        writeln!(out, "{} {}", look.paint("2", "suppressed:"), shown(&text))?;
     }
     for sentence in &report.stale_suppressions {
         writeln!(out, "{} {}", look.paint("33", "stale suppression:"), shown(sentence))?;
@@ -168,12 +168,12 @@ fn filtered(out: &mut impl Write, report: &Report) -> io::Result<()> {
     if total == 0 {
         return Ok(());
     }
-    let told: Vec<String> = parts
+    let text: Vec<String> = parts
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, why)| format!("{count} {why}"))
         .collect();
-    writeln!(out, "{:<10} {total:>5} patterns left out: {}", "filtered", told.join(", "))
+    writeln!(out, "{:<10} {total:>5} patterns left out: {}", "filtered", text.join(", "))
 }
 
 /// How a run ended, as the end of a sentence.

@@ -180,7 +180,7 @@ impl Parser<'_> {
 
     fn define(&mut self, name: String, meaning: Meaning) -> Result<(), InputError> {
         if self.names.contains_key(&name) || name == "self" {
-            return self.error(format!("`{name}` has a meaning already; choose another name"));
+            return self.error(format!("`{name}` is already declared; choose another name"));
         }
         self.names.insert(name, meaning);
         Ok(())
@@ -383,7 +383,7 @@ impl Parser<'_> {
                 self.expect("(")?;
                 let name = self.word()?;
                 let Some(&Meaning::Mutex(mutex)) = self.names.get(&name) else {
-                    return self.error(format!("`{name}` is no mutex"));
+                    return self.error(format!("`{name}` is not a mutex"));
                 };
                 self.expect(")")?;
                 self.expect(";")?;
@@ -426,7 +426,7 @@ impl Parser<'_> {
             values.push(self.value()?);
         }
         if targets.len() != values.len() {
-            return self.error("as many values as variables must stand around `:=`");
+            return self.error("`:=` needs as many values as variables");
         }
         self.command(from, first, place, guard, targets, values)
     }

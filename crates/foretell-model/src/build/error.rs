@@ -1,4 +1,4 @@
-//! What of a trace has no meaning in the model.
+//! What in a trace has no meaning in the model.
 
 use foretell_trace::{EventId, Sort, ThreadId};
 
@@ -113,7 +113,7 @@ impl std::fmt::Display for BuildError {
             }
             BuildError::EmptyBarrier { object } => write!(f, "barrier `{object}` has no parties"),
             BuildError::ReleaseWithoutAcquire { event } => {
-                write!(f, "event {event:?} gives back a lock that its thread cannot hold")
+                write!(f, "event {event:?} releases a lock that its thread cannot hold")
             }
             BuildError::NotNext { event } => {
                 write!(f, "event {event:?} is not the next one of its thread in the window")

@@ -19,7 +19,7 @@ use crate::limits::MOST_WAYS;
 use crate::sample::by_location;
 use crate::witness::context_switches;
 
-/// What is looked through for questions, and how answers are told.
+/// What is looked through for questions, and how answers are reported.
 pub(super) struct Search<'a> {
     pub(super) trace: &'a Trace,
     pub(super) chains: &'a [Vec<EventId>],
@@ -294,7 +294,7 @@ impl Search<'_> {
         feeding
     }
 
-    /// Steps that tell by themselves how they come out.
+    /// Steps whose outcome is part of the record: tries, conditions, atomic updates.
     fn outcomes(&self) -> Vec<OtherWay> {
         let terms = &self.trace.terms;
         let mentions_shared = |term: TermId| {
@@ -469,35 +469,35 @@ impl Search<'_> {
         values: Option<&(Value, Value)>,
         source: Option<EventId>,
     ) -> String {
-        let told = |event: EventId| {
+        let described = |event: EventId| {
             let info = access_info(self.trace, event);
             let thread = &self.trace.threads[info.thread.index()].name;
             let of = info.variable.as_deref().map(|name| format!(" of `{name}`"));
             format!("{} by {thread}{}{}", info.op, of.unwrap_or_default(), place(self.trace, &info))
         };
-        let step = told(way.event);
+        let step = described(way.event);
         let sees = match (values, way.write) {
             (Some((recorded, value)), _) => {
                 format!("can see {} instead of {}", shown(value), shown(recorded))
             }
             (None, Some(before)) if way.feeds == Feeds::Unrecorded => {
-                format!("can come before {}", told(before))
+                format!("can come before {}", described(before))
             }
             (None, _) => "can come out differently".into(),
         };
         let from = match (values, source) {
-            (Some(_), Some(source)) => format!(", from {}", told(source)),
+            (Some(_), Some(source)) => format!(", from {}", described(source)),
             (Some(_), None) => ", the initial value".into(),
             _ => String::new(),
         };
         let fed = match way.feeds {
-            Feeds::Branch(fed) => format!("; then the {} goes the other way", told(fed)),
-            Feeds::Address(fed) => format!("; then the {} is of another location", told(fed)),
+            Feeds::Branch(fed) => format!("; then the {} goes the other way", described(fed)),
+            Feeds::Address(fed) => format!("; then the {} is of another location", described(fed)),
             Feeds::Itself | Feeds::Path | Feeds::Unrecorded => String::new(),
         };
         let both = match (way.relation, way.write) {
             (Relation::BothBefore, Some(write)) if way.feeds != Feeds::Unrecorded => {
-                format!("; {} is then still to come", told(write))
+                format!("; {} is then still to come", described(write))
             }
             _ => String::new(),
         };
@@ -505,13 +505,13 @@ impl Search<'_> {
     }
 
     fn id(&self, way: &OtherWay, source: Option<EventId>) -> String {
-        let mut told = format!("divergence{:?}", way.relation);
+        let mut described = format!("divergence{:?}", way.relation);
         for event in [Some(way.event), source].into_iter().flatten() {
             let info = access_info(self.trace, event);
             let thread = &self.trace.threads[info.thread.index()];
-            told.push_str(&place(self.trace, &info));
-            told.push_str(&format!("|{}|{:?}", info.op, thread.path));
+            described.push_str(&place(self.trace, &info));
+            described.push_str(&format!("|{}|{:?}", info.op, thread.path));
         }
-        format!("{:016x}", fnv(&told))
+        format!("{:016x}", fnv(&described))
     }
 }

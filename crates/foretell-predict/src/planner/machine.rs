@@ -96,14 +96,14 @@ impl Domain {
             return refuse(None, "the planner needs a recorded order of the events");
         }
         if trace.threads.len() > MOST_PLANNER_THREADS {
-            let most = format!("the planner takes at most {MOST_PLANNER_THREADS} threads");
+            let most = format!("the planner supports at most {MOST_PLANNER_THREADS} threads");
             return refuse(None, &most);
         }
         if !trace.orders.is_empty() || !trace.atomic_sections.is_empty() {
-            return refuse(None, "the planner takes no fixed orders or atomic sections");
+            return refuse(None, "the planner does not support fixed orders or atomic sections");
         }
         if !foretell_trace::irregular_locks(trace).is_empty() {
-            return refuse(None, "the planner takes no locks that other threads give back");
+            return refuse(None, "the planner does not support locks that another thread releases");
         }
         let layout = Layout::new(trace);
         let mut domain = Domain {
@@ -154,7 +154,7 @@ impl Domain {
                     return refuse(Some(id), "the planner needs concrete reads and writes");
                 }
                 Op::Sync(_, SyncOp::Send { .. } | SyncOp::Receive { .. } | SyncOp::Poll { .. }) => {
-                    return refuse(Some(id), "the planner does not know channels");
+                    return refuse(Some(id), "the planner does not support channels");
                 }
                 Op::Sync(object, op)
                     if !matches!(op, SyncOp::ReleaseFailed(_) | SyncOp::Destroy) =>

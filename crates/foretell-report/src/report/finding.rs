@@ -1,4 +1,4 @@
-//! A finding: what breaks, where, how sure that is, why, and how to mend it.
+//! A finding: what breaks, where, how sure that is, why, and how to fix it.
 
 use serde::{Deserialize, Serialize};
 

@@ -186,18 +186,18 @@ pub(super) fn sides(
         for access in accesses {
             let Some((top, callers)) = access.stack.split_first() else { continue };
             let place = story::place(top.file.as_deref(), top.line).unwrap_or_default();
-            let mut told = format!("  {} in {}", access.op, top.function);
+            let mut line = format!("  {} in {}", access.op, top.function);
             if !place.is_empty() {
-                told += &format!(" at {place}");
+                line += &format!(" at {place}");
             }
             // How the library starts a thread is of no interest.
             for frame in callers.iter().filter(|frame| !frame.function.starts_with("std::")) {
-                told += &format!(", called by {}", frame.function);
+                line += &format!(", called by {}", frame.function);
             }
-            if last.as_ref() != Some(&told) {
-                wrapped(out, look, " ", &brief(report, told.trim_start()))?;
+            if last.as_ref() != Some(&line) {
+                wrapped(out, look, " ", &brief(report, line.trim_start()))?;
             }
-            last = Some(told);
+            last = Some(line);
         }
     }
     Ok(())

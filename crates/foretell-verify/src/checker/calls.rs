@@ -113,7 +113,7 @@ impl Checker<'_> {
         let code = match std::mem::replace(&mut thread.doing, Doing::Runs) {
             Doing::Waits { mutex, count, .. } => {
                 if self.kind(state, mutex).is_none() {
-                    return unknown(place, "a mutex that is gone");
+                    return unknown(place, "a mutex that no longer exists");
                 }
                 let held = Lock::Held { owner: number as u8, count };
                 state.memory.locks.insert(mutex, held);
@@ -231,7 +231,7 @@ impl Call<'_, '_> {
                     state.alone = (depth > 1).then(|| (self.thread, depth - 1));
                     done(0)
                 }
-                None => unknown(self.place, "the end of no atomic section"),
+                None => unknown(self.place, "the end of an atomic section that has not begun"),
             },
             // what is printed is not looked at
             "printf" | "puts" => {
@@ -285,7 +285,10 @@ impl Call<'_, '_> {
             && function.parameters.len() <= 1
             && function.parameters.iter().all(|parameter| parameter.kind == Type::Pointer);
         if !fits {
-            return unknown(self.place, "a thread of this function");
+            return unknown(
+                self.place,
+                "a thread whose function has parameters or a form that is not handled",
+            );
         }
         let argument = self.value(state, 3)?;
         self.checker.assume(Assumption::ThreadsAreCreated);
@@ -315,11 +318,11 @@ impl Call<'_, '_> {
 
     fn join(&self, state: &mut State) -> Result<Option<Value>> {
         let (Object::Thread(other), _) = self.at(state, 0)? else {
-            return unknown(self.place, "a join of no thread");
+            return unknown(self.place, "a join of something that is not a thread");
         };
         let thread = state.threads.get(usize::from(other)).and_then(Option::as_ref);
         let Some(Thread { doing: Doing::Ended(value), detached: false, .. }) = thread else {
-            return unknown(self.place, "a join of this thread");
+            return unknown(self.place, "a join of a thread that has not ended, or is detached");
         };
         let value = value.clone();
         let to = self.at(state, 1)?;

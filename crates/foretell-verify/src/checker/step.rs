@@ -239,7 +239,7 @@ impl<'m> Checker<'m> {
             self.instruction(state, thread, 0)?;
         }
         let place = self.next(state, thread).map(|next| next.place).unwrap_or_default();
-        unknown(place, "a loop that nobody sees")
+        unknown(place, "a loop of steps that no other thread can see")
     }
 
     /// Is what the thread does next a step of its own?

@@ -208,7 +208,7 @@ impl Call<'_, '_> {
     pub(super) fn pointer(&self, state: &State, index: usize) -> Step<Pointer> {
         let argument = self.argument(index)?;
         if argument.kind != Type::Pointer {
-            return self.refuse("a call with other types");
+            return self.refuse("a call whose arguments have other types than expected");
         }
         self.machine.pointer(state, self.thread, self.place, &argument.value)
     }
@@ -216,7 +216,7 @@ impl Call<'_, '_> {
     pub(super) fn integer(&self, state: &State, index: usize) -> Step<u128> {
         let argument = self.argument(index)?;
         let Type::Integer(bits) = argument.kind else {
-            return self.refuse("a call with other types");
+            return self.refuse("a call whose arguments have other types than expected");
         };
         self.machine.integer(state, self.thread, self.place, &argument.value, bits)
     }
@@ -319,11 +319,11 @@ impl Call<'_, '_> {
                 let Value::Pointer(Pointer { base: Base::Thread(other), .. }) =
                     self.value(state, 0)?
                 else {
-                    return self.refuse("undefined: a thread is detached that is none");
+                    return self.refuse("undefined: something is detached that is not a thread");
                 };
                 let other = usize::from(other);
                 let Some(detached) = state.threads[other].as_mut().map(Arc::make_mut) else {
-                    return self.refuse("undefined: a thread is detached that is none");
+                    return self.refuse("undefined: something is detached that is not a thread");
                 };
                 if detached.detached {
                     return self.refuse("undefined: a thread is detached twice");
@@ -362,7 +362,7 @@ impl Call<'_, '_> {
                     Value::Integer(0) | Value::Pointer(Pointer::NULL),
                     Value::Pointer(Pointer { base: Base::Thread(_), .. }),
                 ) => code(0),
-                _ => self.refuse("a comparison of threads that are none"),
+                _ => self.refuse("a comparison of something that is not a thread"),
             },
             "sched_yield" | "pthread_yield" | "nanosleep" => code(0),
             "usleep" | "sleep" => {

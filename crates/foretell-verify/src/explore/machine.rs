@@ -2,9 +2,9 @@
 //!
 //! A *step* is one operation that other threads can see, and then what follows it unseen, up to the
 //! next operation that they can. Unseen are computations and accesses of memory that no other thread
-//! can come to ([`State::others_reach`]): they commute with everything that others do before this
-//! thread is seen again, so no interleaving is lost. Every operation is otherwise a step of its own,
-//! among them the end of a thread and the end of the program.
+//! can reach ([`State::others_reach`]): they commute with everything that others do before this thread
+//! is seen again, so no interleaving is lost. Every operation is otherwise a step of its own, among
+//! them the end of a thread and the end of the program.
 //!
 //! What C or LLVM leaves undefined is a violation where a run of the program shows it (signed
 //! overflow, division by zero, accesses outside objects) and a refusal elsewhere; it is never taken

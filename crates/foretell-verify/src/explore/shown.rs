@@ -293,7 +293,7 @@ fn name(machine: &Machine<'_>, state: &State, pointer: Pointer) -> String {
         }
         Base::Function(id) => machine.function(id).name.to_string(),
         Base::Thread(thread) => format!("thread {thread}"),
-        Base::Ended => "memory that is no more".into(),
+        Base::Ended => "memory that no longer exists".into(),
     }
 }
 

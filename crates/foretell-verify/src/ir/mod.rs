@@ -6,23 +6,23 @@
 //! few kinds of instructions, each with a short definition, and keeps what optimisation would use
 //! up: `nsw` marks every signed operation, and no access is moved or dropped.
 //!
-//! *Refusal.* What the reader does not know is refused. A construct of a whole file (constructors,
-//! aliases, assembly) refuses the file; an instruction that has no meaning
-//! becomes [`Op::Refused`], and an engine that comes to it gives up with its place.
+//! *Refusal.* What the reader does not know is refused. Because of a construct that concerns the whole
+//! file (constructors, aliases, assembly) the file is refused; an instruction that has no meaning
+//! becomes [`Op::Refused`], and an engine that reaches it gives up and names its place.
 //!
-//! What C leaves undefined must not hide in unoptimised code. So the front end runs as for optimised code
-//! and no pass does: the IR then says by which type memory is accessed (`!tbaa`), which values a load can
-//! give (`!range`), which loops end (`!llvm.loop`) and what parameters promise (`noalias`, `nonnull`,
-//! `dereferenceable`). Metadata of a kind that is not known is refused. What only the source says comes
-//! from the debug information (`restrict` and `const` variables). The engines refuse what breaks such a
-//! promise.
+//! What C leaves undefined must not hide in unoptimised code. So the front end runs as for optimised
+//! code and no pass does: the IR then says by which type memory is accessed (`!tbaa`), which values a
+//! load can give (`!range`), which loops end (`!llvm.loop`) and what parameters promise (`noalias`,
+//! `nonnull`, `dereferenceable`). Metadata of an unknown kind is refused. What only the source says
+//! comes from the debug information (`restrict` and `const` variables). The engines refuse what breaks
+//! such a promise.
 //!
 //! What C leaves open is not in the IR, which has one order of evaluation: clang's syntax tree says which
 //! operands have no order, and which block a compound literal belongs to ([`syntax`]). `docs/src/verify-c.md`
 //! goes through annex J of C17.
 //!
-//! *Assumed*: sizes and alignments of x86-64. A signed number that is shifted to the left has the bits that it has on
-//! the machine: gcc documents that, clang does it, C17 leaves it undefined.
+//! *Assumed*: sizes and alignments of x86-64. Shifting a signed number to the left gives the bits that
+//! the machine gives: gcc documents that, clang does it, C17 leaves it undefined.
 
 pub mod alias;
 pub mod clang;

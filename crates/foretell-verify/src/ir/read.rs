@@ -29,7 +29,7 @@ pub fn read(source: &str, text: &str) -> Result<Module, Refusal> {
     let declared = Declared::of(&lines);
     if let Some((name, line)) = declared.restricted() {
         let place = Place { line, ..Place::default() };
-        let what = format!("the variable {name}: a restrict pointer that is no parameter");
+        let what = format!("the variable {name}: a restrict pointer that is not a parameter");
         return Err(reader.refuse(place, what));
     }
     if let Some((name, line)) = declared.wide_bit_field() {
@@ -84,8 +84,9 @@ impl<'a> Reader<'a> {
     }
 
     fn words(&self, line: &str) -> Result<Vec<Token>, Refusal> {
-        words(line)
-            .ok_or_else(|| self.file_refusal(format!("the IR has a line that is none: {line}")))
+        words(line).ok_or_else(|| {
+            self.file_refusal(format!("the IR has a line that cannot be read: {line}"))
+        })
     }
 }
 

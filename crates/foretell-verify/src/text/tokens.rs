@@ -26,7 +26,8 @@ pub(super) fn tokens(file: &str, text: &str) -> Result<Vec<(Token, u32)>, InputE
             let error = |message: String| InputError { file: file.into(), line: number, message };
             let (token, length) = if first.is_ascii_digit() {
                 let value = rest[..end].parse::<i64>();
-                let value = value.map_err(|_| error(format!("`{}` is no number", &rest[..end])))?;
+                let value =
+                    value.map_err(|_| error(format!("`{}` is not a number", &rest[..end])))?;
                 (Token::Number(i128::from(value)), end)
             } else if end > 0 {
                 (Token::Word(rest[..end].to_string()), end)

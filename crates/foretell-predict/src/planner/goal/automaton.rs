@@ -1,4 +1,5 @@
-//! A goal as an automaton: its states are what is still to come, and what the operators that look back remember.
+//! A goal as an automaton. A state holds what is still to come, and what the operators that look back
+//! remember.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,5 @@
-//! The numbers of the format and what one record leaves out because of the last one: what encoder and decoder share.
+//! What encoder and decoder share: the numbers of the format, and the state by which a record leaves
+//! out what the last one said.
 
 use crate::event::MemoryOrder;
 use crate::id::{SiteId, ThreadId};

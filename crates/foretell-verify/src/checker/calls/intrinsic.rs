@@ -1,4 +1,4 @@
-//! Functions of LLVM that clang calls for C.
+//! LLVM intrinsics that clang emits for C.
 
 use super::{At, Call};
 use crate::checker::State;
@@ -19,7 +19,7 @@ impl Call<'_, '_> {
                 return unknown(self.place, "a lock in a variable that begins or ends");
             }
             if state.memory.write(at.0, 0, &bytes).is_none() {
-                return unknown(self.place, "a lifetime of nothing");
+                return unknown(self.place, "the lifetime of something that is not a variable");
             }
             // what points to it points to nothing, but for its name
             if let (true, Some(Operand::Register(local))) = (

@@ -1,4 +1,4 @@
-//! Mutexes and what else threads wait for.
+//! Mutexes, and everything else that threads wait for.
 
 use super::{At, Call, EBUSY, EDEADLK, EPERM};
 use crate::certificate::Assumption;
@@ -249,7 +249,7 @@ impl Call<'_, '_> {
         if name == "sem_init" {
             let (shared, count) = (self.integer(state, 1)?, self.integer(state, 2)?);
             if shared != 0 || count > i32::MAX as u128 {
-                return unknown(self.place, "a semaphore like this");
+                return unknown(self.place, "a semaphore that is shared or starts too high");
             }
             return self.initialise(state, at, 32, Some(Lock::Semaphore(count as u32)));
         }
@@ -281,7 +281,7 @@ impl Call<'_, '_> {
                 self.null(state, 1)?;
                 let count = self.integer(state, 2)?;
                 if !(1..=16).contains(&count) {
-                    return unknown(self.place, "a barrier like this");
+                    return unknown(self.place, "a barrier for no thread, or for more than 16");
                 }
                 self.initialise(state, at, 32, Some(Lock::Barrier(count as u32)))
             }

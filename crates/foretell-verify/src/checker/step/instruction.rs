@@ -122,7 +122,9 @@ impl<'m> Checker<'m> {
                     {
                         Value::Integer(mask((at - from) as u128, *bits))
                     }
-                    _ => return unknown(place, "a computation with what is no number"),
+                    _ => {
+                        return unknown(place, "a computation with something that is not a number");
+                    }
                 }
             }
             Op::Compare { comparison, kind, left, right } => {

@@ -1,4 +1,4 @@
-//! What operands are worth and what memory holds, and what C forbids to do with it.
+//! The values of operands and of memory, and accesses that C forbids.
 
 use super::instruction::{number, pointer};
 use super::{Checker, End, Result, mask, unknown};
@@ -98,7 +98,9 @@ impl<'m> Checker<'m> {
                 let name = &self.module.globals[id as usize].name;
                 return unknown(place, format!("the variable {name}"));
             }
-            Object::Function(_) | Object::Thread(_) => return unknown(place, "an odd access"),
+            Object::Function(_) | Object::Thread(_) => {
+                return unknown(place, "an access of a function or a thread");
+            }
             Object::Global(id) if writes && self.module.globals[id as usize].constant => {
                 return Err(End::Violation(place));
             }

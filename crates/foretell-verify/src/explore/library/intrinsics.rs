@@ -1,4 +1,4 @@
-//! Functions of LLVM that clang calls for C: copies, counts of bits, overflow, lifetimes.
+//! LLVM intrinsics that clang emits for C: copies, bit counts, overflow, lifetimes.
 
 use super::Call;
 use crate::explore::floats;
@@ -23,7 +23,9 @@ impl Call<'_, '_> {
         let object = state.object(at.base).filter(|object| !object.dead);
         match object.is_some_and(|object| object.contains(at.offset, 0)) {
             true => Ok(()),
-            false => self.refuse("undefined: no bytes of null or of what is no object"),
+            false => {
+                self.refuse("undefined: zero bytes at null, or at an address outside every object")
+            }
         }
     }
 
@@ -165,13 +167,13 @@ impl Call<'_, '_> {
                 let float = |operation, values: &[u128]| {
                     let result = floats::compute(operation, kind, kind, values);
                     let Some(bits) = result else {
-                        return self.refuse("floating point without a result that is defined");
+                        return self.refuse("floating point whose result is not defined");
                     };
                     Ok(bits)
                 };
                 let bits = |index| match self.value(state, index)? {
                     Value::Integer(bits) => Ok(bits),
-                    _ => self.refuse("floating point of what is not known"),
+                    _ => self.refuse("floating point with an unknown value"),
                 };
                 let first = bits(0)?;
                 // x86-64 has no fused multiplication in its base: a product, then a sum

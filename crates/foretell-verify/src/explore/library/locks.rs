@@ -60,7 +60,7 @@ impl Call<'_, '_> {
                         (None, EDEADLK)
                     }
                     Some(Sync::Held { .. }) if tries => (None, EBUSY),
-                    _ => return self.refuse("a lock that is no mutex"),
+                    _ => return self.refuse("a lock that is not a mutex"),
                 };
                 if let Some(count) = taken {
                     machine.set_sync(state, at, MUTEX, Some(Sync::Held { owner, count }));
@@ -171,7 +171,9 @@ impl Call<'_, '_> {
             }
             ("pthread_rwlock_destroy", _) => machine.destroy(state, self.place, at, RW_LOCK)?,
             ("pthread_rwlock_rdlock" | "pthread_rwlock_wrlock", _) if mine => {
-                return self.refuse("undefined: a lock is taken by its writer again");
+                return self.refuse(
+                    "undefined: a lock is acquired again by the thread that holds it for writing",
+                );
             }
             ("pthread_rwlock_rdlock" | "pthread_rwlock_tryrdlock", None) => {
                 machine.set_sync(state, at, RW_LOCK, Some(Sync::Read(vec![owner])));
@@ -199,9 +201,8 @@ impl Call<'_, '_> {
             }
             ("pthread_rwlock_unlock", Some(Sync::Read(mut readers))) => {
                 let Some(place) = readers.iter().position(|&reader| reader == owner) else {
-                    return self.refuse(
-                        "undefined: a lock is given back by a thread that does not hold it",
-                    );
+                    return self
+                        .refuse("undefined: a lock is released by a thread that does not hold it");
                 };
                 readers.remove(place);
                 let left = (!readers.is_empty()).then_some(Sync::Read(readers));

@@ -22,8 +22,9 @@ impl<'m> Machine<'m> {
         object.sync(usize::try_from(at.offset).ok()?).cloned()
     }
 
-    /// What a run of the compiled program shows of a call that may be no step of a lock: who holds a mutex
-    /// already, or does not hold it, is only told so; `pthread_once` is taken, and given back by who took it.
+    /// What a run of the compiled program shows of a call that may not change a lock: a thread that holds a
+    /// mutex already, or does not hold it, only gets an error number; `pthread_once` is taken, and released
+    /// by the thread that took it.
     pub(in crate::explore) fn shows(
         &self,
         state: &State,

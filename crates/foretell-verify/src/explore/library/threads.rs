@@ -157,7 +157,9 @@ impl Call<'_, '_> {
     pub(super) fn join(&self, state: &mut State) -> Step<Option<Value>> {
         let Value::Pointer(Pointer { base: Base::Thread(other), .. }) = self.value(state, 0)?
         else {
-            return self.refuse("undefined: a thread is joined that is none, or joined already");
+            return self.refuse(
+                "undefined: something is joined that is not a thread, or has been joined already",
+            );
         };
         let other = usize::from(other);
         let ended = state.threads.get(other).and_then(Option::as_ref);

@@ -1,4 +1,4 @@
-//! Numbers: arithmetic, conversions, comparisons, and what C leaves undefined of them.
+//! Numbers: arithmetic, conversions, comparisons, and where C leaves them undefined.
 
 use super::values::{as_kind, truth};
 use super::{Kind, Machine, Step, Stop};
@@ -21,7 +21,12 @@ impl<'m> Machine<'m> {
         let (a, b) = (mask(a, bits), mask(b, bits));
         let (sa, sb) = (signed(a, bits), signed(b, bits));
         let overflow = || Err(Stop::Violated(Kind::Overflow, place));
-        let poison = || self.refuse(place, "undefined: an operation whose promise does not hold");
+        let poison = || {
+            self.refuse(
+                place,
+                "undefined: an operation whose result breaks its nsw, nuw or exact flag",
+            )
+        };
         let fits = |exact: Option<i128>| {
             exact.is_some_and(|exact| signed(mask(exact as u128, bits), bits) == exact)
         };
@@ -145,7 +150,7 @@ impl<'m> Machine<'m> {
             });
         }
         let (Type::Integer(from), Type::Integer(to)) = (from, to) else {
-            return self.refuse(place, "a conversion of what is no integer");
+            return self.refuse(place, "a conversion of something that is not an integer");
         };
         let number = match value {
             Value::Integer(number) => mask(number, *from),
@@ -218,11 +223,14 @@ impl<'m> Machine<'m> {
             return Ok(truth(comparison == Comparison::NotEqual));
         }
         if ended(a) || ended(b) {
-            return self.refuse(place, "undefined: a comparison of a pointer to what has ended");
+            return self.refuse(
+                place,
+                "undefined: a comparison of a pointer to an object whose lifetime has ended",
+            );
         }
         if a.base == b.base {
             if self.ambiguous.contains(&a.base) {
-                let what = "a comparison of addresses of string literals that may be one or not";
+                let what = "a comparison of addresses of string literals that may or may not be one object";
                 return self.refuse(place, what);
             }
             let (a, b) = (a.offset as u64, b.offset as u64);

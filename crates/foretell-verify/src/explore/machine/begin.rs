@@ -58,7 +58,7 @@ impl<'m> Machine<'m> {
                 arguments = vec![Value::Integer(1), Value::Pointer(Pointer::to(Base::Heap(0)))];
                 self.assumed.borrow_mut().insert(Assumption::NoArguments);
             }
-            _ => return Err(refuse("a main with other parameters than argc and argv".into())),
+            _ => return Err(refuse("a main with parameters other than argc and argv".into())),
         }
         let mut state = State {
             globals,
@@ -117,7 +117,8 @@ impl<'m> Machine<'m> {
             }
             (Constant::Aggregate(parts), Type::Struct(fields)) => {
                 for (place, (kind, part)) in parts.iter().enumerate() {
-                    let offset = fields.offset(place).ok_or("a field that is not there")? as usize;
+                    let offset =
+                        fields.offset(place).ok_or("a field that does not exist")? as usize;
                     self.initialise(object, at + offset, kind, part)?;
                 }
             }

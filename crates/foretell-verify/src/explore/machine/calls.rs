@@ -1,4 +1,4 @@
-//! Functions of the program: calls, arguments, what is left at a return, threads that start and end.
+//! Functions of the program: calls, arguments, returns, and threads that start and end.
 
 use std::sync::Arc;
 
@@ -52,8 +52,7 @@ impl<'m> Machine<'m> {
     ) -> Step<()> {
         let depth = state.threads[thread].as_ref().map_or(0, |thread| thread.frames.len());
         if depth >= DEEPEST_CALLS {
-            return self
-                .refuse(place, format!("more than {DEEPEST_CALLS} calls inside each other"));
+            return self.refuse(place, format!("more than {DEEPEST_CALLS} nested calls"));
         }
         let mut frame = self.frame(id, &values, result);
         for (parameter, value) in self.function(id).parameters.iter().zip(&values) {

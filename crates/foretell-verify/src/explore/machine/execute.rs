@@ -37,7 +37,7 @@ impl<'m> Machine<'m> {
         for instruction in &block.instructions {
             let Op::Phi { kind, incoming } = &instruction.op else { break };
             let Some((value, _)) = incoming.iter().find(|(_, block)| *block == from) else {
-                return self.refuse(place, "a block that comes from nowhere");
+                return self.refuse(place, "a block that is entered from an unknown block");
             };
             let value = self.operand(state, thread, value, kind);
             let value = value.or_else(|why| self.refuse(place, why))?;
@@ -217,12 +217,12 @@ impl<'m> Machine<'m> {
                     let step = number.checked_mul(index.stride.into());
                     let moved = step.and_then(|step| sum.checked_add(step));
                     let Some(moved) = moved else {
-                        return self.refuse(place, "an address far away");
+                        return self.refuse(place, "an address that is too far outside its object");
                     };
                     sum = moved;
                 }
                 let Ok(offset) = i64::try_from(sum) else {
-                    return self.refuse(place, "an address far away");
+                    return self.refuse(place, "an address that is too far outside its object");
                 };
                 let inside = state
                     .object(base.base)
@@ -240,8 +240,10 @@ impl<'m> Machine<'m> {
                     );
                 }
                 if matches!(base.base, Base::Thread(_) | Base::Function(_)) && offset != 0 {
-                    return self
-                        .refuse(place, "a computation with what is no address of a variable");
+                    return self.refuse(
+                        place,
+                        "a computation with something that is not the address of a variable",
+                    );
                 }
                 Value::Pointer(Pointer { base: base.base, offset })
             }
@@ -256,8 +258,7 @@ impl<'m> Machine<'m> {
                 match floats::compute(*operation, from, to, &values) {
                     Some(bits) => Value::Integer(bits),
                     None => {
-                        return self
-                            .refuse(place, "floating point without a result that is defined");
+                        return self.refuse(place, "floating point whose result is not defined");
                     }
                 }
             }
@@ -324,17 +325,17 @@ impl<'m> Machine<'m> {
             }
             Op::Insert { kind, value, field_kind, field, index } => {
                 let Type::Struct(fields) = kind else {
-                    return self.refuse(place, "a field of what has none");
+                    return self.refuse(place, "a field of something that has no fields");
                 };
                 let value = self.operand(state, thread, value, kind);
                 let mut parts: Vec<Value> = match value {
                     Ok(Value::Aggregate(parts)) => parts.to_vec(),
                     Ok(Value::Undefined) | Err(_) => vec![Value::Undefined; fields.fields.len()],
-                    Ok(_) => return self.refuse(place, "a field of what has none"),
+                    Ok(_) => return self.refuse(place, "a field of something that has no fields"),
                 };
                 let field = self.operand(state, thread, field, field_kind);
                 let Some(part) = parts.get_mut(*index as usize) else {
-                    return self.refuse(place, "a field that is not there");
+                    return self.refuse(place, "a field that does not exist");
                 };
                 *part = field.or_else(|why| self.refuse(place, why))?;
                 Value::Aggregate(parts.into())
@@ -417,13 +418,14 @@ impl<'m> Machine<'m> {
                 if first && thread == 0 && matches!(value, Value::Undefined | Value::Bytes(_)) {
                     let main = self.top(state, thread).function;
                     if self.function(main).result != Type::Void {
-                        return self.refuse(place, "undefined: main returns what has no value");
+                        return self.refuse(place, "undefined: main returns an undefined value");
                     }
                 }
                 return self.leave(state, thread, value);
             }
             Op::Unreachable => {
-                return self.refuse(place, "undefined: what the compiler takes for unreachable");
+                return self
+                    .refuse(place, "undefined: code that the compiler assumes to be unreachable");
             }
             Op::Refused(what) => return self.refuse(place, what.to_string()),
         };

@@ -1,4 +1,4 @@
-//! What operands are worth and what memory holds, with the checks that C asks for at each access.
+//! The values of operands and of memory, with the checks that C demands at each access.
 
 use super::{Kind, Machine, Step, Stop};
 use crate::explore::memory::{Base, Pointer, Value};
@@ -52,7 +52,7 @@ impl<'m> Machine<'m> {
                     }
                     Value::Pointer(Pointer { base: base.base, offset })
                 }
-                _ => return Err("an address behind no address".into()),
+                _ => return Err("an offset from something that is not an address".into()),
             },
             (Constant::Same(inner), _) => {
                 let other =
@@ -137,7 +137,7 @@ impl<'m> Machine<'m> {
     ) -> Step<Pointer> {
         match self.known(state, thread, place, operand, &Type::Pointer)? {
             Value::Pointer(pointer) => Ok(pointer),
-            _ => self.refuse(place, "an address that is none"),
+            _ => self.refuse(place, "something that is not an address"),
         }
     }
 
@@ -154,9 +154,9 @@ impl<'m> Machine<'m> {
         match at.base {
             Base::Number if at.offset == 0 => return bad("an access through a null pointer"),
             Base::Number => return bad("an access through a number as a pointer"),
-            Base::Ended => return bad("an access of memory that is no more"),
+            Base::Ended => return bad("an access of memory that no longer exists"),
             Base::Function(_) | Base::Thread(_) => {
-                return self.refuse(place, "an access of what is no variable");
+                return self.refuse(place, "an access of something that is not a variable");
             }
             Base::Global(id) if self.module.globals[id as usize].initial.is_none() => {
                 let name = &self.module.globals[id as usize].name;
@@ -165,7 +165,7 @@ impl<'m> Machine<'m> {
             Base::Global(_) | Base::Heap(_) | Base::Local { .. } => {}
         }
         let Some(object) = state.object(at.base).filter(|object| !object.dead) else {
-            return bad("an access of memory that is no more");
+            return bad("an access of memory that no longer exists");
         };
         if !object.contains(at.offset, length) {
             return bad("an access outside the variable");

@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
             if trimmed.is_empty() || trimmed.starts_with(';') || trimmed.starts_with("#dbg_") {
                 continue;
             }
-            let words = words(line).ok_or_else(|| format!("a line that is none: {line}"))?;
+            let words = words(line).ok_or_else(|| format!("a line that cannot be read: {line}"))?;
             let label = match words.as_slice() {
                 [Token::Word(name) | Token::Text(name), Token::Mark(':')] => Some(name.clone()),
                 _ => None,

@@ -83,20 +83,20 @@ impl<'a> Reader<'a> {
                     Type::Integer(bits) => {
                         let value: i128 = match word.strip_prefix('-') {
                             Some(_) => {
-                                word.parse().map_err(|_| format!("`{word}` is no integer"))?
+                                word.parse().map_err(|_| format!("`{word}` is not an integer"))?
                             }
                             None => word
                                 .parse::<u128>()
-                                .map_err(|_| format!("`{word}` is no constant that is known"))?
+                                .map_err(|_| format!("`{word}` is not a known constant"))?
                                 as i128,
                         };
                         Constant::Integer(mask(value as u128, *bits))
                     }
                     Type::Float { size, .. } => float_constant(&word, *size),
-                    _ => return Err(format!("`{word}` is no constant that is known")),
+                    _ => return Err(format!("`{word}` is not a known constant")),
                 },
             },
-            other => return Err(format!("`{other}` is no constant that is known")),
+            other => return Err(format!("`{other}` is not a known constant")),
         })
     }
 
@@ -142,10 +142,10 @@ impl<'a> Reader<'a> {
         while line.takes_mark(',') {
             let index_kind = self.kind(line, 0)?;
             let Type::Integer(bits) = index_kind else {
-                return Err("an index is no integer".into());
+                return Err("an index is not an integer".into());
             };
             let Constant::Integer(index) = self.constant(&index_kind, line, depth + 1)? else {
-                return Err("an index is no number".into());
+                return Err("an index is not a number".into());
             };
             let index = signed(index, bits);
             if std::mem::take(&mut first) {
@@ -157,7 +157,8 @@ impl<'a> Reader<'a> {
             kind = inner;
         }
         line.mark(')')?;
-        let offset = i64::try_from(offset).map_err(|_| "an address far away".to_owned())?;
+        let offset = i64::try_from(offset)
+            .map_err(|_| "an address that is too far outside its object".to_owned())?;
         Ok(match base {
             Constant::Behind(base, before) => Constant::Behind(base, before.wrapping_add(offset)),
             base => Constant::Behind(Arc::new(base), offset),

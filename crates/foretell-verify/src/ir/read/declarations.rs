@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
                 }
                 _ => {
                     return Err(
-                        self.file_refusal(format!("the IR has a line that is none: {line}"))
+                        self.file_refusal(format!("the IR has a line that cannot be read: {line}"))
                     );
                 }
             }
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
                     Some(_) => {
                         Type::Refused(format!("an integer of more than 128 bits ({word})").into())
                     }
-                    None => return Err(format!("`{word}` is no type that is known")),
+                    None => return Err(format!("`{word}` is not a known type")),
                 },
             },
             Token::Local(name) => {
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
                     return Ok(known.clone());
                 }
                 let Some(words) = self.type_lines.get(&name).cloned() else {
-                    return Err(format!("`%{name}` is no type that is known"));
+                    return Err(format!("`%{name}` is not a known type"));
                 };
                 let mut inner = Line { words: &words, at: 0 };
                 let kind = self.kind(&mut inner, depth + 1)?;
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
                 let (length, element) = self.elements(line, depth, '>')?;
                 Type::Refused(format!("a vector of {length} x {}", element.show()).into())
             }
-            other => return Err(format!("`{other}` is no type that is known")),
+            other => return Err(format!("`{other}` is not a known type")),
         })
     }
 
@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
             } else if line.starts_with("target ") {
                 let ours = line.contains("e-m:e-") || line.contains("x86_64-");
                 if !ours {
-                    return Err(self.file_refusal(format!("another machine than x86-64: {line}")));
+                    return Err(self.file_refusal(format!("a machine other than x86-64: {line}")));
                 }
             }
         }

@@ -106,7 +106,7 @@ impl Line<'_> {
 
     pub(super) fn number(&mut self) -> Because<u64> {
         let word = self.word()?;
-        word.parse().map_err(|_| format!("`{word}` is no number"))
+        word.parse().map_err(|_| format!("`{word}` is not a number"))
     }
 
     /// What may stand at the end of an instruction: alignment, metadata, attribute groups.
@@ -137,13 +137,16 @@ impl Line<'_> {
 pub(super) fn step_into(kind: &Type, index: i128) -> Because<(i128, Type)> {
     match kind {
         Type::Struct(fields) => {
-            let at = usize::try_from(index).map_err(|_| "a field that is not there".to_owned())?;
-            let offset = fields.offset(at).ok_or("a field that is not there")?;
+            let at =
+                usize::try_from(index).map_err(|_| "a field that does not exist".to_owned())?;
+            let offset = fields.offset(at).ok_or("a field that does not exist")?;
             Ok((offset.into(), fields.fields[at].clone()))
         }
         Type::Array(_, element) => {
             let stride = element.size().ok_or_else(|| format!("{} has no size", element.show()))?;
-            let step = index.checked_mul(stride.into()).ok_or("an address far away")?;
+            let step = index
+                .checked_mul(stride.into())
+                .ok_or("an address that is too far outside its object")?;
             Ok((step, (**element).clone()))
         }
         other => Err(format!("an index into {}", other.show())),

@@ -1,4 +1,4 @@
-//! Metadata: places in the source, ranges of values, and what every other node is about.
+//! Metadata: places in the source, and ranges of values.
 
 use std::collections::HashMap;
 

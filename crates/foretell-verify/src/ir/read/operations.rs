@@ -15,7 +15,7 @@ use crate::ir::{
 impl<'a> Reader<'a> {
     /// What a copy of a structure copies.
     pub(super) fn copied(&mut self, name: &str) -> Because<Arc<[Copied]>> {
-        let odd = || "a copy of an odd structure".to_owned();
+        let odd = || "a copy of a structure whose parts are not known".to_owned();
         let content = self.metadata.get(name).ok_or_else(odd)?.clone();
         let mut fields = Vec::new();
         for field in parts(&content).chunks(3) {
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
                 while !line.takes_mark(']') {
                     let kind = self.kind(line, 0)?;
                     let Constant::Integer(case) = self.constant(&kind, line, 0)? else {
-                        return Err("a case that is no number".into());
+                        return Err("a case that is not a number".into());
                     };
                     line.mark(',')?;
                     if !line.takes("label") {
@@ -323,7 +323,8 @@ impl<'a> Reader<'a> {
         indices.retain(|index| {
             index.length.is_some() || index.value != Operand::Constant(Constant::Integer(0))
         });
-        let offset = i64::try_from(offset).map_err(|_| "an address far away".to_owned())?;
+        let offset = i64::try_from(offset)
+            .map_err(|_| "an address that is too far outside its object".to_owned())?;
         Ok(Op::Address { base, offset, indices, inbounds })
     }
 

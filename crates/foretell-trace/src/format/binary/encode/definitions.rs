@@ -1,4 +1,5 @@
-//! Definition records: threads, variables, objects, places, terms, and what is said of a whole trace.
+//! Definition records: threads, variables, objects, places, terms, and what is said about the whole
+//! trace.
 
 use super::{ChunkEncoder, flag, put_text, put_value};
 use crate::format::binary::codes::{code, definition, operator_number, term_kind};

@@ -1,4 +1,4 @@
-//! Lines that say something of the whole trace: threads, variables, objects, definitions of terms.
+//! Lines that say something about the whole trace: threads, variables, objects, definitions of terms.
 
 use super::line::{Line, refuse};
 use super::names::{Named, add_name};
