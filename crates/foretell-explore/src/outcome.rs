@@ -87,11 +87,6 @@ impl Exploration {
         self.open.is_empty()
     }
 
-    /// How many questions are open.
-    pub fn questions_open(&self) -> usize {
-        self.open.values().sum()
-    }
-
     pub(crate) fn doubt(&mut self, doubt: Doubt, questions: usize) {
         if questions > 0 {
             *self.open.entry(doubt).or_default() += questions;

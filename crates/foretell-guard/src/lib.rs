@@ -7,6 +7,7 @@
 //! - [`launch`]: how programs under test are started.
 //! - [`descendants`]: what programs under test leave behind.
 //! - [`text`]: text from outside becomes text that a terminal can show safely.
+//! - [`sha256`]: the hash by which files and programs are compared.
 //! - [`say!`]: messages on standard error that can never end the process.
 
 mod cleanup;
@@ -15,6 +16,7 @@ mod folder;
 pub mod launch;
 pub mod process;
 mod replace;
+pub mod sha256;
 pub mod stop;
 pub mod text;
 

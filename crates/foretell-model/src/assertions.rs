@@ -1,8 +1,9 @@
-//! Runs do not go on after an assertion that fails.
+//! Runs end at an assertion that fails.
 //!
-//! An [`Action::Assert`] is always possible, so that one can ask whether it fails. Who asks about
-//! anything else must not be told of a run that had ended before, at an assertion. Both ways to say so
-//! are changes of the CTP itself, so that encoder, validator and brute force obey them alike.
+//! An [`Action::Assert`] is always possible, so that one can ask whether it fails. A question about
+//! anything else must not be answered with a run that had already ended at an assertion. Both ways to
+//! exclude such runs are changes of the CTP itself, so that encoder, validator and brute force obey
+//! them alike.
 
 use foretell_trace::{Scope, Term, TermId};
 

@@ -162,7 +162,7 @@ impl Uses {
     }
 
     /// Is everything explained by the sends of the trace: no receive got more than had been sent, and
-    /// looks and receives that emptied the channel tell the same amount?
+    /// looks and receives that emptied the channel report the same amount?
     fn adds_up(&self, trace: &Trace) -> bool {
         let mut there: u64 = 0;
         for &step in &self.steps {

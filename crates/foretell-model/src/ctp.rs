@@ -6,7 +6,7 @@
 //! ([`Role`]). Event ids in a CTP are its own, dense from 0; [`CtpEvent::origin`] leads back to the
 //! trace.
 //!
-//! How each operation of a trace becomes an action is told in [`crate::build`].
+//! How each operation of a trace becomes an action is described in [`crate::build`].
 
 use foretell_trace::{
     EventId, LockMode, ObjectId, Scope, Sort, TermId, TermStore, ThreadId, Value, VariableId,

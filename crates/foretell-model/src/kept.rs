@@ -6,12 +6,12 @@
 //! the module `channel`). This finds out whether there are any, so that nobody takes "nothing found" for
 //! an answer about them.
 //!
-//! A thread that looks again until it finds something gets there in every order, if a round in vain leaves
-//! nothing behind: such looks are marked ([`AwaitMark::Test`] right after them), and what they wait for is
-//! no luck. A look at a file, or at what the C library keeps, never waits, so one that found what another
-//! thread had made could have come too early; looks at other channels that found something may have been
-//! waits. A thread that receives again at the same place is taken for one that reads a stream, in whatever
-//! parts it comes.
+//! A thread that looks again until it finds something gets there in every order, if a round in vain
+//! leaves nothing behind: such looks are marked ([`AwaitMark::Test`] right after them), and what they
+//! find is not a matter of timing. A look at a file, or at what the C library keeps, never waits, so
+//! one that found what another thread had made could have come too early; looks at other channels that
+//! found something may have been waits. A thread that receives again at the same place is taken for one
+//! that reads a stream, in whatever parts it comes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 

@@ -322,7 +322,7 @@ impl Layout {
         Ok(())
     }
 
-    /// In an observed run, the first access tells the initial value if it is a read.
+    /// In an observed run, the first access gives the initial value if it is a read.
     fn find_initial_values(&mut self, trace: &Trace) {
         if !trace.metadata.observed_order {
             return;

@@ -238,7 +238,7 @@ impl<'t> Replay<'t> {
         };
         let layout = Arc::clone(&self.layout);
         let run = Recorded { replay: self, layout: &layout, gives_up: by.timed_out };
-        // A step that does not fit its object is told by `build_window`.
+        // A step that does not fit its object is reported by `build_window`.
         let _ = transition::step(&mut Values(run), by, object, op);
     }
 }

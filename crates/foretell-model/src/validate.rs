@@ -121,7 +121,7 @@ pub struct Run {
     pub enabled: Vec<EventId>,
     /// Next events of threads that could not.
     pub blocked: Vec<EventId>,
-    /// Next events for which that could not be told (a transition predicate, an undefined term).
+    /// Next events for which that could not be decided (a transition predicate, an undefined term).
     pub undecided: Vec<EventId>,
 }
 

@@ -5,8 +5,8 @@
 //! ([`summary`]) and synchronisation that removes it, verified ([`synthesis`]); [`text`], [`json`]
 //! and [`picture`] show it. [`explain_finding`] does the same for one finding of the predictor.
 //!
-//! Where an interleaving is bad is decided by exploring the concurrent trace program with exact
-//! values; free inputs stay symbolic. What is not decided within the limits is said to be unknown.
+//! Where an interleaving is bad is decided by exploring the concurrent trace program with exact values;
+//! free inputs stay symbolic. What is not decided within the limits is reported as unknown.
 
 mod engine;
 mod exact;

@@ -1,12 +1,12 @@
 //! Bug summaries: which known kind of concurrency bug a bad neighbourhood shows (001 section 4).
 //!
-//! The rules of Fig. 4 are tried on each disjunct in the paper's order: data race, atomicity
-//! violation, two-stage access, define-use. Three refinements keep them from naming what is not
-//! there. Define-use asks for a *failing* run in which the use comes before every definition (the
-//! paper: for any permutation; that is why TARA calls usb_serial-1 a define-use bug), and a step
-//! that updates the variable it reads (`v := v + 1`) defines nothing. Two-stage access asks for data
-//! reads: a guard that was waiting for the first write is the announcement of a define-use bug. Where
-//! no rule fits, the disjunct is an order violation, said as such.
+//! The rules of Fig. 4 are tried on each disjunct in the paper's order: data race, atomicity violation,
+//! two-stage access, define-use. Three refinements keep them from naming a bug that is not there.
+//! Define-use asks for a *failing* run in which the use comes before every definition (the paper: for
+//! any permutation; that is why TARA calls usb_serial-1 a define-use bug), and a step that updates the
+//! variable it reads (`v := v + 1`) defines nothing. Two-stage access asks for data reads: a guard that
+//! was waiting for the first write is the announcement of a define-use bug. Where no rule fits, the
+//! disjunct is an order violation, said as such.
 
 use std::collections::BTreeSet;
 

@@ -317,11 +317,11 @@ pub fn render(trace: &Trace, explanation: &Explanation) -> String {
         Verdict::Deadlock => {
             "no assertion can fail, but threads can wait for each other".to_string()
         }
-        Verdict::Infeasible => "no interleaving runs to its end".to_string(),
+        Verdict::Infeasible => "no interleaving runs to completion".to_string(),
         Verdict::Unknown(reason) => format!("not decided: {reason}"),
     });
     for &event in explanation.deadlock.iter().flatten() {
-        say(&format!("  {} of `{}` waits for ever", names.place(event), names.thread(event)));
+        say(&format!("  {} of `{}` waits forever", names.place(event), names.thread(event)));
     }
     if !explanation.bad.clauses().is_empty() {
         let kind = if explanation.exact { "exactly" } else { "and no good one" };

@@ -1,27 +1,30 @@
 //! Synthesised synchronisation as a patch of C and C++ source.
 //!
-//! A region of a trace becomes the statements of one block of one function: from the statement with
-//! the region's first event, or with the call that leads to it, to the one with its last. Where
-//! control can leave in between (`return`, `goto`, `break` of a loop around), where a function is
-//! called at several places, or where two regions would nest, nothing is patched and the reason is
-//! said. A lock that the program already holds there is used rather than a new one.
+//! A region of a trace becomes the statements of one block of one function: from the statement with the
+//! region's first event, or with the call that leads to it, to the one with its last. Where control can
+//! leave in between (`return`, `goto`, `break` of a loop around), where a function is called at several
+//! places, or where two regions would nest, nothing is patched and the reason is given. A lock that the
+//! program already holds there is used instead of a new one.
 //!
-//! The patch is text: whether it is right is shown by building it, recording it and predicting
-//! again. What is guaranteed here is only that each lock that is taken is given back at the end of
-//! the same block.
+//! The patch is text: whether it is right is shown by building it, recording it and predicting again.
+//! What is guaranteed here is only that each lock that is taken is released at the end of the same
+//! block.
 
 pub mod diff;
+mod held;
+mod place;
 pub mod source;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use foretell_neighbourhood::frames::{End, Frames};
+use foretell_neighbourhood::frames::Frames;
 use foretell_neighbourhood::{Primitive, Region};
-use foretell_trace::{EventId, ObjectId, Op, SyncOp, Trace};
+use foretell_trace::{EventId, Op, Trace};
 
 use diff::Edit;
+use place::Spot;
 use source::Source;
 
 /// A patched file.
@@ -79,28 +82,6 @@ impl Sources {
     }
 }
 
-/// Statements that a primitive is put around.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Spot {
-    file: PathBuf,
-    first: (usize, usize),
-    last: (usize, usize),
-    /// Of a readers-writer lock: as a reader.
-    shared: bool,
-}
-
-impl Spot {
-    fn tokens(&self) -> Range<usize> {
-        self.first.0..self.last.1
-    }
-
-    fn overlaps(&self, other: &Spot) -> bool {
-        self.file == other.file
-            && self.tokens().start < other.tokens().end
-            && other.tokens().start < self.tokens().end
-    }
-}
-
 /// A lock to be put around spots.
 #[derive(Clone, Debug)]
 struct Lock {
@@ -112,6 +93,7 @@ struct Lock {
 
 /// What the locks that a patch adds are called.
 const LOCK: &str = "foretell_lock";
+
 /// What the semaphores that a patch adds are called.
 const ORDER: &str = "foretell_order";
 
@@ -157,8 +139,8 @@ pub fn patch(trace: &Trace, primitives: &[Primitive], sources: &Sources) -> Patc
                         patch.refused.push((number, reason));
                     }
                 } else {
-                    let reason = "a barrier is not written by itself: how many threads meet is \
-                                  the program's to say";
+                    let reason = "a barrier is not added automatically: only the author knows \
+                                  how many threads meet at it";
                     patch.refused.push((number, reason.into()));
                 }
             }
@@ -247,302 +229,6 @@ impl Maker<'_> {
         Ok(Some(Lock { numbers: vec![number], readers_writer, spots }))
     }
 
-    fn site(&self, event: EventId) -> Option<&foretell_trace::Site> {
-        let site = self.trace.event(event).site?;
-        Some(&self.trace.sites[site.index()]).filter(|site| site.line > 0)
-    }
-
-    fn open(&mut self, name: &str) -> Result<PathBuf, String> {
-        let path = self
-            .sources
-            .find(name)
-            .ok_or_else(|| format!("the source file `{name}` was not found; give its directory"))?;
-        if !self.files.contains_key(&path) {
-            let text = std::fs::read_to_string(&path)
-                .map_err(|error| format!("{}: {error}", path.display()))?;
-            let source = Source::new(text)
-                .ok_or_else(|| format!("{}: brackets do not match", path.display()))?;
-            self.files.insert(path.clone(), source);
-        }
-        Ok(path)
-    }
-
-    /// The statements of a region.
-    fn spot(&mut self, region: Region, shared: bool) -> Result<Spot, String> {
-        let placement = self.frames.placement(region);
-        let here = |end: &End| match end {
-            End::Here(event) => Some(*event),
-            End::CallOf { .. } => None,
-        };
-        // the function: of an event that lies in it, or of its call
-        let known = here(&placement.begin).or(here(&placement.end)).or(placement.call);
-        let site = known.and_then(|event| self.site(event)).cloned();
-        let site = site.ok_or("the trace does not say where in the source it is")?;
-        let function = match site.function.is_empty() {
-            true => placement.function.clone().unwrap_or_default(),
-            false => site.function.clone(),
-        };
-        let path = self.open(&site.file)?;
-        let source = &self.files[&path];
-        let body = source.body(&function, Some(site.line)).ok_or_else(|| {
-            format!("the function `{function}` was not found once in {}", path.display())
-        })?;
-        let token = |end: &End, at_end: bool| -> Result<usize, String> {
-            match end {
-                End::Here(event) => {
-                    let site = self
-                        .site(*event)
-                        .filter(|site| site.function.is_empty() || site.function == function);
-                    let line = site
-                        .map(|site| site.line)
-                        .ok_or_else(|| format!("the region does not lie in `{function}` alone"))?;
-                    let of_line = source.tokens_of_line(&body, line);
-                    match (of_line.is_empty(), at_end) {
-                        (true, _) => Err(format!("line {line} of {} is empty", path.display())),
-                        (false, false) => Ok(of_line.start),
-                        (false, true) => Ok(of_line.end - 1),
-                    }
-                }
-                End::CallOf { function: called, .. } => {
-                    match source.calls(&body, called).as_slice() {
-                        [one] => Ok(*one),
-                        [] => Err(format!("`{function}` does not call `{called}` by its name")),
-                        _ => Err(format!("`{function}` calls `{called}` at several places")),
-                    }
-                }
-            }
-        };
-        let (first, last) = (token(&placement.begin, false)?, token(&placement.end, true)?);
-        let (first, last) = (first.min(last), first.max(last));
-        let (first, last) = match self.frames.crosses_iterations(self.trace, region) {
-            false => source
-                .statements_around(&body, first, last)
-                .ok_or_else(|| format!("the statements of `{function}` were not understood"))?,
-            // What begins in one iteration and ends in another is the loop as a whole.
-            true => {
-                let whole = source.loop_around(&body, first, last).ok_or_else(|| {
-                    format!("the region spans iterations of a loop that is not in `{function}`")
-                })?;
-                (whole.clone(), whole)
-            }
-        };
-        if source.follows_pragma(first.start) {
-            return Err(format!("a `#pragma` stands before the region in `{function}`"));
-        }
-        if let Some(word) = source.leaves(&(first.start..last.end)) {
-            return Err(format!("`{word}` leaves the region in `{function}`"));
-        }
-        Ok(Spot {
-            file: path,
-            first: (first.start, first.end),
-            last: (last.start, last.end),
-            shared,
-        })
-    }
-
-    /// Puts a lock around its spots: one of the program's, made longer, or a new one.
-    fn place(&mut self, lock: &Lock) -> Result<(), String> {
-        for (spot, regions) in &lock.spots {
-            for other in lock.spots.iter().map(|(other, _)| other).filter(|&other| other != spot) {
-                if let Some(function) = self.runs_inside(regions, other) {
-                    return Err(format!("`{function}` has a region and is called inside another"));
-                }
-            }
-        }
-        if !lock.readers_writer && (self.widen_sections(lock) || self.use_held_lock(lock)) {
-            return Ok(());
-        }
-        let files: Vec<PathBuf> = {
-            let mut files: Vec<PathBuf> =
-                lock.spots.iter().map(|(spot, _)| spot.file.clone()).collect();
-            files.dedup();
-            files
-        };
-        let name = self.new_name(LOCK);
-        let (kind, value) = match lock.readers_writer {
-            false => ("pthread_mutex_t", "PTHREAD_MUTEX_INITIALIZER"),
-            true => ("pthread_rwlock_t", "PTHREAD_RWLOCK_INITIALIZER"),
-        };
-        for (number, file) in files.iter().enumerate() {
-            let line = match (number, files.len()) {
-                (0, 1) => format!("static {kind} {name} = {value};"),
-                (0, _) => format!("{kind} {name} = {value};"),
-                _ => format!("extern {kind} {name};"),
-            };
-            self.declared.entry(file.clone()).or_default().push(line);
-        }
-        for (spot, _) in &lock.spots {
-            let (take, give) = match (lock.readers_writer, spot.shared) {
-                (false, _) => ("pthread_mutex_lock", "pthread_mutex_unlock"),
-                (true, true) => ("pthread_rwlock_rdlock", "pthread_rwlock_unlock"),
-                (true, false) => ("pthread_rwlock_wrlock", "pthread_rwlock_unlock"),
-            };
-            self.surround(spot, &format!("{take}(&{name});"), &format!("{give}(&{name});"));
-        }
-        Ok(())
-    }
-
-    /// A function with a spot whose code runs inside one of the regions.
-    fn runs_inside(&self, regions: &[Region], spot: &Spot) -> Option<String> {
-        let source = &self.files[&spot.file];
-        let bytes = source.bytes(&spot.tokens());
-        let lines = source.line_of(bytes.start)..=source.line_of(bytes.end);
-        for region in regions {
-            let thread = self.trace.event(region.first).thread;
-            let events = region.first.index()..=region.last.index();
-            for event in events.map(EventId::from) {
-                if self.trace.event(event).thread != thread {
-                    continue;
-                }
-                if let Some(site) = self.site(event)
-                    && lines.contains(&(site.line as usize))
-                    && self.sources.find(&site.file).as_ref() == Some(&spot.file)
-                {
-                    return Some(site.function.to_string());
-                }
-            }
-        }
-        None
-    }
-
-    /// Where every spot goes from taking a lock to giving the same lock back, the steps in between
-    /// that give it back and take it again go.
-    fn widen_sections(&mut self, lock: &Lock) -> bool {
-        let mut edits: Vec<(PathBuf, Edit)> = Vec::new();
-        let mut wanted: Option<String> = None;
-        for (spot, _) in &lock.spots {
-            let source = &self.files[&spot.file];
-            let first = source.squeezed(&(spot.first.0..spot.first.1));
-            let last = source.squeezed(&(spot.last.0..spot.last.1));
-            let argument = |text: &str, call: &str| {
-                let inner = text.strip_prefix(call)?.strip_prefix('(')?;
-                inner.strip_suffix(");").map(str::to_string)
-            };
-            let taken = argument(&first, "pthread_mutex_lock");
-            if taken.is_none() || taken != argument(&last, "pthread_mutex_unlock") {
-                return false;
-            }
-            if wanted.get_or_insert_with(|| taken.clone().unwrap_or_default())
-                != taken.as_ref().unwrap_or(&first)
-            {
-                return false;
-            }
-            let mut at = spot.first.1;
-            while at < spot.last.0 {
-                let Some(end) = source.statement_end(at, spot.last.0) else { return false };
-                let text = source.squeezed(&(at..end));
-                if text == first || text == last {
-                    let bytes = source.bytes(&(at..end));
-                    edits.push((spot.file.clone(), whole_lines(source, bytes)));
-                } else if text.contains(first.trim_end_matches(';'))
-                    || text.contains(last.trim_end_matches(';'))
-                {
-                    return false; // taken or given back on some paths only
-                }
-                at = end;
-            }
-        }
-        if edits.is_empty() {
-            return false;
-        }
-        for (file, edit) in edits {
-            self.edits.entry(file).or_default().push(edit);
-        }
-        true
-    }
-
-    /// Where some of the spots run under a lock of the program and the others have nothing to do with
-    /// it, the others take it.
-    fn use_held_lock(&mut self, lock: &Lock) -> bool {
-        let all: Vec<&Region> = lock.spots.iter().flat_map(|(_, regions)| regions).collect();
-        let mut candidates: Vec<ObjectId> =
-            all.iter().flat_map(|region| self.held_over(**region)).collect();
-        candidates.sort();
-        candidates.dedup();
-        for object in candidates {
-            let name = self.trace.objects[object.index()].name.clone();
-            let missing: Vec<&Spot> = lock
-                .spots
-                .iter()
-                .filter(|(_, regions)| {
-                    !regions.iter().all(|&region| self.held_over(region).contains(&object))
-                })
-                .map(|(spot, _)| spot)
-                .collect();
-            let untouched = lock.spots.iter().all(|(spot, regions)| {
-                !missing.contains(&spot)
-                    || regions.iter().all(|&region| !self.touches(region, object))
-            });
-            let declared = missing.iter().all(|spot| {
-                let source = &self.files[&spot.file];
-                (1..source.tokens.len()).any(|at| {
-                    source.word(at) == name.as_ref()
-                        && source.word(at - 1) == "pthread_mutex_t"
-                        && source.word(at + 1) != "["
-                })
-            });
-            if untouched && declared {
-                let missing: Vec<Spot> = missing.into_iter().cloned().collect();
-                for spot in &missing {
-                    let (take, give) = (
-                        format!("pthread_mutex_lock(&{name});"),
-                        format!("pthread_mutex_unlock(&{name});"),
-                    );
-                    self.surround(spot, &take, &give);
-                }
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Mutexes that the thread holds from before the region to after it.
-    fn held_over(&self, region: Region) -> Vec<ObjectId> {
-        let thread = self.trace.event(region.first).thread;
-        let mut held: Vec<ObjectId> = Vec::new();
-        for (number, event) in self.trace.events[..=region.last.index()].iter().enumerate() {
-            if event.thread != thread {
-                continue;
-            }
-            match &event.op {
-                Op::Sync(lock, SyncOp::Acquire(_)) if number < region.first.index() => {
-                    held.push(*lock)
-                }
-                Op::Sync(released, SyncOp::Release(_)) => held.retain(|lock| lock != released),
-                Op::Sync(_, SyncOp::WaitEnd { mutex, .. }) if number < region.first.index() => {
-                    held.push(*mutex)
-                }
-                Op::Sync(_, SyncOp::WaitBegin { mutex, .. }) => held.retain(|lock| lock != mutex),
-                _ => {}
-            }
-        }
-        held
-    }
-
-    /// Is the lock taken, given back or held anywhere in the region?
-    fn touches(&self, region: Region, lock: ObjectId) -> bool {
-        let thread = self.trace.event(region.first).thread;
-        let mut held = 0;
-        for (number, event) in self.trace.events[..=region.last.index()].iter().enumerate() {
-            if event.thread != thread {
-                continue;
-            }
-            let inside = number >= region.first.index();
-            let change = match &event.op {
-                Op::Sync(taken, SyncOp::Acquire(_)) if *taken == lock => 1,
-                Op::Sync(released, SyncOp::Release(_)) if *released == lock => -1,
-                Op::Sync(_, SyncOp::WaitEnd { mutex, .. }) if *mutex == lock => 1,
-                Op::Sync(_, SyncOp::WaitBegin { mutex, .. }) if *mutex == lock => -1,
-                _ => 0,
-            };
-            held += change;
-            if inside && (held > 0 || change != 0) {
-                return true;
-            }
-        }
-        false
-    }
-
     /// Makes one statement wait until another has run; each of them runs once.
     fn wait(&mut self, waiter: EventId, notifier: EventId) -> Result<(), String> {
         let mut spots = Vec::new();
@@ -587,16 +273,6 @@ impl Maker<'_> {
         self.surround(&spots[0], &wait, "");
         self.surround(&spots[1], "", &notify);
         Ok(())
-    }
-
-    /// Does the event's place run again, in this thread or another?
-    fn runs_again(&self, event: EventId) -> bool {
-        let this = self.trace.event(event);
-        let same_op = |other: &foretell_trace::Event| {
-            other.site == this.site
-                && std::mem::discriminant(&other.op) == std::mem::discriminant(&this.op)
-        };
-        self.trace.events.iter().filter(|other| same_op(other)).count() > 1
     }
 
     /// Puts text before and after the statements of a spot, on lines of its own where it can.

@@ -1,7 +1,6 @@
-//! What a finding is known by from version to version: its kind, the functions, the variables and
-//! the code of its accesses, but no line numbers. Moving code, adding a header or reformatting
-//! blanks keeps a fingerprint; changing one of the lines does not, for then somebody should look
-//! again.
+//! What a finding is known by from version to version: its kind, the functions, the variables and the
+//! code of its accesses, but no line numbers. Moving code, adding a header or changing white space
+//! keeps a fingerprint; changing one of the lines does not, for then somebody should look again.
 //!
 //! A failing assertion is known by the assertion alone: many schedules make it fail, and which of them is
 //! found first is a matter of chance.

@@ -9,10 +9,11 @@
 
 use std::io::{self, Write};
 
+use foretell_guard::sha256;
 use serde_json::json;
 
 use crate::report::Report;
-use crate::{sha256, story};
+use crate::story;
 
 const STYLE: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
@@ -58,8 +59,7 @@ pub fn render(out: &mut impl Write, report: &Report) -> io::Result<()> {
     });
     let style = format!("\n{STYLE}");
     let script = format!("\n{SCRIPT}");
-    let (style_hash, script_hash) =
-        (sha256::source(style.as_bytes()), sha256::source(script.as_bytes()));
+    let (style_hash, script_hash) = (allowed(style.as_bytes()), allowed(script.as_bytes()));
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -86,4 +86,32 @@ fn as_data(value: &serde_json::Value) -> String {
         .replace('&', "\\u0026")
         .replace('\u{2028}', "\\u2028")
         .replace('\u{2029}', "\\u2029")
+}
+
+/// The expression by which a content security policy allows an element with this content.
+fn allowed(content: &[u8]) -> String {
+    format!("'sha256-{}'", base64(&sha256::hash(content)))
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for three in bytes.chunks(3) {
+        let bits = (0..3).fold(0, |bits, i| bits << 8 | usize::from(*three.get(i).unwrap_or(&0)));
+        for i in 0..4 {
+            let letter = char::from(LETTERS[bits >> (18 - 6 * i) & 63]);
+            text.push(if i <= three.len() { letter } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::allowed;
+
+    #[test]
+    fn a_policy_names_content_by_its_hash() {
+        assert_eq!(allowed(b"abc"), "'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='");
+    }
 }

@@ -13,7 +13,6 @@ pub mod perfetto;
 pub mod report;
 pub mod sarif;
 pub mod session;
-pub mod sha256;
 pub mod source;
 pub mod story;
 pub mod suppress;
@@ -21,6 +20,7 @@ pub mod terminal;
 pub mod timeline;
 
 pub use assemble::shell_word;
+pub use foretell_guard::sha256;
 pub use report::{Report, ReportError};
 
 /// The published JSON Schema of everything that `--format json` prints.

@@ -21,8 +21,8 @@ pub fn render(out: &mut impl Write, report: &Report) -> io::Result<()> {
         shown.chain(suppressed).map(|finding| result(report, finding)).collect();
     let note = |level: &str, text: String| json!({"level": level, "message": {"text": text}});
     let stale = report.stale_suppressions.iter();
-    let stale = stale.map(|told| note("warning", format!("stale suppression: {told}")));
-    let limits = story::limits(report).into_iter().map(|told| note("note", told));
+    let stale = stale.map(|text| note("warning", format!("stale suppression: {text}")));
+    let limits = story::limits(report).into_iter().map(|text| note("note", text));
     let notes: Vec<Value> = limits.chain(stale).collect();
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",

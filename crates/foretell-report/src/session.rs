@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use foretell_explore::Doubt;
 use foretell_force::judge::Outcome;
 use foretell_force::session::{Session, Tested};
+use foretell_guard::sha256;
 use foretell_predict::finding::access_info;
 use foretell_predict::{Prediction, WitnessSchedule};
 use foretell_trace::{EventId, Op, Trace};
@@ -14,7 +15,6 @@ use foretell_trace::{EventId, Op, Trace};
 use crate::report::{
     Exploration, Finding, ForcedRun, OpenQuestions, Outside, Place, Report, Status, TestStatistics,
 };
-use crate::sha256;
 
 impl Report {
     /// What `foretell test` found. What nobody can see is counted and left out. `schedules` are the files that were

@@ -1,5 +1,4 @@
-//! What every renderer tells alike: which findings are one, in which order they come, and their
-//! headlines.
+//! What every renderer shows in the same way: which findings are one, their order and their headlines.
 
 use std::collections::BTreeSet;
 
@@ -151,7 +150,7 @@ fn column(report: &Report, event: &Event) -> Option<u32> {
     u32::try_from(at + 1).ok()
 }
 
-/// Why it goes wrong, without the repair, which is told as such.
+/// Why it goes wrong, without the repair, which is shown as such.
 pub fn why(finding: &Finding) -> &str {
     let text = finding.explanation.as_ref().map_or("", |explanation| &explanation.text);
     let repair = finding.fix.as_ref().map(|fix| format!("; {}", fix.text));
@@ -173,7 +172,7 @@ pub fn trust_in(fix: &Fix) -> String {
     }
 }
 
-/// The first branch that went another way, if one did: that the program ended before is told by how
+/// The first branch that went another way, if one did: that the program ended before is shown by how
 /// it ended.
 pub fn other_branch(forced: &ForcedRun) -> Option<String> {
     let branch = forced.first_differing_branch.as_ref()?;
@@ -292,7 +291,7 @@ pub fn certainty(finding: &Finding) -> String {
             "confirmed: a forced run stood before both at once; nothing else changed".into()
         }
         (Status::Confirmed, Some(effect)) => {
-            format!("confirmed: {} {}", told(effect), reason.unwrap_or("in a forced run"))
+            format!("confirmed: {} {}", what_happened(effect), reason.unwrap_or("in a forced run"))
         }
         (Status::Confirmed, None) => "confirmed: it happened in a forced run".into(),
         (Status::Predicted, _) => match reason {
@@ -315,12 +314,12 @@ pub fn count(entries: &[Entry]) -> String {
         (of(Status::Unknown), "undecided"),
         (of(Status::Refuted), "refuted"),
     ];
-    let told: Vec<String> = counts
+    let parts: Vec<String> = counts
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
-    if told.is_empty() { "nothing found".into() } else { told.join(", ") }
+    if parts.is_empty() { "nothing found".into() } else { parts.join(", ") }
 }
 
 /// What a step of a finding does, in the predicted order.
@@ -356,7 +355,7 @@ pub fn event_text(event: &Event, predicted: Option<&Timeline>) -> String {
 }
 
 /// What the program did, as the end of a sentence.
-fn told(effect: Effect) -> &'static str {
+fn what_happened(effect: Effect) -> &'static str {
     match effect {
         Effect::Assertion => "the assertion failed",
         Effect::Crash => "the program crashed",

@@ -3,14 +3,15 @@
 //! steps that matter in the order that breaks the program, why, the fix as a diff, and the command
 //! that makes it happen again.
 
-use std::collections::BTreeMap;
+mod columns;
+mod marked;
+
 use std::io::{self, Write};
 
-use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-
-use crate::report::{Access, EndKind, Finding, Property, Report, Status};
+use crate::report::{EndKind, Finding, Property, Report, Status};
 use crate::story::{self, Entry};
+use columns::{columns, length, steps};
+use marked::{marked, shown_line, sides, source};
 
 /// How the text may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,15 +68,15 @@ pub fn render(out: &mut impl Write, look: Look, report: &Report) -> io::Result<(
     }
     for (first, count) in &counted {
         let head = look.paint("33;1", &format!("{}[{}]:", first.status.name(), first.kind.name()));
-        let told = shown(&story::headline(first));
+        let text = shown(&story::headline(first));
         let why = first.reason.as_deref().map(|why| format!(" ({})", shown(why)));
         let why = why.unwrap_or_default();
-        writeln!(out, "{head} {count} questions, such as {told}{why}; --json lists all")?;
+        writeln!(out, "{head} {count} questions, such as {text}{why}; --json lists all")?;
     }
     for finding in report.findings.iter().filter(|finding| finding.suppressed.is_some()) {
         let reason = finding.suppressed.as_ref().map_or("", |suppressed| &suppressed.reason);
-        let told = format!("{} [{}]: {}", story::headline(finding), finding.fingerprint, reason);
-        writeln!(out, "{} {}", look.paint("2", "suppressed:"), shown(&told))?;
+        let text = format!("{} [{}]: {}", story::headline(finding), finding.fingerprint, reason);
+        writeln!(out, "{} {}", look.paint("2", "suppressed:"), shown(&text))?;
     }
     for sentence in &report.stale_suppressions {
         writeln!(out, "{} {}", look.paint("33", "stale suppression:"), shown(sentence))?;
@@ -167,12 +168,12 @@ fn filtered(out: &mut impl Write, report: &Report) -> io::Result<()> {
     if total == 0 {
         return Ok(());
     }
-    let told: Vec<String> = parts
+    let text: Vec<String> = parts
         .iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, why)| format!("{count} {why}"))
         .collect();
-    writeln!(out, "{:<10} {total:>5} patterns left out: {}", "filtered", told.join(", "))
+    writeln!(out, "{:<10} {total:>5} patterns left out: {}", "filtered", text.join(", "))
 }
 
 /// How a run ended, as the end of a sentence.
@@ -392,313 +393,6 @@ fn without_folder(text: &str, path: &str, name: &str) -> String {
     result + rest
 }
 
-/// An access that the source shows, with the number of its step.
-struct Marked {
-    number: Option<usize>,
-    access: Access,
-}
-
-/// What the source marks: the accesses of the finding. One that goes wrong alone, an assertion say,
-/// does so because of what others did before: their steps are marked, too.
-fn marked(report: &Report, finding: &Finding, steps: &[Step]) -> Vec<Marked> {
-    /// More would hide the source.
-    const MOST: usize = 8;
-    let number = |event: Option<u32>| {
-        let at = steps.iter().position(|step| step.event.is_some() && step.event == event);
-        at.map(|at| at + 1)
-    };
-    let mut marked: Vec<Marked> = finding
-        .accesses
-        .iter()
-        .enumerate()
-        .map(|(at, access)| Marked {
-            // Without an order, the steps are the accesses.
-            number: if finding.timeline.is_some() { number(access.event) } else { Some(at + 1) },
-            access: access.clone(),
-        })
-        .collect();
-    if let [one] = &*marked {
-        let place = |access: &Access| (access.thread.clone(), access.file.clone(), access.line);
-        let own = place(&one.access);
-        let events = steps.iter().filter_map(|step| report.event(step.event?));
-        let others = events.map(|event| Marked {
-            number: number(Some(event.id)),
-            access: story::access(report, event),
-        });
-        let mut known = vec![own];
-        let mut others: Vec<Marked> = others
-            .filter(|other| {
-                let place = place(&other.access);
-                let is_new = !known.contains(&place);
-                known.push(place);
-                is_new
-            })
-            .collect();
-        // How it begins and how it ends says most.
-        if others.len() > MOST {
-            others.drain(MOST / 2..others.len() - MOST / 2);
-        }
-        marked.splice(0..0, others);
-    }
-    marked
-}
-
-/// The source with the accesses of both sides marked.
-fn source(out: &mut impl Write, look: Look, report: &Report, marked: &[Marked]) -> io::Result<()> {
-    let mut marks: BTreeMap<(&str, u32, u32), Vec<String>> = BTreeMap::new();
-    for Marked { number, access } in marked {
-        let (Some(file), Some(line)) = (access.file.as_deref(), access.line) else { continue };
-        if report.source_line(file, line).is_none() {
-            continue;
-        }
-        let number = match number {
-            Some(number) if marked.len() > 1 => format!("{number}. "),
-            _ => String::new(),
-        };
-        let label = format!("{number}{} by {}", access.op, shown(&access.thread));
-        marks.entry((file, line, access.column.unwrap_or(0))).or_default().push(label);
-    }
-    // Places that are far apart in a file, or in two files, are shown one after the other.
-    let mut parts: Vec<Vec<(&str, u32, u32)>> = Vec::new();
-    for &mark in marks.keys() {
-        match parts.last_mut() {
-            Some(part)
-                if part.iter().all(|known| {
-                    known.0 == mark.0 && mark.1.abs_diff(known.1) < FURTHEST_LINES
-                }) =>
-            {
-                part.push(mark);
-            }
-            _ => parts.push(vec![mark]),
-        }
-    }
-    for part in parts {
-        let (file, first, _) = part[0];
-        let last = part[part.len() - 1].1;
-        let (first, last) = (first.saturating_sub(1).max(1), last.saturating_add(1));
-        let mut text = String::new();
-        let mut spans = Vec::new();
-        for line in first..=last {
-            let known = report.source_line(file, line);
-            for mark in part.iter().filter(|mark| mark.1 == line) {
-                let (from, to) = span(known.unwrap_or_default(), mark.2);
-                for (count, label) in marks[mark].iter().enumerate() {
-                    spans.push((text.len() + from..text.len() + to, label, count == 0));
-                }
-            }
-            text += &shown_line(known.unwrap_or_default());
-            if line < last {
-                text.push('\n');
-            }
-        }
-        let path = shown(file);
-        let mut snippet = Snippet::source(text).line_start(first as usize).path(path).fold(true);
-        for (range, label, _) in spans {
-            snippet = snippet.annotation(AnnotationKind::Primary.span(range).label(label.as_str()));
-        }
-        let renderer = if look.colour { Renderer::styled() } else { Renderer::plain() };
-        let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(look.width);
-        let group = [Group::with_level(Level::ERROR).element(snippet)];
-        for line in renderer.render(&group).lines() {
-            writeln!(out, "  {}", line.trim_end())?;
-        }
-    }
-    Ok(())
-}
-
-/// Where the word at a column stands in the line as it is shown; without a column, the whole line.
-fn span(line: &str, column: u32) -> (usize, usize) {
-    let trimmed = line.trim_start();
-    let from = match column {
-        0 => line.len() - trimmed.len(),
-        column => (column as usize - 1).min(line.len()),
-    };
-    let from = (0..=from).rev().find(|&at| line.is_char_boundary(at)).unwrap_or(0);
-    let word = |c: char| c.is_alphanumeric() || c == '_';
-    let rest = &line[from..];
-    let length = match column {
-        0 => rest.trim_end().len(),
-        _ => match rest.find(|c| !word(c)).unwrap_or(rest.len()) {
-            0 => rest.chars().next().map_or(0, char::len_utf8),
-            length => length,
-        },
-    };
-    let start = shown_line(&line[..from]).len();
-    let end = shown_line(&line[..from + length]).len();
-    (start, end.max(start + usize::from(start < shown_line(line).len())))
-}
-
-fn shown_line(line: &str) -> String {
-    shown(&line.replace('\t', "    "))
-}
-
-/// Each side: what it does, the locks it holds, and how it came there.
-fn sides(out: &mut impl Write, look: Look, report: &Report, marked: &[Marked]) -> io::Result<()> {
-    let mut sides: Vec<(&Access, Vec<&Access>)> = Vec::new();
-    for Marked { access, .. } in marked {
-        let same = sides
-            .iter_mut()
-            .find(|(first, _)| first.thread == access.thread && first.locks == access.locks);
-        match same {
-            Some((_, accesses)) => accesses.push(access),
-            None => sides.push((access, vec![access])),
-        }
-    }
-    for (first, accesses) in sides {
-        let locks = match first.locks.as_slice() {
-            [] => "holds no lock".to_owned(),
-            locks => {
-                let locks: Vec<String> = locks.iter().map(|lock| format!("`{lock}`")).collect();
-                format!("holds {}", locks.join(", "))
-            }
-        };
-        writeln!(out, "  {} {}", look.bold(&shown(&first.thread)), shown(&locks))?;
-        let mut last = None;
-        for access in accesses {
-            let Some((top, callers)) = access.stack.split_first() else { continue };
-            let place = story::place(top.file.as_deref(), top.line).unwrap_or_default();
-            let mut told = format!("  {} in {}", access.op, top.function);
-            if !place.is_empty() {
-                told += &format!(" at {place}");
-            }
-            // How the library starts a thread is of no interest.
-            for frame in callers.iter().filter(|frame| !frame.function.starts_with("std::")) {
-                told += &format!(", called by {}", frame.function);
-            }
-            if last.as_ref() != Some(&told) {
-                wrapped(out, look, " ", &brief(report, told.trim_start()))?;
-            }
-            last = Some(told);
-        }
-    }
-    Ok(())
-}
-
-/// A step that matters.
-struct Step {
-    /// Absent where the finding has no order.
-    event: Option<u32>,
-    thread: String,
-    text: String,
-    place: String,
-    taking_part: bool,
-}
-
-/// The steps that matter, in the order that breaks the program.
-fn steps(report: &Report, finding: &Finding) -> Vec<Step> {
-    let place = |file: Option<&str>, line: Option<u32>| {
-        let short = file.map(|file| file.rsplit('/').next().unwrap_or(file));
-        story::place(short, line).map(|place| format!("  {place}")).unwrap_or_default()
-    };
-    let of_access = |access: &Access, before: &str| {
-        let variable = access.variable.as_deref().unwrap_or_default();
-        Step {
-            event: access.event,
-            thread: shown(&access.thread),
-            text: shown(format!("{before}{} {variable}", access.op).trim_end()),
-            place: shown(&place(access.file.as_deref(), access.line)),
-            taking_part: true,
-        }
-    };
-    let Some(timeline) = &finding.timeline else {
-        return finding.accesses.iter().map(|access| of_access(access, "")).collect();
-    };
-    let events = timeline.steps.iter().filter_map(|&id| report.event(id));
-    let mut steps: Vec<Step> = events
-        .map(|event| Step {
-            event: Some(event.id),
-            thread: shown(&report.thread_name(event.thread)),
-            text: shown(&story::step_text(report, finding, event.id)),
-            place: shown(&place(event.file.as_deref(), event.line)),
-            taking_part: finding.accesses.iter().any(|access| access.event == Some(event.id)),
-        })
-        .collect();
-    // What should have been first and is not there yet.
-    for access in &finding.accesses {
-        let is_there = |id: u32| {
-            timeline.steps.contains(&id)
-                || timeline.predicted.contains(&id)
-                || timeline.next.contains(&id)
-        };
-        if access.event.is_some_and(|id| !is_there(id)) {
-            steps.push(of_access(access, "still to come: "));
-        }
-    }
-    steps
-}
-
-/// The steps, a column for each thread.
-fn columns(out: &mut impl Write, look: Look, finding: &Finding, steps: &[Step]) -> io::Result<()> {
-    if steps.is_empty() {
-        return Ok(());
-    }
-    let mut threads: Vec<&str> = Vec::new();
-    for step in steps {
-        if !threads.contains(&step.thread.as_str()) {
-            threads.push(&step.thread);
-        }
-    }
-    let title = match &finding.timeline {
-        Some(_) => "in this order it goes wrong:",
-        None => "in question:",
-    };
-    writeln!(out, "  {}", look.paint("36;1", title))?;
-    let room = look.width.saturating_sub(6) / threads.len();
-    let wide = steps.iter().map(|step| length(&step.text) + length(&step.place)).max().unwrap_or(0);
-    let wide = threads.iter().map(|name| length(name)).max().unwrap_or(0).max(wide) + 2;
-    let paint = |step: &Step, text: &str| match step.taking_part {
-        true => look.bold(text),
-        false => text.to_owned(),
-    };
-    if room < NARROWEST_COLUMN {
-        for (number, step) in steps.iter().enumerate() {
-            let text = format!("{}: {}{}", step.thread, step.text, step.place);
-            writeln!(out, "  {:>3} {}", number + 1, paint(step, &text))?;
-        }
-        return Ok(());
-    }
-    let width = room.min(WIDEST_COLUMN).min(wide).max(NARROWEST_COLUMN.min(room));
-    let heads: String = threads.iter().map(|name| fit(name, width)).collect();
-    writeln!(out, "      {}", look.bold(heads.trim_end()))?;
-    for (number, step) in steps.iter().enumerate() {
-        let column = threads.iter().position(|&thread| thread == step.thread).unwrap_or(0);
-        // The last column may be as wide as the line; what does not fit loses its place first.
-        let free = match column + 1 == threads.len() {
-            true => look.width.saturating_sub(6 + column * width),
-            false => width - 1,
-        };
-        let whole = format!("{}{}", step.text, step.place);
-        let text = if length(&whole) <= free { whole } else { squeezed(&step.text, free) };
-        let indent = column * width;
-        writeln!(out, "  {:>3} {:indent$}{}", number + 1, "", paint(step, text.trim_end()))?;
-    }
-    Ok(())
-}
-
-fn length(text: &str) -> usize {
-    text.chars().count()
-}
-
-/// Exactly so many characters; what is cut off ends with `…`.
-fn fit(text: &str, width: usize) -> String {
-    if length(text) <= width {
-        return format!("{text:<width$}");
-    }
-    let kept: String = text.chars().take(width.saturating_sub(2)).collect();
-    format!("{:<width$}", kept + "…")
-}
-
-/// At most so many characters; what is cut out is the middle of a name, not its value.
-fn squeezed(text: &str, width: usize) -> String {
-    let (name, value) = text.split_at(text.rfind(" = ").unwrap_or(text.len()));
-    match width.checked_sub(length(value)) {
-        Some(room) if length(text) > width && room > 8 => {
-            fit(name, room).trim_end().to_owned() + value
-        }
-        _ => fit(text, width),
-    }
-}
-
 fn diff(out: &mut impl Write, look: Look, text: &str) -> io::Result<()> {
     for line in text.lines() {
         let colour = match line.as_bytes().first() {
@@ -720,7 +414,8 @@ pub fn shown(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{shown, squeezed, without_folder};
+    use super::columns::squeezed;
+    use super::{shown, without_folder};
 
     #[test]
     fn a_long_name_is_cut_before_its_value() {

@@ -187,14 +187,14 @@ impl<'t> Timelines<'t> {
         recorded_value(self.trace, event).map(|value| self.shown(&value))
     }
 
-    /// A value for people: an address is told by what is there.
+    /// A value for people: an address is shown as what is there.
     fn shown(&self, value: &Value) -> String {
-        let told = shown(value);
+        let text = shown(value);
         let pointed = match value {
-            Value::BitVec { width: 64, bits } if told.starts_with("0x") => self.pointed(*bits),
+            Value::BitVec { width: 64, bits } if text.starts_with("0x") => self.pointed(*bits),
             _ => None,
         };
-        pointed.map_or(told, |name| format!("&{name}"))
+        pointed.map_or(text, |name| format!("&{name}"))
     }
 
     /// What begins at the address, or else the part of a block of memory that it lies in.

@@ -26,7 +26,7 @@ impl Dumping {
         Self { inner, problem, directory: directory.to_owned() }
     }
 
-    /// A question that cannot be written is told on standard error; the answer does not depend on
+    /// A question that cannot be written is reported on standard error; the answer does not depend on
     /// it.
     fn write(&mut self, assumptions: &[TermId]) {
         let mut question = self.problem.clone();

@@ -197,7 +197,7 @@ impl Encoding {
             Term::Symbol(id) => model.values.get(id).cloned(),
             _ => cssa.terms.constant_value(symbol).cloned(),
         };
-        // What the model leaves open does not matter, but the validator wants it told.
+        // What the model leaves open does not matter, but the validator needs a value.
         let or_any = |symbol| value(symbol).unwrap_or_else(|| Value::zero(cssa.terms.sort(symbol)));
         let free = ctp.variables.iter().zip(&cssa.initial).enumerate();
         let initial = free

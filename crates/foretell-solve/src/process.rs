@@ -244,7 +244,7 @@ impl OrderSolver for SmtLibSolver {
                 Trouble::Error(message) => format!("`{}` reports {message}", self.command),
                 Trouble::Died(message) => format!("`{}` ended: {message}", self.command),
                 Trouble::Garbage(said) => {
-                    format!("`{}` said something else than an answer: {said}", self.command)
+                    format!("`{}` said something other than an answer: {said}", self.command)
                 }
                 Trouble::Ours(error) => {
                     self.broken = Some(error.clone());

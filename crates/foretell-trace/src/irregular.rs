@@ -1,4 +1,4 @@
-//! Locks that are given back by a thread that does not hold them.
+//! Locks that are released by a thread that does not hold them.
 //!
 //! POSIX forbids it, and glibc does it: such a mutex works like a binary semaphore. It is a finding of
 //! its own (misuse). What such a lock excludes is not what a lock excludes, so nothing is concluded from

@@ -1,4 +1,4 @@
-//! A trace with some of its events only.
+//! A trace with only some of its events.
 
 use std::collections::HashMap;
 

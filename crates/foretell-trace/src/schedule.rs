@@ -34,7 +34,7 @@ use crate::id::EventId;
 use crate::sexpr::{Comments, NodeId, SyntaxError, Tree, quoted};
 use crate::trace::{Site, Trace};
 
-/// Which thread, told by who created it: `0` is the main thread, `0.2` the third thread that it
+/// Which thread, named by who created it: `0` is the main thread, `0.2` the third thread that it
 /// created, `0.2.0` the first that this one created. Stays the same from run to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CreationPath(pub Vec<u32>);

@@ -267,7 +267,7 @@ impl Trace {
 
     /// What people call the threads. One that is named by a number (as recorders do) has the name of
     /// the first function of the program that it calls: `worker`, or `worker#1`, `worker#2` where
-    /// several begin with it. A lambda is told by its place. Names that threads have already stay.
+    /// several begin with it. A lambda is named by its place. Names that threads have already stay.
     pub fn thread_names(&self) -> Vec<Box<str>> {
         // A C++ thread begins in the library, which then calls the program.
         let of_library =

@@ -1,5 +1,5 @@
-//! Predicate abstraction (001 section 5.1): an abstract state knows of some predicates that they
-//! hold, of some that they do not, and nothing of the others.
+//! Predicate abstraction (001 section 5.1): an abstract state knows of some predicates that they hold,
+//! of some that they do not, and nothing about the others.
 //!
 //! The abstract step of an edge makes ρᵢ true where the state implies the weakest precondition of ρᵢ
 //! (the paper's β̂ᵢ) and false where it implies that of ¬ρᵢ (γ̂ᵢ). The paper's Boolean combinations

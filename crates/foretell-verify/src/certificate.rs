@@ -23,8 +23,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use foretell_guard::sha256;
+
 use crate::ir::Module;
-use crate::sha256;
 
 const FIRST_LINE: &str = "foretell-states 2";
 
@@ -232,20 +233,22 @@ impl Certificate {
             Some("foretell-states 1") => {
                 return Err("a proof of an older version of foretell; verify again".into());
             }
-            _ => return Err(format!("this is no proof: its first line is not `{FIRST_LINE}`")),
+            _ => return Err(format!("this is not a proof: its first line is not `{FIRST_LINE}`")),
         }
-        let cut = "the proof is not whole: its last line, `end sha256 ...`, is missing";
+        let cut = "the proof is incomplete: its last line, `end sha256 ...`, is missing";
         let body = text.strip_suffix('\n').ok_or(cut)?;
         let last = body.rfind('\n').ok_or(cut)? + 1;
         let hash = body[last..].strip_prefix("end sha256 ").ok_or(cut)?;
         if hash != sha256::hex(&text.as_bytes()[..last]) {
-            return Err("the proof was changed after it was written: its hash is another".into());
+            return Err(
+                "the proof was changed after it was written: its hash does not match".into()
+            );
         }
         let mut lines = text[..last].lines().skip(1).peekable();
         let mut field = |name: &str| {
             let line = lines.next_if(|line| line.starts_with(name));
             let value = line.and_then(|line| line[name.len()..].strip_prefix(' '));
-            value.map(str::to_owned).ok_or_else(|| format!("the proof names no {name}"))
+            value.map(str::to_owned).ok_or_else(|| format!("the proof does not name its {name}"))
         };
         let mut read = Self {
             program: field("program")?,
@@ -255,7 +258,11 @@ impl Certificate {
             overflow: match field("overflow")?.as_str() {
                 "is a violation" => true,
                 "wraps" => false,
-                other => return Err(format!("the proof says nothing known of overflow: {other}")),
+                other => {
+                    return Err(format!(
+                        "the proof says something unknown about overflow: {other}"
+                    ));
+                }
             },
             properties: BTreeSet::new(),
             assumptions: BTreeSet::new(),
@@ -297,13 +304,13 @@ impl Certificate {
     pub fn fits(&self, module: &Module) -> Result<(), String> {
         let differs = |what: &str, here: &str, there: &str| {
             Err(format!(
-                "the proof is of {there}, and here is {here}: another {what}; verify again"
+                "the proof is for {there}, but this is {here}: a different {what}; verify again"
             ))
         };
         if self.overflow != module.overflow {
             return Err(match self.overflow {
-                true => "in the proof signed overflow is a violation: leave out --no-overflow",
-                false => "in the proof signed overflow wraps: add --no-overflow",
+                true => "the proof takes signed overflow for a violation: leave out --no-overflow",
+                false => "the proof lets signed overflow wrap: add --no-overflow",
             }
             .into());
         }
@@ -315,7 +322,7 @@ impl Certificate {
         }
         if self.hash != module.hash {
             return Err(format!(
-                "the proof is of another program ({}), or of this one before it was changed: the hash \
+                "the proof is for another program ({}), or of this one before it was changed: the hash \
                  of its IR is {}, and here it is {}; verify again",
                 self.program, self.hash, module.hash
             ));

@@ -32,7 +32,6 @@ pub mod program;
 pub mod proof;
 pub mod refine;
 pub mod run;
-mod sha256;
 pub mod solver;
 pub mod text;
 pub mod witness;

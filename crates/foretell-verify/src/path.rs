@@ -1,4 +1,4 @@
-//! Is a sequence of edges possible? By symbolic execution: values stay constants as long as they can,
+//! Is a sequence of edges possible? By symbolic execution: values stay constants as long as possible,
 //! so that most questions need no solver.
 
 use std::collections::HashMap;

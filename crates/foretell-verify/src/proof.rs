@@ -67,7 +67,7 @@ impl std::fmt::Display for ProofError {
         match self {
             ProofError::Malformed(line, what) => write!(f, "line {line} of the proof: {what}"),
             ProofError::OtherProgram => {
-                f.write_str("the proof is of another program; verify again")
+                f.write_str("the proof is for another program; verify again")
             }
             ProofError::Initiation => {
                 f.write_str("the invariant does not hold when the program begins")
@@ -168,7 +168,7 @@ impl Proof {
                         rest.split_once(':').ok_or_else(|| malformed("`:` is missing"))?;
                     let control: Result<Vec<Location>, _> =
                         control.split_whitespace().map(str::parse).collect();
-                    let control = control.map_err(|_| malformed("a location is no number"))?;
+                    let control = control.map_err(|_| malformed("a location is not a number"))?;
                     let mut cube = Cube::default();
                     for word in literals.split_whitespace() {
                         let (value, digits) = match word.strip_prefix('-') {

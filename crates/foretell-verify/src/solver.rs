@@ -155,7 +155,7 @@ impl Solver {
         let mut values = HashMap::new();
         for (pair, &leaf) in pairs.iter().zip(leaves) {
             let value = pair.list().and_then(|pair| parse_value(terms.sort(leaf), pair.get(1)?));
-            let value = value.ok_or_else(|| Trouble::Failed("a value that is none".into()))?;
+            let value = value.ok_or_else(|| Trouble::Failed("the answer is not a value".into()))?;
             values.insert(leaf, value);
         }
         Ok(values)

@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use foretell_guard::sha256;
+
 use crate::certificate::Property;
 use crate::counterexample::Counterexample;
 use crate::explore::shown::Summary;
 use crate::program::Visible;
-use crate::sha256;
 
 /// The witness of a violation. `source`: the bytes of the program.
 pub fn violation(found: &Counterexample, source: &[u8]) -> String {

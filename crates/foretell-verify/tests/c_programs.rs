@@ -1,4 +1,5 @@
 //! C programs get the right verdict by exploration, and what has no meaning is refused with its place.
+//! The file is long because one table has every condition of C that is proved and whose negation is violated.
 
 use std::path::{Path, PathBuf};
 
@@ -512,7 +513,7 @@ fn undefined_behaviour_is_found() {
         ("zero", "int x = 0; x = 1 / x;", "division"),
         ("smallest", "int x = INT_MIN, y = -1; x = x % y;", "division"),
         ("null", "int *p = 0; *p = 1;", "null pointer"),
-        ("block", "int *p; { int x = 1; p = &x; } *p = 2;", "memory that is no more"),
+        ("block", "int *p; { int x = 1; p = &x; } *p = 2;", "memory that no longer exists"),
         ("outside", "int a[2] = {0}; int i = 2; a[i] = 1;", "index outside"),
         ("far_outside", "int a[2] = {0}; int i = 7; a[i] = 1;", "index outside"),
         (

@@ -325,6 +325,8 @@ fn definition(line: &str) -> Option<(&str, Vec<&str>)> {
     if line.starts_with("//") {
         return None;
     }
+    let narrow = line.strip_prefix("pub(in ").and_then(|rest| rest.split_once(") "));
+    let line = narrow.map_or(line, |(_, rest)| rest);
     let visibility = ["pub", "crate", "super", "unsafe", "async", "extern", "C"];
     let mut rest = words(line).skip_while(|word| visibility.contains(word)).peekable();
     match rest.next()? {
@@ -489,10 +491,18 @@ fn items_are_found_where_they_are_defined_and_not_where_they_are_used() {
     let text = "// fn told() {}\nuse x::Used;\npub(crate) const fn counted() { used() }\n\
                 pub enum Way {\n    Lock(u32),\n    Wait,\n}\nimpl<'a> Show for Way {\n    \
                 fn show(&self) {}\n}\npub context_switches: Option<u32>,\n\
+                pub(in crate::planner) struct State {\n}\n\
                 match word {\n    [\"planner\"] => 1,\n}\n";
-    for item in
-        ["counted", "Way", "Way::Lock", "Way::Wait", "Way::show", "show", "--context-switches"]
-    {
+    for item in [
+        "counted",
+        "State",
+        "Way",
+        "Way::Lock",
+        "Way::Wait",
+        "Way::show",
+        "show",
+        "--context-switches",
+    ] {
         assert!(is_defined(text, item), "{item}");
     }
     assert!(is_defined(text, "foretell-bench planner"));

@@ -2,8 +2,8 @@
 //! of lock-valid runs (003 section 5 compares with it), and plan first, lock-valid run where there
 //! is no plan.
 //!
-//! Guaranteed: what is told as predicted was executed by the independent validator. A lock-valid
-//! run was built without looking at data, so it is told as unknown, with its schedule to be tried.
+//! Guaranteed: what is reported as predicted was executed by the independent validator. A lock-valid
+//! run was built without looking at data, so it is reported as unknown, with its schedule to be tried.
 
 use std::time::Instant;
 
@@ -201,7 +201,9 @@ fn answered(trace: &Trace, options: &PlannerOptions) -> Result<Prediction, Engin
 fn out_of_time(options: &Options, left: usize, prediction: &mut Prediction) -> bool {
     let late = options.is_late();
     if late {
-        prediction.unseen.push(format!("{left} questions were not asked: the time was over"));
+        prediction
+            .unseen
+            .push(format!("{left} questions were not asked: the time limit was reached"));
     }
     late
 }
@@ -270,7 +272,7 @@ fn asked_in_words(trace: &Trace, text: &str) -> Result<Asked, GoalError> {
     Ok(Asked { question, goal: Some((text.to_owned(), formula)) })
 }
 
-/// Leaves out what a plan cannot say, and tells so.
+/// Leaves out what a plan cannot say, and says so.
 fn drop_unsupported(asked: &mut Vec<Asked>, kinds: &[FindingKind], prediction: &mut Prediction) {
     asked.retain(|asked| asked.question.instances.iter().all(|i| plan_goal(i).is_some()));
     for &kind in kinds {
@@ -319,7 +321,7 @@ fn record(
         Status::Unknown(_) => summary.unknown += 1,
     }
     let (id, group) = fingerprints(trace, question.kind, instance);
-    let told = match (&asked.goal, instance.shape) {
+    let detail = match (&asked.goal, instance.shape) {
         (Some((text, _)), Shape::Goal) => format!("the goal `{text}` can be reached"),
         _ => detail(trace, instance),
     };
@@ -330,7 +332,7 @@ fn record(
         pattern: instance.shape.pattern(),
         status,
         accesses: instance.events.iter().map(|&event| access_info(trace, event)).collect(),
-        detail: told,
+        detail,
         schedule,
     });
 }

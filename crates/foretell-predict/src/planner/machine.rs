@@ -6,14 +6,18 @@
 //! nothing is symbolic. Where the trace has no values (STD), each write has a value of its own, so
 //! that a read wants the very write it saw.
 
+mod layout;
+mod state;
+
 use std::collections::{BTreeSet, HashMap};
 
-use crate::limits::MOST_PLANNER_THREADS;
+use foretell_trace::sync::transition::{self, By, Holds, Values};
+use foretell_trace::{EventId, ObjectId, ObjectKind, Op, SyncOp, ThreadId, Trace, VariableId};
 
-use foretell_trace::sync::transition::{self, By, Holds, Slot, Values};
-use foretell_trace::{
-    EventId, MemoryRange, ObjectId, ObjectKind, Op, SyncOp, ThreadId, Trace, Value, VariableId,
-};
+use crate::limits::MOST_PLANNER_THREADS;
+use layout::{Layout, bits_of};
+use state::{Change, Look, bits};
+pub(super) use state::{ObjectState, State, ThreadState};
 
 /// A value that no access ever asks for: the content of a cell before anything is known of it.
 const UNKNOWN: u64 = u64::MAX - 1;
@@ -82,44 +86,6 @@ pub struct Domain {
     ends: Vec<Option<EventId>>,
 }
 
-/// A state of the machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct State {
-    /// How many events each thread has done.
-    pub positions: Vec<u32>,
-    /// The value of each cell.
-    pub cells: Vec<u64>,
-    pub objects: Vec<ObjectState>,
-    pub threads: Vec<ThreadState>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct ThreadState {
-    pub started: bool,
-    pub ended: bool,
-    /// The barrier generation in which it arrived.
-    pub arrived_in: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum ObjectState {
-    /// Holder is a thread's number + 1; `readers` has a bit for each thread.
-    Lock {
-        holder: u32,
-        readers: u128,
-    },
-    /// The threads that sleep, and those that were woken and have not gone on.
-    Condition {
-        waiting: u128,
-        woken: u128,
-    },
-    Semaphore(u32),
-    Barrier {
-        arrived: u32,
-        generation: u32,
-    },
-}
-
 impl Domain {
     /// Compiles a recorded run.
     pub fn new(trace: &Trace) -> Result<Self, Unplannable> {
@@ -130,14 +96,14 @@ impl Domain {
             return refuse(None, "the planner needs a recorded order of the events");
         }
         if trace.threads.len() > MOST_PLANNER_THREADS {
-            let most = format!("the planner takes at most {MOST_PLANNER_THREADS} threads");
+            let most = format!("the planner supports at most {MOST_PLANNER_THREADS} threads");
             return refuse(None, &most);
         }
         if !trace.orders.is_empty() || !trace.atomic_sections.is_empty() {
-            return refuse(None, "the planner takes no fixed orders or atomic sections");
+            return refuse(None, "the planner does not support fixed orders or atomic sections");
         }
         if !foretell_trace::irregular_locks(trace).is_empty() {
-            return refuse(None, "the planner takes no locks that other threads give back");
+            return refuse(None, "the planner does not support locks that another thread releases");
         }
         let layout = Layout::new(trace);
         let mut domain = Domain {
@@ -188,7 +154,7 @@ impl Domain {
                     return refuse(Some(id), "the planner needs concrete reads and writes");
                 }
                 Op::Sync(_, SyncOp::Send { .. } | SyncOp::Receive { .. } | SyncOp::Poll { .. }) => {
-                    return refuse(Some(id), "the planner does not know channels");
+                    return refuse(Some(id), "the planner does not support channels");
                 }
                 Op::Sync(object, op)
                     if !matches!(op, SyncOp::ReleaseFailed(_) | SyncOp::Destroy) =>
@@ -435,228 +401,4 @@ fn timed_out_waits(trace: &Trace) -> BTreeSet<EventId> {
         }
     }
     timed_out
-}
-
-/// The threads whose bits are set.
-fn bits(set: u128) -> impl Iterator<Item = u32> {
-    (0..u128::BITS).filter(move |bit| set >> bit & 1 != 0)
-}
-
-fn put(set: &mut u128, thread: ThreadId, member: bool) {
-    *set &= !(1 << thread.0);
-    *set |= u128::from(member) << thread.0;
-}
-
-impl State {
-    fn get(&self, slot: Slot) -> u64 {
-        let bit = |set: u128, thread: ThreadId| set >> thread.0 & 1 != 0;
-        match (slot, self.objects[slot.object().index()]) {
-            (Slot::Holder(_), ObjectState::Lock { holder, .. }) => u64::from(holder),
-            (Slot::Reader(_, thread), ObjectState::Lock { readers, .. }) => {
-                u64::from(bit(readers, thread))
-            }
-            (Slot::Waiter(_, thread), ObjectState::Condition { waiting, woken }) => {
-                match (bit(waiting, thread), bit(woken, thread)) {
-                    (_, true) => transition::WOKEN,
-                    (true, _) => transition::WAITING,
-                    _ => 0,
-                }
-            }
-            (Slot::Count(_), ObjectState::Semaphore(count)) => u64::from(count),
-            (Slot::Arrived(_), ObjectState::Barrier { arrived, .. }) => u64::from(arrived),
-            (Slot::Generation(_), ObjectState::Barrier { generation, .. }) => u64::from(generation),
-            (Slot::ArrivedIn(_, thread), _) => u64::from(self.threads[thread.index()].arrived_in),
-            _ => 0,
-        }
-    }
-
-    fn set(&mut self, slot: Slot, number: u64) {
-        let small = u32::try_from(number).unwrap_or(u32::MAX);
-        match (slot, &mut self.objects[slot.object().index()]) {
-            (Slot::Holder(_), ObjectState::Lock { holder, .. }) => *holder = small,
-            (Slot::Reader(_, thread), ObjectState::Lock { readers, .. }) => {
-                put(readers, thread, number != 0);
-            }
-            (Slot::Waiter(_, thread), ObjectState::Condition { waiting, woken }) => {
-                put(waiting, thread, number == transition::WAITING);
-                put(woken, thread, number == transition::WOKEN);
-            }
-            (Slot::Count(_), ObjectState::Semaphore(count)) => *count = small,
-            (Slot::Arrived(_), ObjectState::Barrier { arrived, .. }) => *arrived = small,
-            (Slot::Generation(_), ObjectState::Barrier { generation, .. }) => *generation = small,
-            (Slot::ArrivedIn(_, thread), _) => self.threads[thread.index()].arrived_in = small,
-            _ => {}
-        }
-    }
-
-    /// The threads that read or wait; all others have nothing in the object.
-    fn threads_at(&self, object: ObjectId) -> Vec<ThreadId> {
-        match self.objects[object.index()] {
-            ObjectState::Lock { readers: 0, .. } => Vec::new(),
-            ObjectState::Lock { readers, .. } => bits(readers).map(ThreadId).collect(),
-            ObjectState::Condition { waiting, woken } => {
-                bits(waiting | woken).map(ThreadId).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-}
-
-/// Looks whether a step can take place, and changes nothing.
-struct Look<'a> {
-    domain: &'a Domain,
-    state: &'a State,
-    possible: bool,
-}
-
-impl transition::State for Look<'_> {
-    fn kind(&self, object: ObjectId) -> ObjectKind {
-        self.domain.kinds[object.index()]
-    }
-    fn has_state(&self, _: ObjectId) -> bool {
-        true
-    }
-    fn threads_at(&self, object: ObjectId) -> Vec<ThreadId> {
-        self.state.threads_at(object)
-    }
-    fn get(&self, slot: Slot) -> u64 {
-        self.state.get(slot)
-    }
-    fn set(&mut self, _: Slot, _: u64) {}
-    fn require(&mut self, holds: bool) {
-        self.possible &= holds;
-    }
-    fn preferred(&self, _: ObjectId) -> Option<ThreadId> {
-        None
-    }
-    fn gives_up(&self) -> bool {
-        false
-    }
-}
-
-/// Takes a step that is possible.
-struct Change<'a> {
-    domain: &'a Domain,
-    state: &'a mut State,
-    woken: Option<ThreadId>,
-}
-
-impl transition::State for Change<'_> {
-    fn kind(&self, object: ObjectId) -> ObjectKind {
-        self.domain.kinds[object.index()]
-    }
-    fn has_state(&self, _: ObjectId) -> bool {
-        true
-    }
-    fn threads_at(&self, object: ObjectId) -> Vec<ThreadId> {
-        self.state.threads_at(object)
-    }
-    fn get(&self, slot: Slot) -> u64 {
-        self.state.get(slot)
-    }
-    fn set(&mut self, slot: Slot, number: u64) {
-        self.state.set(slot, number);
-    }
-    fn require(&mut self, _: bool) {}
-    fn preferred(&self, _: ObjectId) -> Option<ThreadId> {
-        self.woken
-    }
-    /// Waits that gave up in the recorded run are not in the queue: see [`By::timed_out`].
-    fn gives_up(&self) -> bool {
-        false
-    }
-}
-
-/// Which cells each variable lies in: one, or one a byte where it overlaps another variable.
-struct Layout {
-    places: Vec<Box<[u32]>>,
-    cell_count: usize,
-    /// An access of the variable has no value: a write is its own value.
-    by_writer: Vec<bool>,
-}
-
-impl Layout {
-    fn new(trace: &Trace) -> Self {
-        let mut by_writer = vec![false; trace.variables.len()];
-        for event in &trace.events {
-            let (variable, known) = match &event.op {
-                Op::Read(access) | Op::Write(access) => (access.variable, access.value.is_some()),
-                Op::ReadModifyWrite(rmw) => (rmw.variable, rmw.old.is_some() && rmw.new.is_some()),
-                _ => continue,
-            };
-            by_writer[variable.index()] |= !known;
-        }
-        let overlapping = overlapping(trace);
-        let mut bytes: HashMap<(u64, u32), u32> = HashMap::new();
-        let mut cell_count = 0;
-        let mut fresh = || {
-            cell_count += 1;
-            cell_count - 1
-        };
-        let places = trace.variables.iter().zip(overlapping).map(|(variable, overlaps)| {
-            match variable.memory {
-                Some(range) if overlaps => (0..u64::from(range.size))
-                    .map(|offset| (range.address.wrapping_add(offset), range.generation))
-                    .map(|byte| *bytes.entry(byte).or_insert_with(&mut fresh))
-                    .collect(),
-                _ => Box::from([fresh()]),
-            }
-        });
-        let places: Vec<Box<[u32]>> = places.collect();
-        Self { places, cell_count: cell_count as usize, by_writer }
-    }
-
-    /// The cells of an access and the values in them.
-    fn split(&self, variable: VariableId, value: Option<u64>, token: u64) -> Vec<(u32, u64)> {
-        let cells = &self.places[variable.index()];
-        let whole = match value {
-            Some(value) if !self.by_writer[variable.index()] => value,
-            _ => return cells.iter().map(|&cell| (cell, token)).collect(),
-        };
-        match cells.as_ref() {
-            [only] => vec![(*only, whole)],
-            _ => {
-                cells.iter().zip(0..).map(|(&cell, at)| (cell, whole >> (8 * at) & 0xff)).collect()
-            }
-        }
-    }
-}
-
-/// Which variables share bytes with another one.
-fn overlapping(trace: &Trace) -> Vec<bool> {
-    let mut ranges: Vec<(MemoryRange, usize)> = trace
-        .variables
-        .iter()
-        .enumerate()
-        .filter_map(|(index, variable)| Some((variable.memory?, index)))
-        .collect();
-    ranges.sort_by_key(|(range, _)| (range.generation, range.address));
-    let mut overlaps = vec![false; trace.variables.len()];
-    // The range met so far that reaches furthest.
-    let mut reach: Option<(u32, u64, usize)> = None;
-    for (range, index) in ranges {
-        let end = range.address.saturating_add(u64::from(range.size));
-        match reach {
-            Some((generation, furthest, other))
-                if generation == range.generation && range.address < furthest =>
-            {
-                (overlaps[index], overlaps[other]) = (true, true);
-                if end > furthest {
-                    reach = Some((generation, end, index));
-                }
-            }
-            _ => reach = Some((range.generation, end, index)),
-        }
-    }
-    overlaps
-}
-
-/// The bits of a value that a cell can hold.
-fn bits_of(value: &Value) -> Option<u64> {
-    match value {
-        Value::BitVec { bits, .. } => Some(*bits),
-        Value::Int(number) => Some(*number as u64),
-        Value::Bool(truth) => Some(u64::from(*truth)),
-        Value::Real(_) | Value::Array(_) => None,
-    }
 }

@@ -59,7 +59,7 @@ fn refuse<T>(what: &str) -> Result<T, GoalError> {
 }
 
 fn outside_of_the_fragment<T>(what: &str) -> Result<T, GoalError> {
-    refuse(&format!("the solver engine does not take {what}; use --engine planner"))
+    refuse(&format!("the solver engine does not support {what}; use --engine planner"))
 }
 
 /// The step of the run at which a formula is looked at.

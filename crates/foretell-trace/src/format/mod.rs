@@ -37,7 +37,7 @@ pub enum Format {
     Ctrc,
     /// RAPID's text format, plain or compressed with gzip.
     Std,
-    /// What a program did, as its runtime told it: what `foretell record` writes. The crate
+    /// What a program did, as its runtime recorded it: what `foretell record` writes. The crate
     /// `foretell-record` makes a trace of it; nobody else reads it.
     Log,
 }
@@ -62,7 +62,7 @@ impl Format {
     /// How many of a file's first bytes [`Format::detect`] looks at.
     pub const DETECT_BYTES: usize = 4096;
 
-    /// The format of the file, by its first bytes where they tell, else by its name. `None` when
+    /// The format of the file, by its first bytes where they decide, else by its name. `None` when
     /// neither does.
     pub fn detect(path: &Path, first: &[u8]) -> Option<Format> {
         Self::of_content(first).or_else(|| Self::of_name(path))
@@ -198,7 +198,7 @@ pub fn write_path(trace: &Trace, path: &Path, format: Format) -> Result<(), Writ
             rapid::write_path(trace, path, file).map_err(io_error)
         }
         Format::Ctrc => file.write_all(ctrc::write(trace)?.as_bytes()).map_err(io_error),
-        Format::Log => Err(WriteError::cannot_carry(format, "a trace that is no recording")),
+        Format::Log => Err(WriteError::cannot_carry(format, "a trace that is not a recording")),
     })
 }
 

@@ -1,9 +1,9 @@
 //! Expressions of a recording that contradict what was recorded.
 //!
 //! The recorder takes an expression for a value from its shadow. Where code that was not instrumented
-//! changed the memory without a word, a shadow can be stale, and the expression says something else
-//! than the value. The value is what happened: the expression is dropped, and what depends on it is
-//! taken as it was. That is a gap of the trace, not a reason to refuse it.
+//! changed the memory unnoticed, a shadow can be stale, and the expression contradicts the value. The
+//! value is what happened: the expression is dropped, and what depends on it is taken as it was. That
+//! is a gap of the trace, not a reason to refuse it.
 
 use std::collections::BTreeSet;
 

@@ -200,7 +200,7 @@ impl<'t> State<'t> {
                 false
             }
             _ => {
-                faults.at(id, format!("uses {name} as a lock, but it is none"));
+                faults.at(id, format!("uses {name} as a lock, but it is not one"));
                 false
             }
         }
@@ -271,7 +271,7 @@ impl<'t> State<'t> {
     fn check_condition(&self, id: EventId, condition: ObjectId, faults: &mut Faults<'_>) {
         if self.kind(condition) != ObjectKind::Condition {
             let name = faults.object(condition).to_owned();
-            faults.at(id, format!("uses {name} as a condition, but it is none"));
+            faults.at(id, format!("uses {name} as a condition, but it is not one"));
         }
     }
 
@@ -326,7 +326,7 @@ impl<'t> State<'t> {
     fn semaphore(&mut self, id: EventId, object: ObjectId, op: &SyncOp, faults: &mut Faults<'_>) {
         let name = faults.object(object).to_owned();
         if !matches!(self.kind(object), ObjectKind::Semaphore { .. }) {
-            faults.at(id, format!("uses {name} as a semaphore, but it is none"));
+            faults.at(id, format!("uses {name} as a semaphore, but it is not one"));
             return;
         }
         let count = &mut self.semaphores[object.index()];
@@ -344,7 +344,7 @@ impl<'t> State<'t> {
     fn check_channel(&self, id: EventId, channel: ObjectId, faults: &mut Faults<'_>) {
         if !matches!(self.kind(channel), ObjectKind::Channel(_)) {
             let name = faults.object(channel).to_owned();
-            faults.at(id, format!("uses {name} as a channel, but it is none"));
+            faults.at(id, format!("uses {name} as a channel, but it is not one"));
         }
     }
 
@@ -358,7 +358,7 @@ impl<'t> State<'t> {
     ) {
         let name = faults.object(object).to_owned();
         let ObjectKind::Barrier { parties } = self.kind(object) else {
-            faults.at(id, format!("uses {name} as a barrier, but it is none"));
+            faults.at(id, format!("uses {name} as a barrier, but it is not one"));
             return;
         };
         if parties == 0 {
@@ -370,12 +370,12 @@ impl<'t> State<'t> {
             let number = barrier.arrivals;
             barrier.arrivals += 1;
             if barrier.inside.insert(thread, number).is_some() {
-                faults.at(id, format!("comes to {name}, which it has not left"));
+                faults.at(id, format!("arrives at {name}, which it has not left"));
             }
             return;
         }
         match barrier.inside.remove(&thread) {
-            None => faults.at(id, format!("leaves {name} without having come to it")),
+            None => faults.at(id, format!("leaves {name} without having arrived at it")),
             Some(number) => {
                 let needed = (number / u64::from(parties) + 1) * u64::from(parties);
                 if self.observed && barrier.arrivals < needed {

@@ -108,7 +108,7 @@ fn locks_have_one_holder_who_gives_them_back() {
     assert_fault("T1 release m", "event 0 (T1#0): releases m, which it does not hold");
     assert_fault("T1 acquire.shared l\nT2 acquire l", "event 1 (T2#0): acquires l, which T1 holds");
     assert_fault("T1 acquire.shared m", "event 0 (T1#0): uses m as a reader, but it is a mutex");
-    assert_fault("T1 acquire c", "event 0 (T1#0): uses c as a lock, but it is none");
+    assert_fault("T1 acquire c", "event 0 (T1#0): uses c as a lock, but it is not one");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn waits_need_the_mutex() {
         "T1 acquire m\nT1 wait-begin c m\nT2 acquire m\nT1 wait-end c m",
         "event 3 (T1#2): wakes up with m, which T2 holds",
     );
-    assert_fault("T1 signal m", "event 0 (T1#0): uses m as a condition, but it is none");
+    assert_fault("T1 signal m", "event 0 (T1#0): uses m as a condition, but it is not one");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn semaphores_and_barriers_hold_threads_back() {
         "T1 barrier-arrive b\nT1 barrier-leave b",
         "event 1 (T1#1): leaves b while 1 parties are missing",
     );
-    assert_fault("T1 barrier-leave b", "event 0 (T1#0): leaves b without having come to it");
+    assert_fault("T1 barrier-leave b", "event 0 (T1#0): leaves b without having arrived at it");
 }
 
 #[test]

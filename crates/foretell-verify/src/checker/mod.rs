@@ -1,10 +1,10 @@
 //! An independent checker of proofs of C programs, to be read in an hour.
 //!
 //! It shares the data types of programs ([`crate::ir`]) with the explorer and nothing else: it has
-//! memory, instructions, threads and a search of its own, as simple as they can be. There is no
-//! reduction but one: while a single thread runs, and inside an atomic section, its steps are one.
-//! Otherwise every access of memory that is not a plain local variable is a step, and so is every
-//! call of a function that is not the program's.
+//! memory, instructions, threads and a search of its own, as simple as possible. There is only one
+//! reduction: while a single thread runs, and inside an atomic section, its steps are one. Otherwise
+//! every access of memory that is not a plain local variable is a step, and so is every call of a
+//! function that is not the program's.
 //!
 //! A proof ([`Certificate`]) claims, for a line and a function, which values global variables have when
 //! a thread is about to execute that line. The checker computes the states that the program can reach,
@@ -102,7 +102,7 @@ pub fn check(module: &Module, proof: &Certificate, asked: &BTreeSet<Property>) -
     if let Some(missing) = asked.difference(&proof.properties).next() {
         let proved: Vec<&str> = proof.properties.iter().map(|property| property.name()).collect();
         return Answer::Rejected(format!(
-            "the property {} was asked for, and the proof is of {}: check it with --property {1}",
+            "the property {} was asked for, but the proof is for {}: check it with --property {1}",
             missing.name(),
             proved.join(",")
         ));

@@ -1,7 +1,7 @@
-//! What the text of a program leaves open: operands in any order, and what output functions are given.
+//! What the text of a program leaves open: the order of operands, and what output functions are given.
 //!
-//! Simpler than it could be: where two operands without an order may concern the same memory, nothing is
-//! said about the program that comes there.
+//! Simpler than it could be: where two unsequenced operands may touch the same memory, there is no
+//! answer for a program that gets there.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
 //! Floating point of single and double precision, as IEEE 754 and x86-64 have it. A value is its bits.
 //!
-//! What C or the machine leaves open has no result and is refused: the bits of a value that is not a
-//! number, and a conversion to an integer that cannot hold the value.
+//! What C or the machine leaves open has no result and is refused: the bits of a NaN, and a conversion
+//! to an integer that cannot hold the value.
 
 use crate::ir::{FloatOperation, Type, mask, signed};
 

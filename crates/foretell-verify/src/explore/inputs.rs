@@ -513,7 +513,7 @@ impl Solver {
         if let Some(model) = &answer
             && terms.evaluate(facts, model).iter().any(|&value| value != 1)
         {
-            return Err("the solver gives values that are none".into());
+            return Err("the solver's values do not satisfy the question".into());
         }
         Ok(answer)
     }
@@ -532,7 +532,7 @@ fn values(dialogue: &mut Dialogue, inputs: &BTreeSet<Symbol>) -> Result<Assignme
         let value = match (text.strip_prefix("#x"), text.strip_prefix("#b")) {
             (Some(digits), _) => u128::from_str_radix(digits, 16),
             (_, Some(digits)) => u128::from_str_radix(digits, 2),
-            _ => return Err("the solver gives a value that is none".into()),
+            _ => return Err("the solver's answer is not a value".into()),
         };
         values.insert(input, value.map_err(|error| format!("the solver's value: {error}"))?);
     }

@@ -1,7 +1,7 @@
-//! What of a call is still needed: registers and locals whose values nobody will read are forgotten,
-//! so that states which differ in nothing that matters are one.
+//! What a call still needs: registers and locals whose values will never be read are forgotten, so that
+//! states that differ in nothing that matters become one.
 //!
-//! A local counts as *private* when its address is used for accesses only: nobody else can come to
+//! A local counts as *private* when its address is used for accesses only: no other thread can reach
 //! it, so its accesses need no scheduling point. A private local that is only read and written as a
 //! whole is forgotten like a register.
 

@@ -1,8 +1,8 @@
 //! Memory: objects of bytes, and pointers that know which object they point into.
 //!
-//! A byte is a number, a part of a pointer or of a value that depends on inputs, or undefined. Addresses are no numbers: what would depend
-//! on where an object lies is refused by whoever computes with it. Undefined bytes can be copied,
-//! and are refused when something depends on them.
+//! A byte is a number, a part of a pointer or of a value that depends on inputs, or undefined.
+//! Addresses are not numbers: a computation that would depend on where an object lies is refused.
+//! Undefined bytes can be copied, and are refused when something depends on them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Exact exploration: every reachable state of a program of finitely many is looked at.
+//! Exact exploration: every reachable state of a program with finitely many is visited.
 //!
 //! A state has bytes of memory with provenance ([`memory`]), calls and registers
 //! ([`state`]), instructions as LLVM defines them ([`machine`]), the threads library as POSIX does
@@ -7,8 +7,8 @@
 //! breadth first, so that a counterexample is short.
 //!
 //! *Guaranteed*: if the search ends without a violation and without a refusal, no sequentially
-//! consistent execution violates a property. *Can be missed*: nothing; what is not looked at makes
-//! the verdict unknown.
+//! consistent execution violates a property. *Can be missed*: nothing; if anything is not visited, the
+//! verdict is unknown.
 
 mod floats;
 pub mod inputs;

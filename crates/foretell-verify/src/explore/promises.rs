@@ -1,4 +1,4 @@
-//! What C promises compilers, and clang's unoptimised code does not show.
+//! What programs in C promise to compilers, and what clang's unoptimised code does not show.
 //!
 //! A program that breaks such a promise has no meaning: optimised, it may do anything. None of it is a
 //! violation, because no run of the unoptimised program shows it; it is refused with its place.
@@ -320,7 +320,7 @@ impl Machine<'_> {
         }
         let overlaps = |other: &Part| other.0 == declared && other.1 < part.2 && part.1 < other.2;
         match others.iter().any(overlaps) {
-            true => self.undefined(place, "undefined: a lock is used of which there is a copy"),
+            true => self.undefined(place, "undefined: a lock is used that has been copied"),
             false => Ok(()),
         }
     }

@@ -223,7 +223,7 @@ impl Search<'_, '_> {
         if let Some(place) = self.machine.ended.get() {
             let shown = self.machine.module.show(place);
             return Verdict::Unknown(format!(
-                "refused: {shown}: undefined: a comparison of a pointer to what has ended (C17 6.2.4, 2)"
+                "refused: {shown}: undefined: a comparison of a pointer to an object whose lifetime has ended (C17 6.2.4, 2)"
             ));
         }
         if let Some(place) = self.machine.open_order.get() {

@@ -59,7 +59,7 @@ pub fn counterexample(
             events.append(&mut inside);
             let Ok(next) = next else {
                 // a bad access is not one that the compiled program makes and survives
-                let bad = matches!(kind, Kind::Access(_));
+                let bad = matches!(kind, Kind::Access(_) | Kind::Free(_));
                 let accesses = [Visible::Read, Visible::Write, Visible::Modify];
                 if let Some(event) = events.last_mut().filter(|_| bad)
                     && event.line == place.line
@@ -109,7 +109,9 @@ pub fn counterexample(
         events,
         ending: match kind {
             Kind::Assertion | Kind::Error | Kind::Abort => Ending::Assertion,
-            Kind::Overflow | Kind::Division | Kind::Index | Kind::Access(_) => Ending::Fault,
+            Kind::Overflow | Kind::Division | Kind::Index | Kind::Access(_) | Kind::Free(_) => {
+                Ending::Fault
+            }
             Kind::Deadlock | Kind::Circle => Ending::Deadlock,
         },
         specification: kind.specification(),
@@ -291,7 +293,7 @@ fn name(machine: &Machine<'_>, state: &State, pointer: Pointer) -> String {
         }
         Base::Function(id) => machine.function(id).name.to_string(),
         Base::Thread(thread) => format!("thread {thread}"),
-        Base::Ended => "memory that is no more".into(),
+        Base::Ended => "memory that no longer exists".into(),
     }
 }
 

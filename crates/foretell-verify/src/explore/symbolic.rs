@@ -61,8 +61,10 @@ impl Machine<'_> {
                     return Err(Stop::Violated(Kind::Overflow, place));
                 }
                 if flags.no_unsigned_wrap && !self.fits(place, operation, bits, a, b, false)? {
-                    return self
-                        .refused(place, "undefined: an operation whose promise does not hold");
+                    return self.refused(
+                        place,
+                        "undefined: an operation whose result breaks its nsw, nuw or exact flag",
+                    );
                 }
             }
             Arithmetic::DivideUnsigned
@@ -162,7 +164,12 @@ impl Machine<'_> {
         let bits = match to {
             Type::Integer(bits) => *bits,
             Type::Pointer => 64,
-            _ => return self.refused(place, "a conversion of an input to what is no integer"),
+            _ => {
+                return self.refused(
+                    place,
+                    "a conversion of an input to something that is not an integer",
+                );
+            }
         };
         if flags.no_signed_wrap || flags.no_unsigned_wrap || flags.non_negative {
             return self.refused(place, "a conversion with a promise about inputs");

@@ -1,4 +1,4 @@
-//! The meaning of functions of strings and output.
+//! The meaning of string and output functions.
 //!
 //! Such a function is one step. If what it accesses is shared, others see it as accesses of as many bytes
 //! ([`Machine::text_accesses`]); a race on them is refused, because the library makes them in pieces.

@@ -1,9 +1,9 @@
 //! Which accesses may be of the same memory, by C's rule of effective types (C17 6.5, 6 and 7).
 //!
-//! clang writes at each access by which type it is made (`!tbaa`), a member with the structure it is
-//! read from. Two accesses of the same bytes, of which one writes, are defined only if these may name
-//! the same object: an optimiser takes them for independent otherwise. Types that may name anything
-//! (characters, members of unions) have no tag here.
+//! clang records at each access the type through which it is made (`!tbaa`), for a member also the
+//! structure that it is part of. Two accesses of the same bytes, one of them a write, are defined only
+//! if these types may name the same object: otherwise an optimiser takes the accesses for independent.
+//! Types that may name anything (characters, members of unions) have no tag here.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -56,7 +56,7 @@ pub fn compile(file: &Path, options: Options) -> Result<Module, Refusal> {
     command.args(["-o", "-"]).arg(&preprocessed);
     let output = clang.run(&mut command)?;
     let ir = String::from_utf8(output.stdout)
-        .map_err(|_| clang.refuse(format!("what {CLANG} writes is no text")))?;
+        .map_err(|_| clang.refuse(format!("the output of {CLANG} is not text")))?;
     if ir.lines().any(calls_by_pointer)
         && let Some(place) = lines.place_of(&["nonnull", "__nonnull__"])
     {
@@ -133,7 +133,7 @@ impl Clang {
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             let first = said.lines().find(|line| line.contains("error:")).unwrap_or("it fails");
-            return Err(self.refuse(format!("{CLANG} refuses the file: {first}")));
+            return Err(self.refuse(format!("{CLANG} rejects the file: {first}")));
         }
         Ok(output)
     }
@@ -149,14 +149,14 @@ impl Clang {
         command.arg(format!("-D__FILE__=\"{}\"", files::FILE_TEXT));
         let output = self.run(command.arg(file))?;
         String::from_utf8(output.stdout)
-            .map_err(|_| self.refuse("the file is no text of UTF-8".into()))
+            .map_err(|_| self.refuse("the file is not UTF-8 text".into()))
     }
 
     /// Places tell tokens apart only if no line is numbered twice.
     fn check_lines(&self, lines: &Preprocessed<'_>) -> Result<(), Refusal> {
         match lines.twice {
             Some((file, line)) => {
-                let what = "a line whose number another one has, too (#line)";
+                let what = "two lines with the same number (#line)";
                 Err(Refusal { place: format!("{file}:{line}"), what: what.into() })
             }
             None => Ok(()),
@@ -185,7 +185,7 @@ impl Clang {
             if let Some((number, word)) = macros::of_compilers(&source, &defined) {
                 return Err(Refusal {
                     place: format!("{}:{number}", path.display()),
-                    what: format!("{word}, which each compiler has in its own way"),
+                    what: format!("{word}, which differs between compilers"),
                 });
             }
         }

@@ -1,5 +1,5 @@
-//! What the source declares of variables and the IR does not say: qualifiers, padding and the widths of
-//! bit-fields, by the debug information.
+//! What the source declares about variables and the IR does not say: qualifiers, padding and the widths
+//! of bit-fields, taken from the debug information.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

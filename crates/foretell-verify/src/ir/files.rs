@@ -1,9 +1,9 @@
-//! `__FILE__`: its text depends on how a compiler is called, so that nothing may depend on it.
+//! `__FILE__`: its text depends on how the compiler is called, so nothing else may depend on it.
 //!
-//! The preprocessor is told to put [`FILE_TEXT`] in its place. Where that is an argument of a function of the
-//! program, of `assert` or of an output function, it is a string of which nobody knows the bytes. Everywhere
-//! else, clang could compute with it before there is IR (`sizeof __FILE__`, `strcmp(__FILE__, "a.c")`), and the
-//! program is refused.
+//! The preprocessor is told to put [`FILE_TEXT`] in its place. Where that is an argument of a function
+//! of the program, of `assert` or of an output function, it is a string whose bytes are unknown.
+//! Everywhere else, clang could compute with it before there is IR (`sizeof __FILE__`,
+//! `strcmp(__FILE__, "a.c")`), and the program is refused.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! Macros that compilers define: a program that asks for what each has in its own way is another one for each.
+//! Macros that compilers predefine: a program that uses one whose value differs between compilers is a
+//! different program for each of them.
 
 use std::collections::HashSet;
 

@@ -6,23 +6,23 @@
 //! few kinds of instructions, each with a short definition, and keeps what optimisation would use
 //! up: `nsw` marks every signed operation, and no access is moved or dropped.
 //!
-//! *Refusal.* What the reader does not know is refused. A construct of a whole file (constructors,
-//! aliases, assembly) refuses the file; an instruction that has no meaning
-//! becomes [`Op::Refused`], and an engine that comes to it gives up with its place.
+//! *Refusal.* What the reader does not know is refused. Because of a construct that concerns the whole
+//! file (constructors, aliases, assembly) the file is refused; an instruction that has no meaning
+//! becomes [`Op::Refused`], and an engine that reaches it gives up and names its place.
 //!
-//! What C leaves undefined must not hide in unoptimised code. So the front end runs as for optimised code
-//! and no pass does: the IR then says by which type memory is accessed (`!tbaa`), which values a load can
-//! give (`!range`), which loops end (`!llvm.loop`) and what parameters promise (`noalias`, `nonnull`,
-//! `dereferenceable`). Metadata of a kind that is not known is refused. What only the source says comes
-//! from the debug information (`restrict` and `const` variables). The engines refuse what breaks such a
-//! promise.
+//! What C leaves undefined must not hide in unoptimised code. So the front end runs as for optimised
+//! code and no pass does: the IR then says by which type memory is accessed (`!tbaa`), which values a
+//! load can give (`!range`), which loops end (`!llvm.loop`) and what parameters promise (`noalias`,
+//! `nonnull`, `dereferenceable`). Metadata of an unknown kind is refused. What only the source says
+//! comes from the debug information (`restrict` and `const` variables). The engines refuse what breaks
+//! such a promise.
 //!
 //! What C leaves open is not in the IR, which has one order of evaluation: clang's syntax tree says which
 //! operands have no order, and which block a compound literal belongs to ([`syntax`]). `docs/src/verify-c.md`
 //! goes through annex J of C17.
 //!
-//! *Assumed*: sizes and alignments of x86-64. A signed number that is shifted to the left has the bits that it has on
-//! the machine: gcc documents that, clang does it, C17 leaves it undefined.
+//! *Assumed*: sizes and alignments of x86-64. Shifting a signed number to the left gives the bits that
+//! the machine gives: gcc documents that, clang does it, C17 leaves it undefined.
 
 pub mod alias;
 pub mod clang;
@@ -30,6 +30,7 @@ mod declared;
 pub mod files;
 mod lex;
 mod macros;
+mod op;
 mod read;
 mod scopes;
 pub mod syntax;
@@ -40,6 +41,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub use alias::{Aliases, TagId};
+pub use op::{
+    Argument, Arithmetic, Cast, Change, Comparison, Copied, Flags, FloatOperation, Index, Op, Order,
+};
 pub use read::read;
 pub(crate) use read::{mask, signed};
 pub use types::{Padding, Struct, Type};
@@ -143,46 +147,6 @@ impl Module {
                 || matches!(&*function.name, "reach_error" | "assume_abort_if_not")
         })
     }
-}
-
-/// An operation of floating point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FloatOperation {
-    /// `+`
-    Add,
-    /// `-`
-    Subtract,
-    /// `*`
-    Multiply,
-    /// `/`
-    Divide,
-    /// The other sign.
-    Negate,
-    /// Without its sign.
-    Absolute,
-    /// True when the operands are one of these; unordered if one is not a number.
-    Compare {
-        /// The first is less.
-        less: bool,
-        /// They are equal.
-        equal: bool,
-        /// The first is greater.
-        greater: bool,
-        /// One is not a number.
-        unordered: bool,
-    },
-    /// The nearest number of an integer.
-    FromInteger {
-        /// Of a signed one.
-        is_signed: bool,
-    },
-    /// The integer in the direction of zero.
-    ToInteger {
-        /// A signed one.
-        is_signed: bool,
-    },
-    /// Of the other precision.
-    Resize,
 }
 
 /// A variable of static lifetime.
@@ -362,398 +326,4 @@ pub enum Constant {
     Same(Arc<Constant>),
     /// Has no meaning here; what it is.
     Refused(Arc<str>),
-}
-
-/// How an atomic operation orders others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Sequentially consistent.
-    Sequential,
-    /// Anything weaker.
-    Weaker,
-}
-
-/// An operation of two integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Arithmetic {
-    /// Sum.
-    Add,
-    /// Difference.
-    Subtract,
-    /// Product.
-    Multiply,
-    /// Quotient of unsigned numbers.
-    DivideUnsigned,
-    /// Quotient of signed numbers, towards zero.
-    DivideSigned,
-    /// Remainder of unsigned numbers.
-    RemainderUnsigned,
-    /// Remainder of signed numbers, with the sign of the dividend.
-    RemainderSigned,
-    /// To the left.
-    ShiftLeft,
-    /// To the right, zeros come in.
-    ShiftRight,
-    /// To the right, the sign stays.
-    ShiftRightSigned,
-    /// Bits of both.
-    And,
-    /// Bits of any.
-    Or,
-    /// Bits of one.
-    Xor,
-}
-
-/// What must hold of an operation, or its result has no value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags {
-    /// The result is right as a signed number.
-    pub no_signed_wrap: bool,
-    /// The result is right as an unsigned number.
-    pub no_unsigned_wrap: bool,
-    /// Nothing is lost (quotients and shifts to the right).
-    pub exact: bool,
-    /// No bit is set in both (`or`).
-    pub disjoint: bool,
-    /// Not negative (`zext`).
-    pub non_negative: bool,
-}
-
-/// A comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Comparison {
-    /// Equal.
-    Equal,
-    /// Not equal.
-    NotEqual,
-    /// Less, as unsigned or signed numbers.
-    Less {
-        /// As signed numbers.
-        signed: bool,
-        /// Or equal.
-        or_equal: bool,
-        /// With the operands exchanged.
-        swapped: bool,
-    },
-}
-
-/// A change of type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cast {
-    /// Upper bits go.
-    Truncate,
-    /// Zeros come in front.
-    ZeroExtend,
-    /// Copies of the sign come in front.
-    SignExtend,
-    /// Pointer to integer, integer to pointer, or nothing at all.
-    Same,
-}
-
-/// An index of an address computation.
-#[derive(Clone, Debug)]
-pub struct Index {
-    /// The index.
-    pub value: Operand,
-    /// Its width.
-    pub bits: u32,
-    /// Bytes from one element to the next.
-    pub stride: u64,
-    /// Elements of the array; absent for a plain pointer.
-    pub length: Option<u64>,
-}
-
-/// What is read, changed and written in one step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// The operand is written.
-    Exchange,
-    /// The result of an operation is written.
-    Compute(Arithmetic),
-    /// The complement of `and`.
-    Nand,
-    /// The greater or smaller one.
-    Extreme {
-        /// The greater.
-        greater: bool,
-        /// As signed numbers.
-        signed: bool,
-    },
-}
-
-/// An argument of a call.
-#[derive(Clone, Debug)]
-pub struct Argument {
-    /// Its type.
-    pub kind: Type,
-    /// Its value.
-    pub value: Operand,
-    /// A copy of so much memory is passed.
-    pub by_value: Option<Type>,
-    /// What is promised of it.
-    pub promises: Promises,
-}
-
-/// A member that is copied with its structure: offset, length, type.
-pub type Copied = (u64, u64, Option<TagId>);
-
-/// What an instruction does.
-#[derive(Clone, Debug)]
-pub enum Op {
-    /// Memory until the function returns.
-    Allocate {
-        /// Of this type
-        content: Type,
-        /// so many times.
-        count: Operand,
-        /// Width of the count.
-        bits: u32,
-        /// Its address is a multiple of this.
-        align: u64,
-        /// A `const` variable of one value: it is written once.
-        constant: bool,
-    },
-    /// Reads memory.
-    Load {
-        /// What is read.
-        kind: Type,
-        /// Where.
-        from: Operand,
-        /// If it is atomic.
-        order: Option<Order>,
-        /// How.
-        manner: Manner,
-    },
-    /// Writes memory.
-    Store {
-        /// What is written.
-        kind: Type,
-        /// Its value.
-        value: Operand,
-        /// Where.
-        to: Operand,
-        /// If it is atomic.
-        order: Option<Order>,
-        /// How.
-        manner: Manner,
-    },
-    /// An operation of two integers.
-    Binary {
-        /// Which.
-        operation: Arithmetic,
-        /// Their width.
-        bits: u32,
-        /// The first.
-        left: Operand,
-        /// The second.
-        right: Operand,
-        /// What must hold.
-        flags: Flags,
-    },
-    /// A truth value.
-    Compare {
-        /// Which.
-        comparison: Comparison,
-        /// Type of both.
-        kind: Type,
-        /// The first.
-        left: Operand,
-        /// The second.
-        right: Operand,
-    },
-    /// A change of type.
-    Convert {
-        /// Which.
-        cast: Cast,
-        /// From this type
-        from: Type,
-        /// to that.
-        to: Type,
-        /// The value.
-        value: Operand,
-        /// What must hold.
-        flags: Flags,
-    },
-    /// Floating point.
-    Float {
-        /// Which.
-        operation: FloatOperation,
-        /// Type of the operands.
-        from: Type,
-        /// Type of the result.
-        to: Type,
-        /// One or two.
-        operands: Vec<Operand>,
-    },
-    /// An address.
-    Address {
-        /// From here
-        base: Operand,
-        /// so many bytes further,
-        offset: i64,
-        /// and further by these.
-        indices: Vec<Index>,
-        /// It stays within what `base` points into.
-        inbounds: bool,
-    },
-    /// One of two values.
-    Select {
-        /// True for the first.
-        condition: Operand,
-        /// Type of both.
-        kind: Type,
-        /// The first.
-        yes: Operand,
-        /// The second.
-        no: Operand,
-    },
-    /// The value that belongs to the block we come from.
-    Phi {
-        /// Type of all.
-        kind: Type,
-        /// Values and blocks.
-        incoming: Vec<(Operand, u32)>,
-    },
-    /// A call.
-    Call {
-        /// What is called.
-        callee: Operand,
-        /// With these.
-        arguments: Vec<Argument>,
-        /// What it gives.
-        result: Type,
-        /// What is promised of that.
-        promises: Promises,
-        /// It is declared to have no effect.
-        no_effect: bool,
-        /// What a copy of a structure copies. None for any other call.
-        fields: Option<Arc<[Copied]>>,
-    },
-    /// A field of an aggregate.
-    Extract {
-        /// Type of the aggregate.
-        kind: Type,
-        /// The aggregate.
-        value: Operand,
-        /// Which field.
-        index: u32,
-    },
-    /// An aggregate with another field.
-    Insert {
-        /// Type of the aggregate.
-        kind: Type,
-        /// The aggregate.
-        value: Operand,
-        /// Type of the field.
-        field_kind: Type,
-        /// The field.
-        field: Operand,
-        /// Which field.
-        index: u32,
-    },
-    /// Reads, changes and writes memory in one step; gives the old value.
-    Modify {
-        /// How.
-        change: Change,
-        /// What is changed.
-        kind: Type,
-        /// Where.
-        at: Operand,
-        /// By what.
-        value: Operand,
-        /// How others are ordered.
-        order: Order,
-        /// The address is a multiple of this.
-        align: u64,
-    },
-    /// Writes if the old value is the expected one; gives the old value and whether it was.
-    Exchange {
-        /// What is changed.
-        kind: Type,
-        /// Where.
-        at: Operand,
-        /// The expected value.
-        expected: Operand,
-        /// The new one.
-        new: Operand,
-        /// How others are ordered.
-        order: Order,
-        /// May fail without a reason.
-        weak: bool,
-        /// The address is a multiple of this.
-        align: u64,
-    },
-    /// Orders other accesses.
-    Fence(Order),
-    /// To another block.
-    Jump(u32),
-    /// To one of two blocks.
-    Branch {
-        /// True for the first.
-        condition: Operand,
-        /// The first.
-        yes: u32,
-        /// The second.
-        no: u32,
-    },
-    /// To one of several blocks.
-    Switch {
-        /// The value that decides.
-        value: Operand,
-        /// Its width.
-        bits: u32,
-        /// The others.
-        cases: Vec<(u128, u32)>,
-        /// If no case fits.
-        default: u32,
-    },
-    /// Back to the caller.
-    Return(Option<(Type, Operand)>),
-    /// Cannot be reached, says the compiler.
-    Unreachable,
-    /// Has no meaning here; what it is.
-    Refused(Box<str>),
-}
-
-impl Op {
-    /// All operands.
-    pub fn operands(&self) -> Vec<&Operand> {
-        match self {
-            Op::Allocate { count, .. } => vec![count],
-            Op::Load { from, .. } => vec![from],
-            Op::Store { value, to, .. } => vec![value, to],
-            Op::Binary { left, right, .. } | Op::Compare { left, right, .. } => vec![left, right],
-            Op::Convert { value, .. } | Op::Extract { value, .. } => vec![value],
-            Op::Address { base, indices, .. } => {
-                [base].into_iter().chain(indices.iter().map(|index| &index.value)).collect()
-            }
-            Op::Float { operands, .. } => operands.iter().collect(),
-            Op::Select { condition, yes, no, .. } => vec![condition, yes, no],
-            Op::Phi { incoming, .. } => incoming.iter().map(|(value, _)| value).collect(),
-            Op::Call { callee, arguments, .. } => {
-                [callee].into_iter().chain(arguments.iter().map(|a| &a.value)).collect()
-            }
-            Op::Insert { value, field, .. } => vec![value, field],
-            Op::Modify { at, value, .. } => vec![at, value],
-            Op::Exchange { at, expected, new, .. } => vec![at, expected, new],
-            Op::Branch { condition, .. } => vec![condition],
-            Op::Switch { value, .. } => vec![value],
-            Op::Return(Some((_, value))) => vec![value],
-            Op::Fence(_) | Op::Jump(_) | Op::Return(None) | Op::Unreachable | Op::Refused(_) => {
-                Vec::new()
-            }
-        }
-    }
-
-    /// The blocks it may jump to.
-    pub fn targets(&self) -> Vec<u32> {
-        match self {
-            Op::Jump(to) => vec![*to],
-            Op::Branch { yes, no, .. } => vec![*yes, *no],
-            Op::Switch { cases, default, .. } => {
-                cases.iter().map(|(_, to)| *to).chain([*default]).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
 }

@@ -190,7 +190,7 @@ impl Reader {
         };
         let address = address.split(' ').next().unwrap_or_default();
         node.address = address.into();
-        let odd = || format!("a line of the syntax tree that is none: {text}");
+        let odd = || format!("a line of the syntax tree that cannot be read: {text}");
         let (begin, rest) = self.location(rest).ok_or_else(odd)?;
         let (end, rest) = match rest.strip_prefix(", ") {
             Some(rest) => self.location(rest).ok_or_else(odd)?,
@@ -300,7 +300,7 @@ impl Reader {
         let kind = node.rest.rsplit('\'').nth(1).unwrap_or_default();
         match node.kind.as_str() {
             "EnumConstantDecl" if kind != "int" => {
-                self.refuse(node, format!("an enumerator that is no int, but {kind}"));
+                self.refuse(node, format!("an enumerator of type {kind}, not int"));
             }
             "DeclRefExpr" => {
                 const OWN_WAYS: [&str; 4] = [

@@ -70,6 +70,7 @@
 //! comes with the gzip reader anyway.
 
 mod chunk;
+mod codes;
 mod collect;
 mod decode;
 mod encode;
