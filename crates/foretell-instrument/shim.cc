@@ -380,6 +380,39 @@ void foretell_split_ways(LLVMValueRef condition, LLVMValueRef before, LLVMValueR
   *fails = wrap(otherwise);
 }
 
+// Puts tests for one case after the other into the place of the switch.
+void foretell_lower_switch(LLVMValueRef value) {
+  auto *choice = unwrap<SwitchInst>(value);
+  auto rest_goes_to = [&](BasicBlock *only) {
+    auto *end = BranchInst::Create(only, choice->getIterator());
+    end->setDebugLoc(choice->getDebugLoc());
+    choice->eraseFromParent();
+  };
+  BasicBlock *otherwise = choice->getDefaultDest();
+  bool exhaustive = isa<UnreachableInst>(&*otherwise->getFirstNonPHIOrDbgOrLifetime());
+  while (choice->getNumCases() > (exhaustive ? 1 : 0)) {
+    auto one = *choice->case_begin();
+    BasicBlock *to = one.getCaseSuccessor(), *block = choice->getParent();
+    BasicBlock *rest = SplitBlock(block, choice);
+    auto *equal = new ICmpInst(block->getTerminator()->getIterator(), CmpInst::ICMP_EQ,
+                               choice->getCondition(), one.getCaseValue());
+    auto *test = BranchInst::Create(to, rest, equal, block->getTerminator()->getIterator());
+    equal->setDebugLoc(choice->getDebugLoc());
+    test->setDebugLoc(choice->getDebugLoc());
+    block->getTerminator()->eraseFromParent();
+    for (PHINode &phi : to->phis()) {
+      int from = phi.getBasicBlockIndex(rest);
+      phi.addIncoming(phi.getIncomingValue(from), block);
+      phi.removeIncomingValue(from, false);
+    }
+    choice->removeCase(choice->case_begin());
+  }
+  if (!exhaustive)
+    return rest_goes_to(otherwise);
+  otherwise->removePredecessor(choice->getParent(), true);
+  rest_goes_to((*choice->case_begin()).getCaseSuccessor());
+}
+
 // Makes the normal destination of the invoke a block that only the invoke reaches, and gives the
 // instruction before which its result can be used.
 LLVMValueRef foretell_after_invoke(LLVMValueRef value) {

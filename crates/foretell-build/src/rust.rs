@@ -47,7 +47,7 @@ pub fn flags() -> Result<Vec<OsString>, BuildError> {
     }
     // Debug information says in which function of the standard library an atomic access was written,
     // which is how locks are recognised. Vectors have no shadows.
-    let others = ["-ldylib=foretell_runtime", "-Cdebuginfo=2", "-Ccodegen-units=1"];
+    let others = ["-ldylib=foretell_runtime", "-Cdebuginfo=2", "-Ccodegen-units=1", "--cfg=foretell"];
     flags.extend(others.map(OsString::from));
     flags.extend(["-Cno-vectorize-loops", "-Cno-vectorize-slp"].map(OsString::from));
     Ok(flags)

@@ -11,7 +11,7 @@
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
-use foretell_abi::rust_lock::{BYTE, READER_WRITER, SHARED, TRY};
+use foretell_abi::rust_lock::{BYTE, READER_WRITER, SHARED, SUBTRACT, TRY};
 use foretell_abi::{Order, Site};
 use foretell_wire::{Kind, ObjectKind, access};
 use libc::c_void;
@@ -58,6 +58,12 @@ impl Word {
             |byte| _ = byte.fetch_add(value as u8, SeqCst),
             |word| _ = word.fetch_add(value, SeqCst),
         );
+    }
+
+    /// Gives what was there.
+    fn subtract(self, value: u32) -> u32 {
+        let byte = |byte: &AtomicU8| byte.fetch_sub(value as u8, SeqCst).into();
+        self.change(byte, |word| word.fetch_sub(value, SeqCst))
     }
 
     fn swap(self, value: u32) -> u32 {
@@ -216,11 +222,11 @@ pub unsafe extern "C" fn __foretell_rust_release(
     let word = Word::new(word, flags);
     let session = Session::begin_hook();
     let busy = session.as_ref().map(|_| Busy::new(word.address));
-    let old = match flags & (READER_WRITER | BYTE) {
+    let old = match flags & (SUBTRACT | BYTE) {
         0 => word.swap(operand),
         // Where others wait by the means of the lock's own library, that gives it back.
         BYTE => word.compare_exchange(LOCKED, operand),
-        _ => word.change(|_| 0, |word| word.fetch_sub(operand, SeqCst)),
+        _ => word.subtract(operand),
     };
     if let Some(mut session) = session {
         session.place = session.recorder().site(site);
