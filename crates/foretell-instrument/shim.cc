@@ -7,6 +7,7 @@
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/DebugProgramInstruction.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
@@ -380,37 +381,24 @@ void foretell_split_ways(LLVMValueRef condition, LLVMValueRef before, LLVMValueR
   *fails = wrap(otherwise);
 }
 
-// Puts tests for one case after the other into the place of the switch.
-void foretell_lower_switch(LLVMValueRef value) {
+// Puts a test whether the switch goes to this block of its successors before the switch.
+void foretell_test_before_switch(LLVMValueRef value, LLVMBasicBlockRef successor) {
   auto *choice = unwrap<SwitchInst>(value);
-  auto rest_goes_to = [&](BasicBlock *only) {
-    auto *end = BranchInst::Create(only, choice->getIterator());
-    end->setDebugLoc(choice->getDebugLoc());
-    choice->eraseFromParent();
-  };
-  BasicBlock *otherwise = choice->getDefaultDest();
-  bool exhaustive = isa<UnreachableInst>(&*otherwise->getFirstNonPHIOrDbgOrLifetime());
-  while (choice->getNumCases() > (exhaustive ? 1 : 0)) {
-    auto one = *choice->case_begin();
-    BasicBlock *to = one.getCaseSuccessor(), *block = choice->getParent();
-    BasicBlock *rest = SplitBlock(block, choice);
-    auto *equal = new ICmpInst(block->getTerminator()->getIterator(), CmpInst::ICMP_EQ,
-                               choice->getCondition(), one.getCaseValue());
-    auto *test = BranchInst::Create(to, rest, equal, block->getTerminator()->getIterator());
-    equal->setDebugLoc(choice->getDebugLoc());
-    test->setDebugLoc(choice->getDebugLoc());
-    block->getTerminator()->eraseFromParent();
-    for (PHINode &phi : to->phis()) {
-      int from = phi.getBasicBlockIndex(rest);
-      phi.addIncoming(phi.getIncomingValue(from), block);
-      phi.removeIncomingValue(from, false);
-    }
-    choice->removeCase(choice->case_begin());
-  }
-  if (!exhaustive)
-    return rest_goes_to(otherwise);
-  otherwise->removePredecessor(choice->getParent(), true);
-  rest_goes_to((*choice->case_begin()).getCaseSuccessor());
+  BasicBlock *to = unwrap(successor), *block = choice->getParent();
+  bool is_default = choice->getDefaultDest() == to;
+  IRBuilder<> builder(choice);
+  Value *any = builder.getFalse();
+  for (auto &one : choice->cases())
+    if ((one.getCaseSuccessor() == to) != is_default)
+      any = builder.CreateOr(any, builder.CreateICmpEQ(choice->getCondition(), one.getCaseValue()));
+  if (is_default)
+    any = builder.CreateNot(any);
+  BasicBlock *rest = SplitBlock(block, choice);
+  auto *test = BranchInst::Create(to, rest, any, block->getTerminator()->getIterator());
+  test->setDebugLoc(choice->getDebugLoc());
+  block->getTerminator()->eraseFromParent();
+  for (PHINode &phi : to->phis())
+    phi.addIncoming(phi.getIncomingValueForBlock(rest), block);
 }
 
 // Makes the normal destination of the invoke a block that only the invoke reaches, and gives the

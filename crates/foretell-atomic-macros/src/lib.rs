@@ -7,13 +7,13 @@ use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenSt
 pub fn atomic(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let mut tokens: Vec<TokenTree> = item.into_iter().collect();
     let last = tokens.pop();
-    let is_word = |token: &TokenTree, word: &str| {
-        matches!(token, TokenTree::Ident(ident) if ident.to_string() == word)
-    };
+    let is_word = |token: &TokenTree, word: &str| matches!(token, TokenTree::Ident(ident) if ident.to_string() == word);
     let at = tokens.iter().position(|token| is_word(token, "fn"));
     let name = at.and_then(|at| tokens.get(at + 1)).map(ToString::to_string);
     let (Some(at), Some(name), Some(TokenTree::Group(body))) = (at, name, last) else {
-        return error("`#[foretell::atomic]` is for functions; for a block there is `foretell::atomic_block!`");
+        return error(
+            "`#[foretell::atomic]` is for functions; for a block there is `foretell::atomic_block!`",
+        );
     };
     if !arguments.is_empty() || body.delimiter() != Delimiter::Brace {
         return error("`#[foretell::atomic]` takes no arguments, and a function with a body");

@@ -79,8 +79,9 @@ pub struct Awaits {
     pub loops: Vec<(Block, Vec<Block>)>,
     /// Looks by which such a loop, or its begin, decides.
     pub looks: Vec<Look>,
-    /// Switches that decide whether such a loop goes round again: it is one once they are branches.
-    pub switches: Vec<Value>,
+    /// Switches that decide whether such a loop goes round again, and the way that does: a branch in front of
+    /// them makes it one that waits.
+    pub switches: Vec<(Value, Block)>,
     /// Branches one side of which goes straight to the next round, and the outcome that does.
     tests: HashMap<Value, bool>,
 }
@@ -352,7 +353,7 @@ fn waits(
     found: &Loop,
     locals: &Locals,
     looking: &HashSet<Value>,
-    switches: &mut Vec<Value>,
+    switches: &mut Vec<(Value, Block)>,
 ) -> Option<(HashMap<Value, bool>, Vec<Look>)> {
     let inevitable = graph.inevitable(found);
     let mut stored: HashSet<Value> = HashSet::new();
@@ -410,12 +411,14 @@ fn waits(
     for &block in &found.body {
         let Some(end) = graph.blocks[block].terminator() else { continue };
         let again = |next: usize| next == found.header || inevitable.contains(&next);
-        let next = &graph.successors[block];
-        if end.opcode() == Opcode::LLVMSwitch
-            && next.len() <= LONGEST_SWITCH
-            && next.iter().any(|&next| again(next) != again(graph.successors[block][0]))
-        {
-            switches.push(end);
+        if end.opcode() == Opcode::LLVMSwitch {
+            let next: HashSet<usize> = graph.successors[block].iter().copied().collect();
+            let round: Vec<usize> = next.iter().copied().filter(|&next| again(next)).collect();
+            if let [round] = round[..]
+                && (2..=LONGEST_SWITCH).contains(&next.len())
+            {
+                switches.push((end, graph.blocks[round]));
+            }
         }
         if end.opcode() != Opcode::LLVMBr || !end.is_conditional() {
             continue;

@@ -65,7 +65,9 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
     };
     let mut awaits = find(&blocks);
     if !awaits.switches.is_empty() {
-        awaits.switches.iter().for_each(|switch| switch.lower_switch());
+        for &(switch, round) in &awaits.switches {
+            switch.test_before_switch(round);
+        }
         blocks = function.reachable_blocks();
         awaits = find(&blocks);
     }

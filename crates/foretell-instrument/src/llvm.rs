@@ -91,7 +91,7 @@ unsafe extern "C" {
         holds: *mut LLVMValueRef,
         fails: *mut LLVMValueRef,
     );
-    fn foretell_lower_switch(value: LLVMValueRef);
+    fn foretell_test_before_switch(value: LLVMValueRef, successor: LLVMBasicBlockRef);
     fn foretell_after_invoke(value: LLVMValueRef) -> LLVMValueRef;
     fn foretell_first_insertion_point(block: LLVMBasicBlockRef) -> LLVMValueRef;
     fn foretell_append_constructor(module: LLVMModuleRef, function: LLVMValueRef, priority: c_int);
@@ -450,9 +450,9 @@ impl Value {
         unsafe { foretell_is_by_value_parameter(self.0) != 0 }
     }
 
-    /// Puts tests for one case after the other into the place of the switch, which is gone then.
-    pub fn lower_switch(self) {
-        unsafe { foretell_lower_switch(self.0) }
+    /// Puts a test whether the switch goes to this block of its successors before the switch.
+    pub fn test_before_switch(self, successor: Block) {
+        unsafe { foretell_test_before_switch(self.0, successor.0) }
     }
 
     /// Gives the invoke a normal destination of its own, and the place where its result begins.

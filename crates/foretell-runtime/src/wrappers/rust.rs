@@ -556,9 +556,18 @@ pub unsafe extern "C-unwind" fn __foretell_rust_park_thread(
 /// How many words a `Barrier` has.
 const BARRIER_WORDS: usize = 5;
 
+/// Which word of a `Barrier` says for how many threads it is. (Between the others there may be anything.)
+fn parties_at() -> Option<usize> {
+    const MARK: usize = 0x5a5a_5a5a_5a5a_5a5a;
+    let barrier = std::sync::Barrier::new(MARK);
+    let words = (&raw const barrier).cast::<u64>();
+    // SAFETY: words of the barrier.
+    let word = |at: usize| unsafe { words.add(at).read_volatile() };
+    let fits = size_of_val(&barrier) == BARRIER_WORDS * size_of::<u64>();
+    (0..BARRIER_WORDS).find(|&at| fits && word(at) == MARK as u64)
+}
+
 /// `Barrier::wait`: whether this thread is the leader.
-///
-/// For how many threads a barrier is, is the only word of it that is not 0 before anybody has come.
 ///
 /// # Safety
 /// Called by instrumented code as the library's function would be.
@@ -570,11 +579,8 @@ pub unsafe extern "C-unwind" fn __foretell_rust_barrier(
     if let Some(mut session) = Session::begin() {
         session.point();
         // SAFETY: the program's barrier, which is so large.
-        let word = |at: usize| unsafe { (*words.add(at)).load(SeqCst) };
-        let mut set = (0..BARRIER_WORDS).map(word).filter(|word| *word != 0);
-        if let (Some(parties), None) = (set.next(), set.next())
-            && let Ok(parties) = u32::try_from(parties)
-        {
+        let parties = parties_at().map(|at| unsafe { (*words.add(at)).load(SeqCst) });
+        if let Some(Ok(parties @ 1..)) = parties.map(u32::try_from) {
             let number = barrier::of(session.turn(), words as u64, parties);
             return barrier::meet(session, number);
         }
