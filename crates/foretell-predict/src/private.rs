@@ -415,6 +415,14 @@ mod tests {
     }
 
     #[test]
+    fn of_branches_in_a_trace_that_waits_only_those_stay_that_a_mark_is_about() {
+        let body = "main a = read own = 0\nmain write own = 1 := (+ a 1)\nmain b = read own = 1\n\
+                    main branch (= b 1) true\nmain write shared = 1\nother await\n\
+                    other c = read other_own = 0\nother branch (= c 0) true\nother await-test\n";
+        assert_eq!(kept(body), Some(vec![0, 5, 6, 7, 8, 9]));
+    }
+
+    #[test]
     fn what_depends_on_shared_memory_stays() {
         let body = "other write shared = 5\nmain a = read shared = 5\nmain write own = 6 := (+ a 1)\n\
                     main b = read own = 6\nmain branch (= b 6) true\n\
