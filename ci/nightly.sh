@@ -40,4 +40,5 @@ FORETELL_BIN=target/release scripts/cluster.sh
 FORETELL_BIN=target/release scripts/corpus.sh zlib bzip2 re2
 FORETELL_BIN=target/release scripts/real_programs.sh pbzip2 zlib zstd
 FORETELL_BIN=target/release scripts/libraries.sh
+FORETELL_BIN=target/release scripts/crates.sh
 cargo test --locked -p foretell-trace --features parquet --test parquet

@@ -180,6 +180,49 @@ pub fn build_source(source: &str, name: &str, scratch: &Path) -> Result<Builds, 
     })
 }
 
+/// The builds of a program in Rust: plain, with ThreadSanitizer, and with our plugin.
+fn build_rust(name: &str, scratch: &Path) -> Result<[PathBuf; 3], String> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.rs"));
+    let program = |what: &str| scratch.join(format!("{name}-rust-{what}"));
+    let compile = |what: &str, flags: &[&str]| {
+        let (bootstrap, on) = foretell_build::rust::BOOTSTRAP;
+        let mut command = Command::new(foretell_build::rust::compiler());
+        command.env(bootstrap, on).args(["--edition=2024", "-Copt-level=1", "-g"]).args(flags);
+        run(command.arg("-o").arg(program(what)).arg(&source)).map(|()| program(what))
+    };
+    // The standard library comes without ThreadSanitizer.
+    let sanitizer = ["-Zsanitizer=thread", "-Cunsafe-allow-abi-mismatch=sanitizer"];
+    let ours = program("ours");
+    let mut command =
+        foretell_build::rust::command(&source, &ours).map_err(|error| error.to_string())?;
+    run(&mut command)?;
+    Ok([compile("plain", &[])?, compile("tsan", &sanitizer)?, ours])
+}
+
+/// Recording beside ThreadSanitizer on a program in Rust.
+fn rust_aims(scratch: &Path) -> Result<Vec<Aim>, String> {
+    const NAMES: [&str; 4] = ["plain", "ThreadSanitizer of rustc", "record --concrete", "record"];
+    let words = [OsString::from("1000000")];
+    let [program, sanitized, ours] = build_rust("locks", scratch)?;
+    // It reports races of the library's locks, which it does not see. The time is without these reports.
+    let sanitizer = || {
+        let mut command = Command::new(&sanitized);
+        run(command.args(&words).env("TSAN_OPTIONS", "report_bugs=0")).map(|()| String::new())
+    };
+    let ways = [
+        plain(NAMES[0], &program, &words),
+        Way { name: NAMES[1], writes: None, run: Box::new(sanitizer) },
+        recorded(NAMES[2], &ours, &words, scratch, (true, Form::Log)),
+        recorded(NAMES[3], &ours, &words, scratch, (false, Form::Log)),
+    ];
+    let costs = compare("locks of std::sync::Mutex in Rust, 1000000", &ways)?;
+    let aims = [
+        aim("Rust: concrete recording, ThreadSanitizer".into(), &costs, NAMES[2], NAMES[1], 1.0),
+        aim("Rust: symbolic recording, ThreadSanitizer".into(), &costs, NAMES[3], NAMES[1], 3.0),
+    ];
+    Ok(aims.into_iter().flatten().collect())
+}
+
 /// What to record, with the program's streams out of the way.
 pub fn options(program: &Path, words: &[OsString], output: PathBuf) -> RecordOptions {
     let mut options = RecordOptions::new(program, output);
@@ -296,6 +339,7 @@ pub fn table() -> Result<(), String> {
         let what = format!("{name}: sync-only, the plain program");
         aims.extend(aim(what, &costs, SYNC, PLAIN, 2.5));
     }
+    aims.extend(rust_aims(&scratch)?);
     let words = real_program(&scratch)?;
     let program = Path::new("xz");
     let ways = [plain(PLAIN, program, &words), sync_only(program, &words, &scratch)];

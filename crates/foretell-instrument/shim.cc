@@ -7,6 +7,7 @@
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/DebugProgramInstruction.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
@@ -378,6 +379,26 @@ void foretell_split_ways(LLVMValueRef condition, LLVMValueRef before, LLVMValueR
                                 weights);
   *holds = wrap(then);
   *fails = wrap(otherwise);
+}
+
+// Puts a test whether the switch goes to this block of its successors before the switch.
+void foretell_test_before_switch(LLVMValueRef value, LLVMBasicBlockRef successor) {
+  auto *choice = unwrap<SwitchInst>(value);
+  BasicBlock *to = unwrap(successor), *block = choice->getParent();
+  bool is_default = choice->getDefaultDest() == to;
+  IRBuilder<> builder(choice);
+  Value *any = builder.getFalse();
+  for (auto &one : choice->cases())
+    if ((one.getCaseSuccessor() == to) != is_default)
+      any = builder.CreateOr(any, builder.CreateICmpEQ(choice->getCondition(), one.getCaseValue()));
+  if (is_default)
+    any = builder.CreateNot(any);
+  BasicBlock *rest = SplitBlock(block, choice);
+  auto *test = BranchInst::Create(to, rest, any, block->getTerminator()->getIterator());
+  test->setDebugLoc(choice->getDebugLoc());
+  block->getTerminator()->eraseFromParent();
+  for (PHINode &phi : to->phis())
+    phi.addIncoming(phi.getIncomingValueForBlock(rest), block);
 }
 
 // Makes the normal destination of the invoke a block that only the invoke reaches, and gives the

@@ -487,6 +487,8 @@ pub mod rust_lock {
     pub const TRY: u32 = 4;
     /// The word is a byte; otherwise it has 32 bits.
     pub const BYTE: u32 = 8;
+    /// It is given back by a subtraction.
+    pub const SUBTRACT: u32 = 16;
 }
 
 /// What is done to a channel of Rust's standard library: for the hooks `rust_channel_begin` and

@@ -45,9 +45,16 @@ pub fn flags() -> Result<Vec<OsString>, BuildError> {
         flags.push(prefixed("-Lnative=", directory.as_os_str()));
         flags.push(prefixed("-Clink-arg=-Wl,-rpath,", directory.as_os_str()));
     }
-    // Debug information says in which function of the standard library an atomic access was written,
+    // What is generic is compiled with the program, also where the libraries have it compiled: that would not be
+    // seen. Debug information says in which function of the standard library an atomic access was written,
     // which is how locks are recognised. Vectors have no shadows.
-    let others = ["-ldylib=foretell_runtime", "-Cdebuginfo=2", "-Ccodegen-units=1"];
+    let others = [
+        "-ldylib=foretell_runtime",
+        "-Cdebuginfo=2",
+        "-Ccodegen-units=1",
+        "--cfg=foretell",
+        "-Zshare-generics=no",
+    ];
     flags.extend(others.map(OsString::from));
     flags.extend(["-Cno-vectorize-loops", "-Cno-vectorize-slp"].map(OsString::from));
     Ok(flags)

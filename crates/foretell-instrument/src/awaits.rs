@@ -25,6 +25,7 @@ use crate::dominance::Dominators;
 use crate::llvm::{Block, Opcode, Predicate, Value};
 use crate::locals::{Local, Locals};
 use crate::polled::{self, Locking};
+use crate::rust;
 use std::collections::{HashMap, HashSet};
 
 /// Functions that do nothing but let others go first.
@@ -65,6 +66,8 @@ const COMPARISONS: [Predicate; 6] = [
 ];
 /// Assembly that does nothing but wait a moment.
 const PAUSING_ASSEMBLY: &[&str] = &["", "pause", "rep; nop", "rep;nop", "rep nop", "nop"];
+/// A switch with more ways than this decides nothing about waiting.
+const LONGEST_SWITCH: usize = 8;
 /// Intrinsics that do nothing to memory.
 const HARMLESS_INTRINSICS: &[&str] =
     &["dbg.", "lifetime.", "assume", "expect", "x86.sse2.pause", "experimental.noalias"];
@@ -76,6 +79,9 @@ pub struct Awaits {
     pub loops: Vec<(Block, Vec<Block>)>,
     /// Looks by which such a loop, or its begin, decides.
     pub looks: Vec<Look>,
+    /// Switches that decide whether such a loop goes round again, and the way that does: a branch in front of
+    /// them makes it one that waits.
+    pub switches: Vec<(Value, Block)>,
     /// Branches one side of which goes straight to the next round, and the outcome that does.
     tests: HashMap<Value, bool>,
 }
@@ -207,7 +213,8 @@ impl Awaits {
         let mut awaits = Awaits::default();
         for header in 0..blocks.len() {
             if let Some(found) = graph.loop_at(header)
-                && let Some((tests, looks)) = waits(&graph, &found, locals, looking)
+                && let Some((tests, looks)) =
+                    waits(&graph, &found, locals, looking, &mut awaits.switches)
             {
                 let entries: Vec<Block> =
                     found.entries.iter().map(|&entry| blocks[entry]).collect();
@@ -346,6 +353,7 @@ fn waits(
     found: &Loop,
     locals: &Locals,
     looking: &HashSet<Value>,
+    switches: &mut Vec<(Value, Block)>,
 ) -> Option<(HashMap<Value, bool>, Vec<Look>)> {
     let inevitable = graph.inevitable(found);
     let mut stored: HashSet<Value> = HashSet::new();
@@ -402,10 +410,19 @@ fn waits(
     let mut tests = HashMap::new();
     for &block in &found.body {
         let Some(end) = graph.blocks[block].terminator() else { continue };
+        let again = |next: usize| next == found.header || inevitable.contains(&next);
+        if end.opcode() == Opcode::LLVMSwitch {
+            let next: HashSet<usize> = graph.successors[block].iter().copied().collect();
+            let round: Vec<usize> = next.iter().copied().filter(|&next| again(next)).collect();
+            if let [round] = round[..]
+                && (2..=LONGEST_SWITCH).contains(&next.len())
+            {
+                switches.push((end, graph.blocks[round]));
+            }
+        }
         if end.opcode() != Opcode::LLVMBr || !end.is_conditional() {
             continue;
         }
-        let again = |next: usize| next == found.header || inevitable.contains(&next);
         if let [when_true, when_false] = graph.successors[block][..]
             && again(when_true) != again(when_false)
         {
@@ -574,6 +591,6 @@ fn is_harmless_call(call: Value) -> bool {
     callee.as_function().is_some_and(|function| match &*function.name() {
         "nanosleep" | "thrd_sleep" => tells_nobody(1),
         "clock_nanosleep" => tells_nobody(3),
-        name => PAUSES.contains(&name),
+        name => PAUSES.contains(&name) || rust::is_pause(name),
     })
 }

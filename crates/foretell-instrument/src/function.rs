@@ -53,24 +53,30 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
             end.after_invoke();
         }
     }
-    let blocks = function.reachable_blocks();
+    let mut blocks = function.reachable_blocks();
     let Some(entry) = blocks.first() else { return };
     let Some(start) = gather_allocas(module, entry.instructions()) else { return };
+    let locals = Locals::find(blocks.iter().flat_map(|block| block.instructions()));
+    // Without expressions no branch is known to depend on what was read.
+    let waits = module.mode == Mode::Symbolic && !rust_channels::never_waits(function);
+    let find = |blocks: &[Block]| match waits {
+        true => Awaits::find(blocks, &locals, &module.looking),
+        false => Awaits::default(),
+    };
+    let mut awaits = find(&blocks);
+    if !awaits.switches.is_empty() {
+        for &(switch, round) in &awaits.switches {
+            switch.test_before_switch(round);
+        }
+        blocks = function.reachable_blocks();
+        awaits = find(&blocks);
+    }
     let instructions: Vec<Value> = blocks.iter().flat_map(|b| b.instructions()).collect();
-    let locals = Locals::find(instructions.iter().copied());
     let may = match module.mode {
         Mode::Symbolic => {
             MaySymbolic::find(function, &blocks, &instructions, &locals, &module.module)
         }
         Mode::Concrete => MaySymbolic::nothing(),
-    };
-
-    // Without expressions no branch is known to depend on what was read.
-    let awaits = match module.mode {
-        Mode::Symbolic if !rust_channels::never_waits(function) => {
-            Awaits::find(&blocks, &locals, &module.looking)
-        }
-        _ => Awaits::default(),
     };
 
     module.builder.place_before(start);

@@ -91,6 +91,7 @@ unsafe extern "C" {
         holds: *mut LLVMValueRef,
         fails: *mut LLVMValueRef,
     );
+    fn foretell_test_before_switch(value: LLVMValueRef, successor: LLVMBasicBlockRef);
     fn foretell_after_invoke(value: LLVMValueRef) -> LLVMValueRef;
     fn foretell_first_insertion_point(block: LLVMBasicBlockRef) -> LLVMValueRef;
     fn foretell_append_constructor(module: LLVMModuleRef, function: LLVMValueRef, priority: c_int);
@@ -449,6 +450,11 @@ impl Value {
         unsafe { foretell_is_by_value_parameter(self.0) != 0 }
     }
 
+    /// Puts a test whether the switch goes to this block of its successors before the switch.
+    pub fn test_before_switch(self, successor: Block) {
+        unsafe { foretell_test_before_switch(self.0, successor.0) }
+    }
+
     /// Gives the invoke a normal destination of its own, and the place where its result begins.
     pub fn after_invoke(self) -> Value {
         Value(unsafe { foretell_after_invoke(self.0) })
@@ -653,6 +659,11 @@ impl Value {
     /// Keeps the function from being inlined.
     pub fn never_inline(self) {
         self.set_function_attribute("noinline", &["alwaysinline", "inlinehint"]);
+    }
+
+    /// The function throws nothing.
+    pub fn never_unwinds(self) {
+        self.set_function_attribute("nounwind", &[]);
     }
 
     /// Calls of the function are not made depend on more or fewer conditions than they do.

@@ -15,8 +15,8 @@ use crate::llvm::{self, Builder, Opcode, Value};
 use crate::module::ModuleContext;
 use crate::rust_channels;
 use crate::rust_names::{is_mangled, plain_path};
-use foretell_abi::rust_lock::{BYTE, READER_WRITER, SHARED, TRY};
-use foretell_abi::{Hook, Unseen};
+use foretell_abi::rust_lock::{BYTE, READER_WRITER, SHARED, SUBTRACT, TRY};
+use foretell_abi::{Hook, RmwKind, Unseen};
 use std::collections::HashMap;
 
 /// What an atomic access in a function of the library is.
@@ -30,6 +30,9 @@ enum Role {
     Unpark,
     /// A load of how many threads of a scope run, until none does.
     AwaitScope,
+    /// A load of how many threads panic. The library's own functions count them, which nobody sees; where the
+    /// count is not 0, a thread asks whether it is one of them.
+    Panicking,
 }
 
 /// By the functions that the accesses were written in.
@@ -49,12 +52,16 @@ const ROLES: &[(&str, Role)] = &[
     ("parking_lot::raw_mutex::RawMutex::lock", Role::Acquire(BYTE)),
     ("parking_lot::raw_mutex::RawMutex::try_lock", Role::Acquire(BYTE | TRY)),
     ("parking_lot::raw_mutex::RawMutex::unlock", Role::Release(BYTE)),
+    ("parking_lot::raw_mutex::RawMutex::unlock_inner", Role::Release(BYTE)),
+    ("parking_lot::raw_mutex::RawMutex::unlock_fair", Role::Release(BYTE)),
     ("spin::mutex::spin::SpinMutex::lock", Role::Acquire(BYTE)),
     ("spin::mutex::spin::SpinMutex::try_lock_weak", Role::Acquire(BYTE)),
     ("spin::mutex::spin::SpinMutex::try_lock", Role::Acquire(BYTE | TRY)),
     ("spin::mutex::spin::SpinMutexGuard::drop", Role::Release(BYTE)),
+    ("spin::mutex::spin::SpinMutex::force_unlock", Role::Release(BYTE)),
     ("std::sys::sync::thread_parking::futex::Parker::unpark", Role::Unpark),
     ("std::thread::scoped::scope", Role::AwaitScope),
+    ("std::panicking::panic_count::count_is_zero", Role::Panicking),
 ];
 
 /// Functions of the library that are called through a detour, and the runtime's hooks.
@@ -110,11 +117,26 @@ pub fn is_output_only(symbol: &str) -> bool {
     path(symbol).is_some_and(|path| OUTPUT.contains(&path.as_str()))
 }
 
+/// Functions that do nothing but let others go first.
+const PAUSES: &[&str] = &[
+    "std::thread::functions::yield_now",
+    "std::thread::functions::sleep",
+    "core::hint::spin_loop",
+];
+
+/// Whether the function of this name does nothing but let others go first.
+pub fn is_pause(symbol: &str) -> bool {
+    path(symbol).is_some_and(|path| PAUSES.contains(&path.as_str()))
+}
+
 /// What is done before a module is optimised.
 pub fn prepare(module: llvm::Module) {
     inline_atomics(module);
     rust_channels::watch(module);
     mark_handlers(module);
+    for function in module.functions().into_iter().filter(|function| is_pause(&function.name())) {
+        function.never_unwinds();
+    }
 }
 
 /// The function of the compiler's in which a panic is caught: what is called, its data, what then.
@@ -295,6 +317,9 @@ fn replace_access(context: &mut ModuleContext, function: Value, access: Value, r
         let word = access.operand(0);
         match role {
             Role::Acquire(_) => access.replace_by(constants.null_of(access.ty())),
+            Role::Panicking if access.ty() == constants.int64 => {
+                access.replace_by(constants.constant64(1));
+            }
             Role::AwaitScope if access.ty() == constants.int64 => {
                 context.builder.place_before(access);
                 let left = context.hook(Hook::RustScopeWait, &[word, site]);
@@ -332,6 +357,8 @@ fn replace_access(context: &mut ModuleContext, function: Value, access: Value, r
             exchanged(context, access, old, given);
         }
         (Opcode::LLVMAtomicRMW, Role::Release(flags)) => {
+            let subtracts = access.rmw_kind() == RmwKind::Sub;
+            let flags = if subtracts { flags | SUBTRACT } else { flags };
             let arguments = [word, wide(context, given), constants.constant32(flags), site];
             let old = context.hook(Hook::RustRelease, &arguments);
             access.replace_by(context.builder.integer_cast(old, ty, false));

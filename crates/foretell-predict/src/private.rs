@@ -11,7 +11,7 @@
 //! not. Guaranteed: the answers to all questions are the same without what is left out. That memory is freed
 //! counts as a write to it, and what is used after it was freed stays: that is what crashes are.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foretell_trace::{EventId, Op, Term, TermId, ThreadId, Trace};
 
@@ -43,8 +43,11 @@ pub(crate) fn reduced(trace: &Trace) -> Option<Reduced> {
     let mut accesses = Accesses::new(trace);
     let constants = join_terms(trace, &mut accesses, &mut groups)?;
     join_accesses(trace, &mut accesses, &constants, &mut groups)?;
-    // What a mark in a loop that waits is about is the branch before it.
-    let waits = trace.events.iter().any(|event| matches!(event.op, Op::Await(_)));
+    let awaited = awaited(trace);
+    for &branch in &awaited {
+        let terms = trace.event(branch).op.terms();
+        terms.into_iter().for_each(|term| groups.keep(node_of_term(term)));
+    }
     let mut here = Vec::new();
     let mut stays = vec![true; trace.events.len()];
     for (position, event) in trace.events.iter().enumerate() {
@@ -54,7 +57,7 @@ pub(crate) fn reduced(trace: &Trace) -> Option<Reduced> {
                 here.first().is_none_or(|access| groups.stays(node_of_cell(access.cell)))
             }
             Op::Branch(condition) => match condition.term {
-                _ if waits => true,
+                _ if awaited.contains(&EventId::from(position)) => true,
                 Some(term) if !constants[term.index()] => groups.stays(node_of_term(term)),
                 _ => false,
             },
@@ -67,6 +70,20 @@ pub(crate) fn reduced(trace: &Trace) -> Option<Reduced> {
     }
     let (trace, origin) = trace.keeping(|event| stays[event.index()]);
     Some(Reduced { trace, origin })
+}
+
+/// The branches that marks in loops that wait are about: the one before each of them.
+fn awaited(trace: &Trace) -> HashSet<EventId> {
+    let mut last: HashMap<ThreadId, EventId> = HashMap::new();
+    let mut awaited = HashSet::new();
+    for (position, event) in trace.events.iter().enumerate() {
+        match event.op {
+            Op::Branch(_) => _ = last.insert(event.thread, EventId::from(position)),
+            Op::Await(_) => awaited.extend(last.get(&event.thread)),
+            _ => {}
+        }
+    }
+    awaited
 }
 
 /// A term belongs to the memory of the reads in it. Says which terms have none.
@@ -395,6 +412,14 @@ mod tests {
         // A thread that nobody forked may run from the start.
         let third = text.replace("main, other", "main, other, third");
         assert_eq!(kept(&format!("{third}third d = read table = 7\n")), None);
+    }
+
+    #[test]
+    fn of_branches_in_a_trace_that_waits_only_those_stay_that_a_mark_is_about() {
+        let body = "main a = read own = 0\nmain write own = 1 := (+ a 1)\nmain b = read own = 1\n\
+                    main branch (= b 1) true\nmain write shared = 1\nother await\n\
+                    other c = read other_own = 0\nother branch (= c 0) true\nother await-test\n";
+        assert_eq!(kept(body), Some(vec![0, 5, 6, 7, 8, 9]));
     }
 
     #[test]

@@ -11,7 +11,7 @@ const GONE: u32 = u32::MAX;
 
 impl Trace {
     /// The trace with these events only, and for each of them which one it was. Events that stay must not refer
-    /// to values that others read. For traces that were recorded: symbols and terms about the order are not
+    /// to values that others read (or this panics). For traces that were recorded: symbols and terms about the order are not
     /// in those.
     pub fn keeping(&self, stays: impl Fn(EventId) -> bool) -> (Trace, Vec<EventId>) {
         let mut origin = Vec::new();
@@ -37,8 +37,8 @@ impl Trace {
         let (mut terms, mut copies) = (TermStore::default(), HashMap::new());
         let mut moved = |terms: &mut TermStore, leaf| match *self.terms.term(leaf) {
             Term::ReadValue(thread, index) => {
-                let new = indices[thread.index()].get(index as usize).copied();
-                let new = new.filter(|&new| new != GONE).unwrap_or(index);
+                let new = indices[thread.index()][index as usize];
+                assert_ne!(new, GONE, "an event that stays refers to a read that does not");
                 terms.read_value(thread, new, self.terms.sort(leaf))
             }
             Term::Variable(variable) => terms.variable(variable, self.terms.sort(leaf)),

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 /// The examples and how `foretell test` must end on them.
-const EXPECTED: [(&str, i32); 21] = [
+const EXPECTED: [(&str, i32); 25] = [
     ("bank", 10),
     ("channel_order", 10),
     ("double_init", 10),
@@ -19,15 +19,19 @@ const EXPECTED: [(&str, i32); 21] = [
     ("poisoned", 10),
     ("rwlock_upgrade", 10),
     ("scoped_sum", 10),
+    ("spinlock", 10),
     ("ok_bank", 0),
+    ("ok_barrier", 0),
     ("ok_bounded", 0),
     ("ok_caught", 0),
     ("ok_channel", 0),
     ("ok_condvar", 0),
     ("ok_counter", 0),
     ("ok_once", 0),
+    ("ok_poisoned", 0),
     ("ok_rwlock", 0),
     ("ok_scope", 0),
+    ("ok_spinlock", 0),
 ];
 
 fn examples() -> PathBuf {
@@ -213,6 +217,13 @@ mod tests {
     }
 
     #[test]
+    fn scoped() {
+        let sum = Mutex::new(0);
+        std::thread::scope(|scope| _ = scope.spawn(|| *sum.lock().unwrap() += 1));
+        assert_eq!(sum.into_inner().unwrap(), 1);
+    }
+
+    #[test]
     #[ignore]
     fn ignored() {
         panic!();
@@ -227,7 +238,10 @@ fn each_test_of_a_package_is_a_program_of_its_own() {
     let listed = workshop.foretell(&["cargo", "test", "--list", "--", "--lib", "--offline"]);
     let listed_text = String::from_utf8_lossy(&listed.stdout).into_owned();
     let said = String::from_utf8_lossy(&listed.stderr).into_owned();
-    assert_eq!(listed_text, "sums: tests::one_step\nsums: tests::two_steps\n", "{said}");
+    assert_eq!(
+        listed_text, "sums: tests::one_step\nsums: tests::scoped\nsums: tests::two_steps\n",
+        "{said}"
+    );
     let words = ["--format", "json", "cargo", "test", "--junit", "all.xml", "--"];
     let tested = workshop.foretell(&[words.as_slice(), &["--lib", "--offline"]].concat());
     let result: Value = serde_json::from_slice(&tested.stdout)
@@ -239,11 +253,13 @@ fn each_test_of_a_package_is_a_program_of_its_own() {
         .flatten()
         .map(|test| (test["name"].as_str(), test["exit"].as_i64()))
         .collect();
-    assert_eq!(codes.len(), 2, "{result:#}");
+    assert_eq!(codes.len(), 3, "{result:#}");
     assert!(matches!(codes[0], (Some("tests::one_step"), Some(0 | 12))), "{result:#}");
-    assert_eq!(codes[1], (Some("tests::two_steps"), Some(10)), "{result:#}");
+    // The end of a scope waits for its threads; the harness has compiled what tells it, too.
+    assert!(matches!(codes[1], (Some("tests::scoped"), Some(0 | 12))), "{result:#}");
+    assert_eq!(codes[2], (Some("tests::two_steps"), Some(10)), "{result:#}");
     let junit = std::fs::read_to_string(workshop.0.join("all.xml")).expect("written");
-    assert!(junit.contains("tests=\"2\" failures=\"1\""), "{junit}");
+    assert!(junit.contains("tests=\"3\" failures=\"1\""), "{junit}");
     let failed = junit.split("<testcase").find(|case| case.contains("<failure"));
     assert!(failed.is_some_and(|case| case.contains("\"tests::two_steps\"")), "{junit}");
     let none = workshop.foretell(&["cargo", "test", "nowhere", "--", "--lib", "--offline"]);
@@ -262,19 +278,104 @@ fn locks_of_parking_lot_are_locks() {
     }
     let workshop = Workshop::new("parking_lot");
     std::fs::create_dir_all(workshop.0.join("src/bin")).expect("a folder");
-    for file in ["Cargo.toml", "Cargo.lock", "src/bin/bank.rs", "src/bin/ok_bank.rs"] {
+    for file in
+        ["Cargo.toml", "Cargo.lock", "src/bin/bank.rs", "src/bin/ok_bank.rs", "src/bin/ok_newer.rs"]
+    {
         std::fs::copy(package.join(file), workshop.0.join(file)).expect("copied");
     }
     let built = workshop.foretell(&["cargo", "build", "--locked", "--offline"]);
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let programs = workshop.0.join("target/foretell/x86_64-unknown-linux-gnu/debug");
-    for (name, expected, covered) in [("bank", 10, None), ("ok_bank", 0, Some(true))] {
+    for (name, expected, covered) in
+        [("bank", 10, None), ("ok_bank", 0, Some(true)), ("ok_newer", 0, Some(true))]
+    {
         let program = programs.join(name).display().to_string();
         let (code, report) = workshop.test(&["--time-limit", "120", "--runs", "60", &program]);
         assert_eq!(code, expected, "{name}: {report:#}");
         let is_covered = report["exploration"]["covered"].as_bool();
         assert!(covered.is_none() || is_covered == covered, "{name}: {report:#}");
     }
+}
+
+const MARKED: &str = r#"
+use std::sync::Mutex;
+
+static FROM: Mutex<i32> = Mutex::new(1);
+static TO: Mutex<i32> = Mutex::new(0);
+
+#[foretell::atomic]
+fn transfer(amount: i32) -> Option<i32> {
+    let left = FROM.lock().unwrap().checked_sub(amount)?;
+    *FROM.lock().unwrap() = left;
+    *TO.lock().unwrap() += amount;
+    Some(left)
+}
+
+fn main() {
+    let other = std::thread::spawn(|| transfer(1));
+    let mine = foretell::atomic_block! { "mine"; transfer(1) };
+    println!("{mine:?} {:?}", other.join().unwrap());
+}
+"#;
+
+#[test]
+fn marked_regions_are_recorded_and_torn_and_nothing_otherwise() {
+    let workshop = Workshop::new("marked");
+    let mark = Path::new(env!("CARGO_MANIFEST_DIR")).join("../foretell-atomic");
+    package(&workshop, &[("main.rs", MARKED.to_owned())]);
+    let manifest = workshop.0.join("Cargo.toml");
+    let mut text = std::fs::read_to_string(&manifest).expect("written");
+    text += "[dependencies.foretell]\npackage = \"foretell-atomic\"\n";
+    text += &format!("path = {:?}\n", mark.display().to_string());
+    std::fs::write(&manifest, text).expect("written");
+    let built = workshop.foretell(&["cargo", "build", "--offline"]);
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let programs = workshop.0.join("target/foretell/x86_64-unknown-linux-gnu/debug");
+    let program = programs.join("sums").display().to_string();
+    let (code, report) = workshop.test(&["--time-limit", "60", &program]);
+    assert_eq!(code, 10, "{report:#}");
+    assert_eq!(report["findings"][0]["kind"], "atomicity", "{report:#}");
+    workshop.foretell(&["record", "-o", "marked.ftrace", "--", &program]);
+    let events = workshop.foretell(&["trace", "cat", "marked.ftrace"]);
+    let events = String::from_utf8_lossy(&events.stdout).into_owned();
+    for (region, times) in [(" region transfer @", 2), (" region mine @", 1), (" region-end @", 3)]
+    {
+        assert_eq!(events.matches(region).count(), times, "{region}: {events}");
+    }
+    let plain = Command::new("cargo")
+        .args(["build", "--offline"])
+        .current_dir(&workshop.0)
+        .env("CARGO_TARGET_DIR", workshop.0.join("plain"))
+        .output()
+        .expect("cargo runs");
+    assert!(plain.status.success(), "{}", String::from_utf8_lossy(&plain.stderr));
+    let bytes = std::fs::read(workshop.0.join("plain/debug/sums")).expect("the program");
+    let is_mark = |part: &[u8]| part == b"__foretell";
+    assert!(!bytes.windows(b"__foretell".len()).any(is_mark));
+}
+
+#[test]
+fn bugs_of_published_crates_are_confirmed_and_gone_where_they_are_mended() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let test = std::env::current_exe().expect("path of the test");
+    let foretell = Path::new(env!("CARGO_BIN_EXE_foretell"));
+    let tested = Command::new(folder.join("scripts/crates.sh"))
+        .args(["tokio-notify", "flume-receive"])
+        .env("FORETELL_BIN", foretell.parent().expect("a folder"))
+        .env("FORETELL_LIB_DIR", test.parent().expect("a folder"))
+        .env_remove("CARGO_TARGET_DIR")
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .output()
+        .expect("the script runs");
+    let rows = String::from_utf8_lossy(&tested.stdout).into_owned();
+    let said = String::from_utf8_lossy(&tested.stderr).into_owned();
+    if said.contains("SKIPPED") {
+        println!("SKIPPED: crates cannot be fetched: {said}");
+        return;
+    }
+    assert!(tested.status.success(), "{rows}{said}");
+    assert_eq!(rows.lines().count(), 5, "{rows}");
 }
 
 #[test]

@@ -132,6 +132,17 @@ fn locks_that_spin() {
 }
 
 #[test]
+fn a_switch_that_decides() {
+    let declarations = "static atomic_int state; static int value;
+        static int wait(void) { for (;;) switch (atomic_load(&state)) {
+          case 0: return -1; case 1: sched_yield(); break; case 2: return value;
+          case 3: __builtin_trap(); default: return -2; } }";
+    let work = "int fresh = 0; if (atomic_compare_exchange_strong(&state, &fresh, 1)) {
+                value = 7; atomic_store(&state, 2); } else assert(wait() == 7);";
+    is_covered("switch", &two(declarations, work, "assert(value == 7);"));
+}
+
+#[test]
 fn a_retry_that_reads_twice() {
     let declarations = "static atomic_int sum;";
     let work = "int seen; do { seen = atomic_load(&sum); }

@@ -11,7 +11,7 @@
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
-use foretell_abi::rust_lock::{BYTE, READER_WRITER, SHARED, TRY};
+use foretell_abi::rust_lock::{BYTE, READER_WRITER, SHARED, SUBTRACT, TRY};
 use foretell_abi::{Order, Site};
 use foretell_wire::{Kind, ObjectKind, access};
 use libc::c_void;
@@ -58,6 +58,12 @@ impl Word {
             |byte| _ = byte.fetch_add(value as u8, SeqCst),
             |word| _ = word.fetch_add(value, SeqCst),
         );
+    }
+
+    /// Gives what was there.
+    fn subtract(self, value: u32) -> u32 {
+        let byte = |byte: &AtomicU8| byte.fetch_sub(value as u8, SeqCst).into();
+        self.change(byte, |word| word.fetch_sub(value, SeqCst))
     }
 
     fn swap(self, value: u32) -> u32 {
@@ -216,11 +222,11 @@ pub unsafe extern "C" fn __foretell_rust_release(
     let word = Word::new(word, flags);
     let session = Session::begin_hook();
     let busy = session.as_ref().map(|_| Busy::new(word.address));
-    let old = match flags & (READER_WRITER | BYTE) {
+    let old = match flags & (SUBTRACT | BYTE) {
         0 => word.swap(operand),
         // Where others wait by the means of the lock's own library, that gives it back.
         BYTE => word.compare_exchange(LOCKED, operand),
-        _ => word.change(|_| 0, |word| word.fetch_sub(operand, SeqCst)),
+        _ => word.subtract(operand),
     };
     if let Some(mut session) = session {
         session.place = session.recorder().site(site);
@@ -550,9 +556,18 @@ pub unsafe extern "C-unwind" fn __foretell_rust_park_thread(
 /// How many words a `Barrier` has.
 const BARRIER_WORDS: usize = 5;
 
+/// Which word of a `Barrier` says for how many threads it is. (Between the others there may be anything.)
+fn parties_at() -> Option<usize> {
+    const MARK: usize = 0x5a5a_5a5a_5a5a_5a5a;
+    let barrier = std::sync::Barrier::new(MARK);
+    let words = (&raw const barrier).cast::<u64>();
+    // SAFETY: words of the barrier.
+    let word = |at: usize| unsafe { words.add(at).read_volatile() };
+    let fits = size_of_val(&barrier) == BARRIER_WORDS * size_of::<u64>();
+    (0..BARRIER_WORDS).find(|&at| fits && word(at) == MARK as u64)
+}
+
 /// `Barrier::wait`: whether this thread is the leader.
-///
-/// For how many threads a barrier is, is the only word of it that is not 0 before anybody has come.
 ///
 /// # Safety
 /// Called by instrumented code as the library's function would be.
@@ -564,11 +579,8 @@ pub unsafe extern "C-unwind" fn __foretell_rust_barrier(
     if let Some(mut session) = Session::begin() {
         session.point();
         // SAFETY: the program's barrier, which is so large.
-        let word = |at: usize| unsafe { (*words.add(at)).load(SeqCst) };
-        let mut set = (0..BARRIER_WORDS).map(word).filter(|word| *word != 0);
-        if let (Some(parties), None) = (set.next(), set.next())
-            && let Ok(parties) = u32::try_from(parties)
-        {
+        let parties = parties_at().map(|at| unsafe { (*words.add(at)).load(SeqCst) });
+        if let Some(Ok(parties @ 1..)) = parties.map(u32::try_from) {
             let number = barrier::of(session.turn(), words as u64, parties);
             return barrier::meet(session, number);
         }
