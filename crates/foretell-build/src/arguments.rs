@@ -62,9 +62,11 @@ pub struct Request {
     pub is_static: bool,
     /// The optimiser must keep the accesses of the source.
     pub as_written: bool,
-    /// A program of C++ can be given functions of libstdc++ of our own.
+    /// A program of C++ can be given functions of its library of our own.
     pub takes_containers: bool,
-    /// libstdc++ is not the library of C++.
+    /// libc++ is the library of C++.
+    pub has_libcxx: bool,
+    /// The headers of the library of C++ are not those that clang knows.
     pub has_other_library: bool,
     /// OpenMP by `-fopenmp`, which names no library.
     pub has_openmp: bool,
@@ -165,6 +167,7 @@ impl Request {
             is_static: false,
             as_written: false,
             takes_containers: true,
+            has_libcxx: false,
             has_other_library: false,
             has_openmp: false,
             takes_sources: true,
@@ -235,7 +238,10 @@ impl Request {
         self.takes_containers &= !is_without_containers(option);
         self.takes_sources &= !is_without_sources(option);
         self.has_openmp &= option != "-fno-openmp";
-        self.has_other_library |= option == "-stdlib=libc++" || option.starts_with("-nostdinc");
+        if let Some(library) = option.strip_prefix("-stdlib=") {
+            self.has_libcxx = library == "libc++";
+        }
+        self.has_other_library |= option.starts_with("-nostdinc");
         self.has_debug_option |= is_debug_option(option);
         self.has_lto_option |= option == "-flto" || option.starts_with("-flto=");
         Ok(true)
@@ -249,10 +255,10 @@ fn is_without_sources(option: &str) -> bool {
     option == "-shared" || begins.iter().any(|begin| option.starts_with(begin))
 }
 
-/// Options with which functions of libstdc++ have no place in a program: another library, a C++ that is too
-/// old.
+/// Options with which functions of the library of C++ have no place in a program: no library, one that the program
+/// has in itself, a C++ that is too old.
 fn is_without_containers(option: &str) -> bool {
-    let begins = ["-stdlib=libc++", "-nostd", "-static-libstdc++"];
+    let begins = ["-nostd", "-static-libstdc++"];
     let old = ["-std=c++98", "-std=c++03", "-std=gnu++98", "-std=gnu++03", "-ansi"];
     option == "-nodefaultlibs"
         || is_without_sources(option)
@@ -392,11 +398,19 @@ mod tests {
     }
 
     #[test]
-    fn containers_are_for_programs_with_libstdcxx_alone() {
+    fn containers_are_for_programs_with_a_library_beside_them() {
         assert!(parse("a.cc -o a -std=c++20").takes_containers);
-        for line in ["-shared a.o", "-stdlib=libc++ a.o", "-MMD a.cc", "-std=c++98 a.cc"] {
+        for line in ["-shared a.o", "-nostdlib++ a.o", "-MMD a.cc", "-std=c++98 a.cc"] {
             assert!(!parse(line).takes_containers, "{line}");
         }
+    }
+
+    #[test]
+    fn the_library_of_cxx_is_the_one_that_was_named_last() {
+        assert!(!parse("a.cc").has_libcxx);
+        assert!(parse("-stdlib=libc++ a.cc").has_libcxx);
+        assert!(!parse("-stdlib=libc++ -stdlib=libstdc++ a.cc").has_libcxx);
+        assert!(parse("-stdlib=libc++ a.o -o a").takes_containers);
     }
 
     #[test]

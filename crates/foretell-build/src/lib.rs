@@ -33,10 +33,14 @@ const AS_WRITTEN_VARIABLE: &str = "FORETELL_AS_WRITTEN";
 /// Functions of libstdc++ that are not in its headers, to be compiled into the program. The folder's name
 /// says that they are of the library.
 const CONTAINERS: &str = "c++/containers.cc";
+/// The same of libc++.
+const LIBCXX: &str = "c++/libc++.cc";
 /// OpenMP's functions in the place of clang's library, to be compiled into the program.
 const OPENMP: &str = "c++/openmp.c";
 /// Headers in the place of libstdc++'s own.
 const REPLACED: &str = "c++/libstdc++";
+/// Headers in the place of libc++'s own.
+const REPLACED_LIBCXX: &str = "c++/libc++";
 
 /// Which compiler to stand in for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -172,8 +176,13 @@ pub fn command(
     // Whatever of this a stage has no use for must not be reported as unused.
     command.arg("--start-no-unused-arguments");
     if let Some(include) = locate::include_directory(&directories) {
-        if language == Language::Cxx && !request.has_other_library {
-            command.arg("-isystem").arg(include.join(REPLACED));
+        let replaced = match (request.has_libcxx, request.has_other_library) {
+            (true, _) => Some(REPLACED_LIBCXX),
+            (false, true) => None,
+            (false, false) => Some(REPLACED),
+        };
+        if let Some(replaced) = replaced.filter(|_| language == Language::Cxx) {
+            command.arg("-isystem").arg(include.join(replaced));
         }
         command.arg("-idirafter").arg(include);
     }
@@ -229,7 +238,8 @@ pub fn command(
         command.args(["-x", language]).arg(include.join(OPENMP));
     }
     if language == Language::Cxx && request.stage == Stage::Link && request.takes_containers {
-        let containers = locate::include_directory(&directories).map(|d| d.join(CONTAINERS));
+        let functions = if request.has_libcxx { LIBCXX } else { CONTAINERS };
+        let containers = locate::include_directory(&directories).map(|d| d.join(functions));
         if let Some(containers) = containers.filter(|file| file.is_file()) {
             command.args(["-x", "c++"]).arg(containers);
         }

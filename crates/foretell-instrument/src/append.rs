@@ -2,7 +2,7 @@
 //! `foretell-abi`): the common case takes some twenty instructions, everything else calls the hook.
 
 use crate::function::FunctionContext;
-use crate::llvm::{Predicate, Value};
+use crate::llvm::{Opcode, Predicate, Value};
 use foretell_abi::{CallSlots, Cursor, Met, OFFSET_AT, RECORDING, VALUE_AT, WINDOW, record};
 use std::mem::offset_of;
 
@@ -18,6 +18,15 @@ pub struct Event {
     pub narrow: bool,
     /// One word more, unless it is 0, and what the runtime tells of the event then.
     pub more: Option<(Value, Value)>,
+}
+
+/// What is known after an event until something else may have been recorded.
+#[derive(Clone, Copy)]
+pub struct Left {
+    /// [`Cursor::next`].
+    next: Value,
+    /// [`CallSlots::index`].
+    index: Value,
 }
 
 impl FunctionContext<'_> {
@@ -37,17 +46,37 @@ impl FunctionContext<'_> {
     }
 
     /// Begins to record. Gives the address of [`Cursor::next`], what is there, and whether that is
-    /// below the limit.
-    fn begin(&self) -> (Value, Value, Value) {
+    /// below the limit. `expected`: what is there unless somebody else appended something; then
+    /// that is looked at, too, and the processor need not wait for what was stored last.
+    fn begin(&self, expected: Option<Value>) -> (Value, Value, Value) {
         let builder = &self.module.builder;
         let (int64, pointer) = (self.module.module.int64, self.module.module.pointer);
         self.mark(self.module.module.constant32(RECORDING));
         let cursor = builder.load(pointer, self.slot(offset_of!(CallSlots, cursor)));
         let next_at = builder.offset(cursor, offset_of!(Cursor, next) as u64);
         let limit_at = builder.offset(cursor, offset_of!(Cursor, limit) as u64);
-        let next = builder.load_in_order(int64, next_at);
+        let found = builder.load_in_order(int64, next_at);
         let limit = builder.load_in_order(int64, limit_at);
-        (next_at, next, self.below(next, limit))
+        let Some(expected) = expected else { return (next_at, found, self.below(found, limit)) };
+        let stands = builder.equal(expected, found);
+        (next_at, expected, builder.and(stands, self.below(expected, limit)))
+    }
+
+    /// What the event before in the same block left behind, if nothing comes between that may
+    /// append records.
+    fn left_behind(&self, before: Value) -> Option<Left> {
+        let left = self.left.filter(|left| left.next.block() == before.block())?;
+        let mut at = before.previous();
+        while let Some(instruction) = at {
+            if instruction == left.next {
+                return Some(left);
+            }
+            if instruction.instruction_opcode() == Some(Opcode::LLVMCall) {
+                return None;
+            }
+            at = instruction.previous();
+        }
+        None
     }
 
     /// The number of the thread's events.
@@ -73,7 +102,7 @@ impl FunctionContext<'_> {
     fn either(&self, here: (Value, Value), otherwise: (Value, Value), before: Value) -> Value {
         let builder = &self.module.builder;
         builder.go_before(before);
-        let phi = builder.phi(self.module.module.int32);
+        let phi = builder.phi(here.0.ty());
         phi.add_incoming(here.0, here.1.block());
         phi.add_incoming(otherwise.0, otherwise.1.block());
         phi
@@ -89,7 +118,8 @@ impl FunctionContext<'_> {
     ) -> Value {
         let builder = &self.module.builder;
         let int64 = self.module.module.int64;
-        let (next_at, next, mut common) = self.begin();
+        let left = self.left_behind(before);
+        let (next_at, next, mut common) = self.begin(left.map(|left| left.next));
         let (mut met, mut length) = (event.met, self.constant(8));
         if let Some((more, met_more)) = event.more {
             let none = builder.equal(more, self.constant(0));
@@ -115,8 +145,10 @@ impl FunctionContext<'_> {
             // Written in any case: there is room, and what is not needed does not count.
             self.put(more, next, 1);
         }
-        builder.store_in_order(builder.add(next, length), next_at);
-        let index = builder.add(self.index(), self.module.module.constant32(1));
+        let after = builder.add(next, length);
+        builder.store_in_order(after, next_at);
+        let index = left.map_or_else(|| self.index(), |left| left.index);
+        let index = builder.add(index, self.module.module.constant32(1));
         builder.store_in_order(index, self.slot(offset_of!(CallSlots, index)));
         self.mark(index);
         let mask = self.slot(offset_of!(CallSlots, shadow_mask));
@@ -126,7 +158,17 @@ impl FunctionContext<'_> {
         builder.go_before(otherwise);
         self.mark(self.index());
         let hooked = hook(self, met);
-        self.either((shadow, here), (hooked, otherwise), before)
+        let builder = &self.module.builder;
+        let pointer = self.module.module.pointer;
+        let cursor = builder.load(pointer, self.slot(offset_of!(CallSlots, cursor)));
+        let next_at = builder.offset(cursor, offset_of!(Cursor, next) as u64);
+        let next = builder.load_in_order(int64, next_at);
+        let counted = self.index();
+        let shadow = self.either((shadow, here), (hooked, otherwise), before);
+        let next = self.either((after, here), (next, otherwise), before);
+        let index = self.either((index, here), (counted, otherwise), before);
+        self.left = Some(Left { next, index });
+        shadow
     }
 
     /// Defines a term by these words, if `fits`, or has `hook` called for it; gives its shadow. The
@@ -140,7 +182,7 @@ impl FunctionContext<'_> {
         let Some(before) = self.module.builder.terminator() else { return hook(self) };
         let builder = &self.module.builder;
         let (int32, int64) = (self.module.module.int32, self.module.module.int64);
-        let (next_at, next, mut common) = self.begin();
+        let (next_at, next, mut common) = self.begin(None);
         if let Some(fits) = fits {
             common = builder.and(common, fits);
         }

@@ -4,6 +4,7 @@
 //! shadows of phis are made first and filled last. Shadows are SSA values of 32 bits beside the
 //! values they belong to; a value without an entry is concrete.
 
+use crate::append::Left;
 use crate::awaits::Awaits;
 use crate::llvm::{Block, Description, Opcode, Value};
 use crate::locals::{Local, Locals};
@@ -44,6 +45,8 @@ pub struct FunctionContext<'m> {
     /// The function that is not instrumented and called this one back, or 0; absent where nothing has shadows,
     /// and in functions of the language's library.
     pub called_back_by: Option<Value>,
+    /// What the last event left behind.
+    pub left: Option<Left>,
 }
 
 /// Instruments a function.
@@ -107,6 +110,7 @@ pub fn instrument(module: &mut ModuleContext, function: Value) {
         parts: HashMap::new(),
         local_shadows: HashMap::new(),
         called_back_by: None,
+        left: None,
     };
     context.describe_locals(&instructions);
     context.take_arguments();

@@ -85,13 +85,25 @@ pub fn is_unknown(function: u64, name: &CStr, object: u64, given: u32) -> bool {
         Owner::Cpp => {
             let is_shared = object != 0 && !is_standard(object) && !is_on_stack(object);
             let besides = given - u32::from(object != 0).min(given);
-            let name = name.to_string_lossy();
+            // libc++ has its own in a namespace for its version.
+            let name = name.to_string_lossy().replace("std::__1::", "std::");
             let is_stream = STREAMS.iter().any(|begin| name.starts_with(begin));
             let is_known = CPP_KNOWN.iter().any(|begin| name.starts_with(begin));
-            is_stream && is_shared || !is_stream && !is_known && besides > 0
+            is_stream && is_shared
+                || !is_stream && !is_known && besides > 0 && !is_output(function, &name, object)
         }
         Owner::Known | Owner::Objects => false,
     }
+}
+
+/// Is it what writes to standard output or error in the library: a function without a name, called by its address, of an
+/// object that the library has in itself?
+fn is_output(function: u64, name: &str, object: u64) -> bool {
+    let is_of_library = |file: String| CPP.iter().any(|begin| file.starts_with(begin));
+    name.is_empty()
+        && object != 0
+        && name_of(function, c"").is_empty()
+        && file_of(object).is_some_and(is_of_library)
 }
 
 /// The function and the file that it is in, with a tabulator between them.
@@ -126,7 +138,9 @@ const STACK: u64 = 8 << 20;
 
 /// Is it `std::cout` or one of its kin? What order their lines have is lawful.
 pub fn is_standard(stream: u64) -> bool {
-    [c"_ZSt4cout", c"_ZSt4cerr", c"_ZSt4clog"].iter().any(|name| {
+    let of_libstdcxx = [c"_ZSt4cout", c"_ZSt4cerr", c"_ZSt4clog"];
+    let of_libcxx = [c"_ZNSt3__14coutE", c"_ZNSt3__14cerrE", c"_ZNSt3__14clogE"];
+    of_libstdcxx.iter().chain(&of_libcxx).any(|name| {
         // SAFETY: asks the loader.
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
         found as u64 == stream

@@ -124,63 +124,109 @@ fn every_program_has_its_expectation() {
 #[test]
 fn programs_are_judged_rightly_and_in_their_own_words() {
     let expected = expected();
-    let waiting = Mutex::new(expected.iter());
-    let faults = Mutex::new(Vec::new());
+    let faults = on_all_cores(&expected, |entry| check(entry).err());
+    assert!(faults.is_empty(), "{} programs:\n{}", faults.len(), faults.join("\n\n"));
+}
+
+/// Builds a program of a folder beside this file with these options, and gives how `foretell test` ends and what it says.
+fn built_and_tested(source: &Path, options: &[&str], scratch: &Path) -> (Option<i32>, String) {
+    let test = std::env::current_exe().expect("path of the test");
+    let foretell = |words: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_foretell"))
+            .args(words)
+            .current_dir(scratch)
+            .env("FORETELL_LIB_DIR", test.parent().expect("a folder"))
+            .stdin(Stdio::null())
+            .output()
+            .expect("foretell runs")
+    };
+    let name = source.file_stem().expect("a name").to_string_lossy().into_owned();
+    let path = source.display().to_string();
+    let words = ["c++", "--as-written", "-O1", "-g", "-pthread", &path, "-o", &name];
+    let built = foretell(&[&words, options].concat());
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let tested = foretell(&["test", "--jobs", "1", "--time-limit", "600", &format!("./{name}")]);
+    (tested.status.code(), String::from_utf8_lossy(&tested.stdout).into_owned())
+}
+
+/// What is wrong with which of them, looked at by as many threads as there are cores.
+fn on_all_cores<T: Sync>(all: &[T], check: impl Fn(&T) -> Option<String> + Sync) -> Vec<String> {
+    let waiting = Mutex::new(all.iter());
+    let wrong = Mutex::new(Vec::new());
     let work = || {
         loop {
-            let Some(entry) = waiting.lock().expect("no panic").next() else { return };
-            if let Err(fault) = check(entry) {
-                faults.lock().expect("no panic").push(fault);
+            let Some(one) = waiting.lock().expect("no panic").next() else { return };
+            if let Some(fault) = check(one) {
+                wrong.lock().expect("no panic").push(fault);
             }
         }
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| (0..cores).for_each(|_| _ = scope.spawn(work)));
-    let faults = faults.into_inner().expect("no panic");
-    assert!(faults.is_empty(), "{} programs:\n{}", faults.len(), faults.join("\n\n"));
+    wrong.into_inner().expect("no panic")
+}
+
+/// The programs of a folder beside this file.
+fn programs_in(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+    let entries = std::fs::read_dir(folder).expect("the programs");
+    let mut programs: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    programs.sort();
+    programs
+}
+
+fn fresh_folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
 }
 
 /// Small correct programs, one for each thing of the standard library that the book says is seen: all behaviours
 /// are covered, also as C++17, whose headers leave strings to the library.
 #[test]
 fn what_the_book_says_is_seen_is_covered() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cpp_rows");
     let book = std::fs::read_to_string(examples().join("../../docs/src/cpp.md")).expect("the book");
-    let test = std::env::current_exe().expect("path of the test");
-    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cpp-rows");
-    _ = std::fs::remove_dir_all(&scratch);
-    std::fs::create_dir_all(&scratch).expect("a folder");
-    let foretell = |words: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_foretell"))
-            .args(words)
-            .current_dir(&scratch)
-            .env("FORETELL_LIB_DIR", test.parent().expect("a folder"))
-            .output()
-            .expect("foretell runs")
-    };
+    let scratch = fresh_folder("cpp-rows");
     let mut wrong = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("the programs") {
-        let path = entry.expect("an entry").path();
+    for path in programs_in("cpp_rows") {
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
         assert!(book.contains(&format!("`std::{name}`")), "{name} is not in the book");
-        let source = path.display().to_string();
         // Stop tokens and the like are of C++20.
         let standards: &[&str] = match name.as_str() {
             "string" => &["-std=c++17", "-std=c++20"],
             _ => &["-std=c++20"],
         };
         for standard in standards {
-            let words =
-                ["c++", "--as-written", "-O1", "-g", "-pthread", standard, &source, "-o", &name];
-            let built = foretell(&words);
-            assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-            let tested = foretell(&["test", "--time-limit", "600", &format!("./{name}")]);
-            if tested.status.code() != Some(0) {
-                let said = String::from_utf8_lossy(&tested.stdout).into_owned();
-                wrong.push(format!("{name} {standard}: {:?}\n{said}", tested.status.code()));
+            let (code, said) = built_and_tested(&path, &[standard], &scratch);
+            if code != Some(0) {
+                wrong.push(format!("{name} {standard}: {code:?}\n{said}"));
             }
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// With libc++ the same is seen, the same is found, and nothing is found in correct programs.
+#[test]
+fn programs_with_libcxx_are_judged_like_the_others() {
+    let scratch = fresh_folder("cpp-libcxx");
+    let options = ["-stdlib=libc++", "-std=c++20"];
+    // How threads meet at the state of `std::cout` is no race, though libc++ has that in its headers.
+    let used = ["printed_cout_ok", "shared_mutex_ok", "shared_mutex_bug", "timed_mutex_bug"];
+    let is_of_these =
+        |path: &PathBuf| used.iter().any(|name| path.ends_with(format!("{name}.cpp")));
+    let programs = programs_in("cpp_rows").into_iter().chain(programs_in("cpp_lost"));
+    let used = programs_in("cpp_used").into_iter().filter(is_of_these);
+    let programs: Vec<PathBuf> = programs.chain(used).collect();
+    let wrong = on_all_cores(&programs, |path| {
+        let is_wrong = path.parent().is_some_and(|folder| folder.ends_with("cpp_lost"))
+            || path.display().to_string().ends_with("_bug.cpp");
+        let right = if is_wrong { 10 } else { 0 };
+        let (code, said) = built_and_tested(path, &options, &scratch);
+        (code != Some(right))
+            .then(|| format!("{} ends with {code:?}, not {right}\n{said}", path.display()))
+    });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -211,18 +257,10 @@ fn what_is_lost_between_waits_and_notifications_is_found() {
 /// all their behaviours are covered; in those that end in `_bug` another order goes wrong.
 #[test]
 fn what_programs_use_beside_is_judged_rightly() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cpp_used");
     let book = std::fs::read_to_string(examples().join("../../docs/src/cpp.md")).expect("the book");
     let test = std::env::current_exe().expect("path of the test");
-    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cpp-used");
-    _ = std::fs::remove_dir_all(&scratch);
-    std::fs::create_dir_all(&scratch).expect("a folder");
-    let mut programs: Vec<PathBuf> = std::fs::read_dir(folder)
-        .expect("the programs")
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    programs.sort();
-    let check = |path: &Path| {
+    let scratch = fresh_folder("cpp-used");
+    let wrong = on_all_cores(&programs_in("cpp_used"), |path| {
         let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
         let (name, kind) = stem.rsplit_once('_').expect("a name that says what to expect");
         let right = if kind == "ok" { 0 } else { 10 };
@@ -239,17 +277,6 @@ fn what_programs_use_beside_is_judged_rightly() {
         let said = String::from_utf8_lossy(&tested.stdout).into_owned();
         let code = tested.status.code();
         (code != Some(right)).then(|| format!("{stem} ends with {code:?}\n{said}"))
-    };
-    let waiting = Mutex::new(programs.iter());
-    let wrong = Mutex::new(Vec::new());
-    let work = || {
-        loop {
-            let Some(path) = waiting.lock().expect("no panic").next() else { return };
-            wrong.lock().expect("no panic").extend(check(path));
-        }
-    };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| (0..cores).for_each(|_| _ = scope.spawn(work)));
-    let wrong = wrong.into_inner().expect("no panic");
+    });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -2,7 +2,7 @@
 //! (latches, barriers, semaphores, futures).
 //!
 //! The library's own way spins, counts waiters in tables and calls the kernel, all of which would be events.
-//! `foretell-build/include/c++/libstdc++` replaces it by these functions. A waiter looks at the variable under a
+//! Headers in `foretell-build/include/c++` replace it by these functions. A waiter looks at the variable under a
 //! mutex, and sleeps; whoever notifies takes the mutex, too. So a notification that comes too early, or never,
 //! is lost as it is in a run without foretell. Mutex and condition of a variable exist in the scheduler's model
 //! only, by its address.

@@ -6,7 +6,7 @@
 #define _GLIBCXX_ATOMIC_FUTEX_H 1
 
 #include <atomic>
-#include <bits/foretell_waiting.h>
+#include "../../foretell_waiting.h"
 #include <bits/chrono.h>
 
 namespace std _GLIBCXX_VISIBILITY(default) {

@@ -5,7 +5,7 @@
 #elif !defined _GLIBCXX_ATOMIC_WAIT_H
 #define _GLIBCXX_ATOMIC_WAIT_H 1
 
-#include <bits/foretell_waiting.h>
+#include "../../foretell_waiting.h"
 #include <bits/functional_hash.h>
 #include <bits/gthr.h>
 #include <ext/numeric_traits.h>

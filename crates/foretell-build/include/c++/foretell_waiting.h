@@ -1,10 +1,9 @@
 // Waiting for a variable to change, by functions of foretell's runtime (foretell-runtime/src/wrappers/waiting.rs),
-// in the place of what libstdc++ 12 has for it; other versions keep theirs. The names in namespace std are those that
-// its other headers use.
+// in the place of what libstdc++ 12 and libc++ 22 have for it; other versions keep theirs. The names in namespace std
+// are those that the other headers of these libraries use.
 #ifndef FORETELL_WAITING_H
 #define FORETELL_WAITING_H 1
 
-#include <bits/c++config.h>
 #include <time.h>
 
 extern "C" {
@@ -14,7 +13,7 @@ int foretell_waiting_sleep(const volatile void *address, const timespec *until);
 void foretell_waiting_wake(const volatile void *address, int all);
 }
 
-namespace std _GLIBCXX_VISIBILITY(default) {
+namespace std __attribute__((__visibility__("default"))) {
 namespace __foretell {
 
 // Until the predicate holds or the time is over; says whether it holds.
@@ -33,6 +32,7 @@ bool wait(const volatile void *address, Predicate &&holds, const timespec *until
 
 // Semaphores take from a count that is not 0. To take may fail because somebody else changed the count meanwhile; that
 // is no reason to sleep.
+#if __cplusplus >= 201402L
 template <typename Predicate> auto taken(const int *count, Predicate &takes) {
   return [count, &takes] {
     bool took;
@@ -42,6 +42,7 @@ template <typename Predicate> auto taken(const int *count, Predicate &takes) {
     return took;
   };
 }
+#endif
 
 inline void wake(const volatile void *address, bool all) {
   foretell_waiting_begin(address);
