@@ -10,7 +10,7 @@
 //! | step on a synchronisation object | [`foretell_trace::sync::transition`] | |
 //! | fork, join | true; t has ended | t := running |
 //!
-//! A signal may wake any waiter: a free input ([`Role::Choice`]) says which. Spurious wake-ups are not
+//! A signal may wake any waiter: a free input ([`Role::Choice`](crate::ctp::Role::Choice)) says which. Spurious wake-ups are not
 //! modelled (a run that needs one is missed). Channels that are not counted have fixed orders instead (see
 //! the module `channel`). Fences, calls, regions, allocations and inputs have no effect here.
 //!

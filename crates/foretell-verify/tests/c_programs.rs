@@ -521,8 +521,12 @@ fn undefined_behaviour_is_found() {
             "struct { int a[2], b; } s = {{0}}; int i = 2; s.a[i] = 1;",
             "index outside",
         ),
-        ("freed", "int *p = malloc(4); free(p); *p = 1;", "no more"),
-        ("freed_twice", "int *p = malloc(4); free(p); free(p);", "freed"),
+        ("freed", "int *p = malloc(4); free(p); *p = 1;", "no longer exists"),
+        (
+            "freed_twice",
+            "int *p = malloc(4); free(p); free(p);",
+            "free of memory that no longer exists",
+        ),
         ("constant", "char *s = \"a\"; *s = 'b';", "constant"),
         ("aborts", "abort();", "aborts"),
     ];

@@ -149,7 +149,7 @@ pub struct Statistics {
 /// What `foretell test` counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestStatistics {
-    /// How the recorded run ended, as [`ForcedRun::ended`].
+    /// How the recorded run ended, as [`ForcedRun::ended`](super::ForcedRun::ended).
     #[serde(default)]
     pub recorded_end: String,
     /// The same as data.

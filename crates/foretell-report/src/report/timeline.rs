@@ -73,7 +73,7 @@ pub struct ReadsFrom {
 pub struct Event {
     /// Its place in the recorded order.
     pub id: u32,
-    /// The thread's number, see [`TraceSummary::thread_names`].
+    /// The thread's number, see [`TraceSummary::thread_names`](super::TraceSummary::thread_names).
     pub thread: u32,
     /// A word of the text format: `read`, `acquire`, ...
     pub op: String,
@@ -92,7 +92,7 @@ pub struct Event {
     /// The function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// The call that it is in, by its number in [`Report::frames`].
+    /// The call that it is in, by its number in [`Report::frames`](super::Report::frames).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<u32>,
     /// The locks that its thread holds.
