@@ -95,7 +95,7 @@ static uint64_t peek(const void *address, uint32_t size) {
 }
 
 void __foretell_module(const uint32_t *module) {
-  if (module[0] != 14) fail("version", NULL);
+  if (module[0] != 15) fail("version", NULL);
 }
 
 uint32_t __foretell_load(const void *a, uint32_t info, uint64_t v, uint32_t as, const Site *site, void *met) {
@@ -128,6 +128,10 @@ uint32_t __foretell_cmpxchg(const void *a, uint32_t info, uint64_t o, uint64_t e
 void __foretell_fence(uint32_t order, const Site *site) {
   check_site(site);
   if (order < 1 || order > 5) fail("order of fence", site);
+}
+void __foretell_wide_atomic(const void *a, uint32_t begins, const Site *site) {
+  check_site(site);
+  if (begins > 1) fail("begin of wide atomic access", site);
 }
 void __foretell_read_range(const void *a, uint64_t n, uint32_t symbolic, const Site *site) { check_site(site); }
 void __foretell_write_range(const void *a, uint64_t n, const Site *site) { check_site(site); }

@@ -90,7 +90,7 @@ static uint64_t mask(uint64_t value, uint32_t width) {
 }
 
 void __foretell_module(const Module *module) {
-  if (module->abi != 14 || module_count == MODULES) abort();
+  if (module->abi != 15 || module_count == MODULES) abort();
   modules[module_count++] = module;
   fprintf(out(), "module %s\n", module->flags & 1 ? "symbolic" : "concrete");
 }
@@ -130,6 +130,10 @@ uint32_t __foretell_cmpxchg(const void *a, uint32_t info, uint64_t old, uint64_t
 }
 
 void __foretell_fence(uint32_t o, const Site *site) { fprintf(out(), "fence%s line %u\n", order(o << 8), site->line); }
+
+void __foretell_wide_atomic(const void *a, uint32_t begins, const Site *site) {
+  fprintf(out(), "wide_atomic %s %s line %u\n", where(a), begins ? "begins" : "ends", site->line);
+}
 
 void __foretell_read_range(const void *a, uint64_t size, uint32_t symbolic, const Site *site) {
   fprintf(out(), "read_range %s %llu%s line %u\n", where(a), (unsigned long long)size, symbolic ? " pinned" : "", site->line);

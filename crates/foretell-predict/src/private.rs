@@ -419,7 +419,7 @@ mod tests {
         let body = "main a = read own = 0\nmain write own = 1 := (+ a 1)\nmain b = read own = 1\n\
                     main branch (= b 1) true\nmain write shared = 1\nother await\n\
                     other c = read other_own = 0\nother branch (= c 0) true\nother await-test\n";
-        assert_eq!(kept(body), Some(vec![0, 5, 6, 7, 8, 9]));
+        assert_eq!(kept(body), Some(vec![0, 6, 7, 8, 9]));
     }
 
     #[test]

@@ -196,13 +196,13 @@ fn what_is_no_proof_of_this_is_refused() {
     assert!(matches!(answer(&program, &text, &[Property::Assertion]), Answer::Holds(_)));
     let assertion = |text: &str, word: &str| refused(&program, text, Property::Assertion, word);
     // a header alone, nothing, the format of before
-    assertion("foretell-states 2\n", "not whole");
-    assertion("", "no proof");
-    assertion("nonsense\n", "no proof");
+    assertion("foretell-states 2\n", "incomplete");
+    assertion("", "not a proof");
+    assertion("nonsense\n", "not a proof");
     assertion("foretell-states 1\nat a.c:1 in main: \n", "older version");
     // cut at every line, and changed at many places
     for (at, _) in text.match_indices('\n').filter(|(at, _)| *at + 1 < text.len()) {
-        let word = if at < 20 { "" } else { "not whole" };
+        let word = if at < 20 { "" } else { "incomplete" };
         assertion(&text[..=at], word);
     }
     for at in (20..text.len() - 80).step_by(7) {
@@ -216,7 +216,7 @@ fn what_is_no_proof_of_this_is_refused() {
     refused(&other, &text, Property::Assertion, "another program");
     refused(&program, &text, Property::Deadlock, "deadlock was asked for");
     let compiler = "some other compiler".to_owned();
-    assertion(&Certificate { compiler, ..proof.clone() }.print(), "another compiler");
+    assertion(&Certificate { compiler, ..proof.clone() }.print(), "different compiler");
     assertion(&Certificate { overflow: false, ..proof.clone() }.print(), "--no-overflow");
     let properties = BTreeSet::new();
     assertion(&Certificate { properties, ..proof.clone() }.print(), "no property");
